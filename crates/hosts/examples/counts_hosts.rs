@@ -1,10 +1,10 @@
-//! Prints the ledger of hosts: what the controller asks of an API server and of Ironic in each phase of a host's life,
-//! beside the goals.
+//! Prints the ledger of hosts: the requests of the controller to the API server and to Ironic in each phase of a life
+//! cycle, with their goals.
 //!
-//! The real controller runs on the simulated API server and Ironic under paused time, so each figure is exact and the
-//! same on every machine. The host has one network card and is inspected by an agent. Events are not counted, nor are
-//! the requests of the change feed, which are one for all hosts. Fractions round up: one request too many shows.
-#![expect(clippy::unwrap_used, reason = "a world that cannot be built ends the program")]
+//! The real controller runs on the simulated servers in paused time, so the counts are exact and reproducible. The host
+//! has one network card and is inspected by an agent. Events are not counted, nor are the requests of the change feed,
+//! which are shared by all hosts. Fractions are rounded up.
+#![expect(clippy::unwrap_used, reason = "a broken environment ends the program")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,22 +14,22 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use metal3_ledger::{Figure, Ledger};
 
+#[path = "../tests/life/env.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
+mod env;
 #[path = "../tests/life/goals.rs"]
 mod goals;
-#[path = "../tests/life/lab.rs"]
+#[path = "../tests/life/interceptor.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
-mod lab;
-#[path = "../tests/life/story.rs"]
-mod story;
-#[path = "../tests/life/tap.rs"]
-#[expect(dead_code, reason = "tests use the rest")]
-mod tap;
+mod interceptor;
+#[path = "../tests/life/phases.rs"]
+mod phases;
 
+use env::{Setup, TestEnv};
 use goals::Goal;
-use lab::{Lab, Setup};
-use story::Phase;
+use phases::Phase;
 
-/// The same figures for both: the price of a host does not depend on how many there are.
+/// The same counts for both: the cost of a host does not depend on the number of hosts.
 const FEW: u32 = 1;
 const MANY: u32 = 10;
 
@@ -42,9 +42,9 @@ const fn goal(phase: Phase) -> Goal {
     }
 }
 
-/// What was asked for since the last time, by what it is.
+/// The requests since the last call, by name.
 #[derive(Default)]
-struct Asked {
+struct Requests {
     writes: BTreeMap<String, u64>,
     reads: BTreeMap<String, u64>,
     ironic: BTreeMap<String, u64>,
@@ -54,40 +54,40 @@ fn sum(counts: &BTreeMap<String, u64>) -> u64 {
     counts.values().sum()
 }
 
-fn asked(lab: &Lab) -> Asked {
-    let mut asked = Asked::default();
-    for ((user, verb, resource), number) in lab.cluster.audit().counts() {
+fn requests_since_last(env: &TestEnv) -> Requests {
+    let mut requests = Requests::default();
+    for ((user, verb, resource), number) in env.cluster.audit().counts() {
         let counts = match *verb {
-            _ if user != lab::US => continue,
+            _ if user != env::CONTROLLER_USER => continue,
             "list" | "watch" => continue,
-            "get" => &mut asked.reads,
-            _ => &mut asked.writes,
+            "get" => &mut requests.reads,
+            _ => &mut requests.writes,
         };
         *counts.entry(format!("{verb} {resource}")).or_default() += number;
     }
-    for what in lab.tap.book().asked.drain(..) {
-        *asked.ironic.entry(what).or_default() += 1;
+    for what in env.interceptor.log().asked.drain(..) {
+        *requests.ironic.entry(what).or_default() += 1;
     }
-    lab.cluster.reset_audit();
-    asked
+    env.cluster.reset_audit();
+    requests
 }
 
-/// Takes hosts through a phase, all at once, and waits until nothing is asked for any more.
-async fn pass(lab: &Lab, phase: Phase, hosts: u32) -> Asked {
-    asked(lab);
+/// Takes hosts through a phase, all at once, and waits until there are no more requests.
+async fn run_phase(env: &TestEnv, phase: Phase, hosts: u32) -> Requests {
+    requests_since_last(env);
     for number in 1..=hosts {
-        phase.begin(lab, number).await;
+        phase.begin(env, number).await;
     }
     for number in 1..=hosts {
-        phase.end(lab, number).await;
+        phase.end(env, number).await;
     }
     tokio::time::sleep(Duration::from_mins(10)).await;
-    asked(lab)
+    requests_since_last(env)
 }
 
-/// Writes one row down.
-fn enter(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64), least: &str) {
-    ledger.enter(Figure {
+/// Adds one row.
+fn record(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64), least: &str) {
+    ledger.add(Figure {
         phase: phase.to_owned(),
         what: what.to_owned(),
         measured,
@@ -97,8 +97,12 @@ fn enter(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u
 }
 
 /// Each request by name, per host.
-fn detail(text: &mut String, phase: Phase, asked: &Asked, hosts: u64) -> Result<()> {
-    for (kind, counts) in [("API", &asked.writes), ("API", &asked.reads), ("Ironic", &asked.ironic)] {
+fn detail(text: &mut String, phase: Phase, requests: &Requests, hosts: u64) -> Result<()> {
+    for (kind, counts) in [
+        ("API", &requests.writes),
+        ("API", &requests.reads),
+        ("Ironic", &requests.ironic),
+    ] {
         for (what, number) in counts {
             let (whole, tenth) = (number / hosts, number % hosts * 10 / hosts);
             writeln!(text, "{phase:12?} {kind:7} {whole:3}.{tenth}  {what}")?;
@@ -107,66 +111,66 @@ fn detail(text: &mut String, phase: Phase, asked: &Asked, hosts: u64) -> Result<
     Ok(())
 }
 
-async fn life(ledger: &mut Ledger, text: &mut String, hosts: u32) -> Result<()> {
+async fn run_lifecycle(ledger: &mut Ledger, text: &mut String, hosts: u32) -> Result<()> {
     let slots = usize::try_from(hosts)?;
-    let (lab, count) = (
-        Lab::new(Setup {
+    let (env, count) = (
+        TestEnv::new(Setup {
             slots,
             ..Setup::default()
         }),
         u64::from(hosts),
     );
     for phase in Phase::ALL {
-        let asked = pass(&lab, phase, hosts).await;
+        let requests = run_phase(&env, phase, hosts).await;
         let (goal, name) = (goal(phase), format!("{phase:?}, {hosts}").to_lowercase());
         let per_host = |counts| sum(counts).div_ceil(count);
         let [writes, reads, ironic] = goal.least;
-        enter(
+        record(
             ledger,
             &name,
             "API writes per host",
-            (per_host(&asked.writes), goal.writes),
+            (per_host(&requests.writes), goal.writes),
             writes,
         );
-        enter(
+        record(
             ledger,
             &name,
             "API reads per host",
-            (per_host(&asked.reads), goal.reads),
+            (per_host(&requests.reads), goal.reads),
             reads,
         );
-        enter(
+        record(
             ledger,
             &name,
             "Ironic requests per host",
-            (per_host(&asked.ironic), goal.ironic),
+            (per_host(&requests.ironic), goal.ironic),
             ironic,
         );
         if hosts == FEW {
-            detail(text, phase, &asked, count)?;
+            detail(text, phase, &requests, count)?;
         }
     }
-    ensure!(lab.get(1).await.is_none(), "a host is left");
+    ensure!(env.get(1).await.is_none(), "a host is not deleted");
     Ok(())
 }
 
-/// A day in which nobody asks for anything of a host that runs an image.
+/// A day without changes for a host that runs an image.
 async fn idle(ledger: &mut Ledger) {
-    let lab = Lab::new(Setup::default());
-    pass(&lab, Phase::Enrol, 1).await;
-    pass(&lab, Phase::Provision, 1).await;
+    let env = TestEnv::new(Setup::default());
+    run_phase(&env, Phase::Enrol, 1).await;
+    run_phase(&env, Phase::Provision, 1).await;
     tokio::time::sleep(Duration::from_hours(24)).await;
-    let (asked, phase) = (asked(&lab), "idle day");
-    enter(ledger, phase, "API writes", (sum(&asked.writes), 0), "0");
-    enter(ledger, phase, "API reads", (sum(&asked.reads), 0), "0");
-    enter(ledger, phase, "Ironic requests", (sum(&asked.ironic), 0), "0");
+    let (requests, phase) = (requests_since_last(&env), "idle day");
+    record(ledger, phase, "API writes", (sum(&requests.writes), 0), "0");
+    record(ledger, phase, "API reads", (sum(&requests.reads), 0), "0");
+    record(ledger, phase, "Ironic requests", (sum(&requests.ironic), 0), "0");
 }
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<ExitCode> {
     let (mut ledger, mut text) = (Ledger::default(), String::new());
     for hosts in [FEW, MANY] {
-        life(&mut ledger, &mut text, hosts).await?;
+        run_lifecycle(&mut ledger, &mut text, hosts).await?;
     }
     idle(&mut ledger).await;
     println!("{text}\n{ledger}");

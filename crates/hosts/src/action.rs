@@ -1,7 +1,7 @@
-//! What may be done for a host: one write each, with what it relies on inside.
+//! The writes of a plan. Each carries its own precondition.
 //!
-//! The steps of a plan are carried out in order, and after any of them the program may stop: the next pass goes on from
-//! what it then sees. A step that fails ends the pass.
+//! The steps run in order. The process may stop after any of them: the next reconcile continues from what it then
+//! observes. A failed step ends the reconcile.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,110 +23,111 @@ use crate::facts::Read;
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Changes metadata or spec of the host. Carries the version it relies on.
+    /// Patches metadata or spec of the host, with the observed version as precondition.
     PatchHost(MergePatch),
-    /// Changes the status of the host. Carries the version it relies on. At most one in a plan, and then the last
+    /// Patches the status of the host, with the observed version as precondition. At most one in a plan, and the last
     /// write to the host.
     PatchStatus(MergePatch),
-    /// Creates the HardwareData, whole.
+    /// Creates the HardwareData.
     CreateHardwareData(Box<HardwareData>),
-    /// Changes it. Carries the version it relies on.
+    /// Patches the HardwareData, with the observed version as precondition.
     PatchHardwareData(MergePatch),
-    /// Changes label, owners and finalizers of a Secret of the host's namespace. Carries the version it relies on.
+    /// Patches label, owners and finalizers of a Secret in the host's namespace, with the observed version as
+    /// precondition.
     PatchSecret {
-        /// Which.
+        /// The name.
         name: String,
-        /// How.
+        /// The patch.
         patch: MergePatch,
     },
-    /// Asks something of Ironic.
+    /// Sends a request to Ironic.
     Ironic(Order),
 }
 
-/// A request, and what is put on record about it.
+/// A request to Ironic and its audit record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     /// The request.
     pub request: Request,
-    /// For each request that [harms](Request::harm): why it is made.
+    /// The reason, for each request with an [impact](Request::impact).
     pub audit: Option<Audit>,
 }
 
-/// Why a harmful request is made. The shell adds the request id that Ironic answers with and writes one line.
+/// Why a disruptive request is sent. The executor adds Ironic's request id and logs one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
-    /// Who or what asked for it: `deletion of the host`, `spec.image was removed`.
+    /// What caused it: `deletion of the host`, `spec.image was removed`.
     pub why: String,
-    /// What was seen, live, that allows it.
-    pub seen: String,
+    /// The live observation that allows it.
+    pub observed: String,
 }
 
-/// Exactly what hosts ask of Ironic.
+/// Every request that the host controller sends to Ironic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Creates the node. The answer is the node; [`Wait::Again`] follows, so that its identity is recorded at once.
+    /// Creates the node. The response is the node; [`Wait::Replan`] follows, so that its UUID is recorded at once.
     CreateNode(Box<NewNode>),
-    /// Changes fields of the node. The answer is a live view of it.
+    /// Changes fields of the node. The response is the node, live.
     PatchNode(NodeUuid, Patch),
     /// Creates a port.
     CreatePort {
-        /// Of which node.
+        /// The node.
         node: NodeUuid,
-        /// Its address.
+        /// The MAC address.
         address: MacAddress,
-        /// Whether the machine boots from it.
+        /// Whether the machine boots through it.
         pxe_enabled: bool,
     },
-    /// Asks for a transition.
+    /// Requests a transition of the provision state.
     Provision(NodeUuid, Transition),
-    /// Asks for a change of power.
+    /// Requests a power change.
     Power(NodeUuid, Power),
-    /// Has Ironic leave the node alone, so that it lets its record go without touching the machine.
+    /// Puts the node into maintenance, so that Ironic deletes its record without touching the machine.
     SetMaintenance(NodeUuid, &'static str),
-    /// Has Ironic look after it again.
+    /// Ends maintenance.
     ClearMaintenance(NodeUuid),
-    /// Removes the record of the node. The machine goes on as it is.
+    /// Deletes the record of the node. The machine stays as it is.
     DeleteNode(NodeUuid),
 }
 
-/// What a request may do to a machine.
+/// The effect of a request on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Harm {
-    /// Nothing that anybody would miss.
+pub enum Impact {
+    /// No effect on what runs.
     None,
-    /// Ironic no longer knows it.
-    Forgets,
-    /// A running system is cut off.
+    /// Ironic deletes its record.
+    RemovesRecord,
+    /// A running system is interrupted.
     Interrupts,
-    /// Data on its disks may be lost.
+    /// Data on the disks may be lost.
     Erases,
 }
 
 impl Request {
-    /// What it may do to the machine.
+    /// The effect on the machine.
     #[must_use]
-    pub const fn harm(&self) -> Harm {
+    pub const fn impact(&self) -> Impact {
         match self {
-            Self::Provision(_, transition) if transition.is_destructive() => Harm::Erases,
-            Self::Power(_, power) if power.is_destructive() => Harm::Interrupts,
-            Self::DeleteNode(_) => Harm::Forgets,
+            Self::Provision(_, transition) if transition.is_destructive() => Impact::Erases,
+            Self::Power(_, power) if power.is_destructive() => Impact::Interrupts,
+            Self::DeleteNode(_) => Impact::RemovesRecord,
             Self::CreateNode(_)
             | Self::PatchNode(..)
             | Self::CreatePort { .. }
             | Self::Provision(..)
             | Self::Power(..)
             | Self::SetMaintenance(..)
-            | Self::ClearMaintenance(_) => Harm::None,
+            | Self::ClearMaintenance(_) => Impact::None,
         }
     }
 
-    /// Whether it may cut off or erase what runs.
+    /// Whether it may interrupt or erase what runs.
     #[must_use]
     pub const fn is_destructive(&self) -> bool {
-        matches!(self.harm(), Harm::Interrupts | Harm::Erases)
+        matches!(self.impact(), Impact::Interrupts | Impact::Erases)
     }
 
-    /// A word for it, for figures and messages.
+    /// The name in metrics and messages.
     #[must_use]
     pub const fn verb(&self) -> &'static str {
         match self {
@@ -146,97 +147,98 @@ impl Request {
     }
 }
 
-/// Something to tell about the host, once all steps are done.
+/// An event, recorded once all steps are done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Whether somebody should look.
+    /// Normal or warning.
     pub importance: Importance,
-    /// A word for programs.
+    /// The reason.
     pub reason: Reason,
-    /// A sentence for people.
+    /// The message.
     pub message: String,
 }
 
-/// What a pass ends with.
+/// What the host waits for after the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Wait {
-    /// Nothing is to be done until something changes.
+    /// A change of any observed object.
     #[default]
     Settled,
-    /// The plan is made again in this pass, from the answers to the steps: the host and the node that a write answered
-    /// with are live, and a node that was asked for a transition or a change of power is stale.
-    Again,
-    /// Until the change feed shows the node changed, or has come by for the first time.
+    /// Plan again in the same reconcile with the responses to the steps: the host and the node of a response are live,
+    /// a node after a transition or power request is stale.
+    Replan,
+    /// A change of the node in the change feed, or the first complete poll of the feed.
     OnNode(&'static str),
-    /// Until a Secret is there or changes.
+    /// A change of a Secret.
     OnSecret(String),
-    /// Until the host has its turn.
-    OnTurn,
-    /// Until time has passed.
+    /// A busy-host slot.
+    OnSlot,
+    /// A delay.
     After(Duration, &'static str),
-    /// Until somebody changes the host.
+    /// A change of the host by the user.
     OnUser(&'static str),
 }
 
-/// What becomes of the host's place among those that load the provisioning network.
+/// What happens to the busy-host slot of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Place {
-    /// It keeps its place, if it has one.
+pub enum SlotUse {
+    /// The host keeps its slot, if it has one.
     #[default]
     Keep,
-    /// It gives it back.
-    Leave,
+    /// The host releases its slot.
+    Release,
 }
 
 /// A change of a counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Count {
-    /// The host went from one state to another.
+    /// The host changed state.
     StateChange {
-        /// From.
+        /// The old state.
         from: String,
-        /// To.
+        /// The new state.
         to: String,
     },
-    /// An error was recorded; the label is that of its event.
+    /// An error was recorded; the label is the reason of its event.
     Error(Reason),
-    /// Something else happened: the name of the counter.
+    /// The name of a counter to increment.
     One(&'static str),
-    /// An operation ended: its histogram, and how long it took.
+    /// The histogram of an operation that ended, and its duration.
     Duration(&'static str, Duration),
 }
 
-/// What to do for a host.
+/// The plan for one host.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// What is to be looked at first. While this is not empty there is nothing else: the plan is made again.
+    /// Reads needed first. While this is not empty, all other fields are empty and planning is repeated after the
+    /// reads.
     pub reads: BTreeSet<Read>,
     /// The writes, in order.
     pub steps: Vec<Step>,
-    /// What to tell when they are done.
+    /// Events to record when the steps are done.
     pub events: Vec<Event>,
-    /// What to count when they are done.
+    /// Metrics to count when the steps are done.
     pub counts: Vec<Count>,
-    /// What to wait for.
+    /// What the host waits for.
     pub wait: Wait,
-    /// What becomes of its place in the queue.
-    pub place: Place,
-    /// Whether the steps, once done, take one from the budget of hosts that may be torn down.
+    /// What happens to its busy-host slot.
+    pub slot_use: SlotUse,
+    /// Whether the steps use one unit of the deprovision budget.
     pub spends_budget: bool,
 }
 
 impl Plan {
-    /// A plan that only asks.
+    /// A plan of reads only.
     #[must_use]
-    pub fn asking(reads: impl IntoIterator<Item = Read>) -> Self {
+    pub fn reading(reads: impl IntoIterator<Item = Read>) -> Self {
         Self {
             reads: reads.into_iter().collect(),
-            wait: Wait::Again,
+            wait: Wait::Replan,
             ..Self::default()
         }
     }
 
-    /// A plan that only waits.
+    /// A plan without writes.
     #[must_use]
     pub fn waiting(wait: Wait) -> Self {
         Self {
@@ -260,6 +262,6 @@ impl Plan {
 
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "because of {}; seen: {}", self.why, self.seen)
+        write!(f, "cause: {}; observed: {}", self.why, self.observed)
     }
 }

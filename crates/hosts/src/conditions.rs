@@ -1,55 +1,55 @@
 //! The conditions of a host, from its status and its node.
 //!
-//! They are the Go manager's, with messages. One is ours and only there while it holds: `Held`.
+//! They equal the Go manager's, with messages. `Held` is additional and present only while it holds.
 
 use metal3_api::meta::Condition;
 use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
-use metal3_runtime::condition::{Severity, Statement, put};
+use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
-use crate::brakes::is_still_held;
-use crate::facts::NodeSight;
+use crate::facts::ObservedNode;
 use crate::names::{HELD, reason};
-use crate::plan::Pass;
+use crate::plan::Planner;
+use crate::safety::is_still_withheld;
 
-/// Something that is not done on purpose.
+/// A change that is withheld on purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Why, for programs.
+pub(crate) struct Withheld {
+    /// The reason.
     pub(crate) reason: Reason,
-    /// Why, and what to do about it.
+    /// The cause and what the user can do.
     pub(crate) message: String,
 }
 
-/// Brings the conditions of the draft up to date.
-pub(crate) fn renew(pass: &mut Pass<'_>) {
-    let (generation, now) = (pass.host().metadata.generation, pass.facts.now);
-    let node = match pass.facts.node {
-        NodeSight::Found(node, _) => Some(node),
-        NodeSight::Unknown | NodeSight::Absent | NodeSight::Foreign { .. } => None,
+/// Updates the conditions of the draft.
+pub(crate) fn renew(planner: &mut Planner<'_>) {
+    let (generation, now) = (planner.host().metadata.generation, planner.facts.now);
+    let node = match planner.facts.node {
+        ObservedNode::Found(node, _) => Some(node),
+        ObservedNode::Unknown | ObservedNode::Absent | ObservedNode::Foreign { .. } => None,
     };
-    let (held, stays_held) = (pass.held.clone(), is_still_held(pass));
-    let status = &mut pass.draft.status;
+    let (withheld, stays_withheld) = (planner.withheld.clone(), is_still_withheld(planner));
+    let status = &mut planner.draft.status;
     let mut statements = vec![ready(status)];
     statements.push(available(status));
     statements.extend(healthy(status, node));
-    statements.extend(held.as_ref().map(|held| {
-        // The only aspect whose truth is bad news: it has a message all the same.
-        Statement::holds(HELD, held.reason)
+    statements.extend(withheld.as_ref().map(|withheld| {
+        // The only condition that reports a problem when it is true: it has a message.
+        ConditionBuilder::mark_true(HELD, withheld.reason)
     }));
     statements.push(manageable(status, node));
     statements.push(progressing(status));
     statements.push(provisioned(status));
     for statement in &statements {
         let mut condition = statement.standard(generation, now);
-        if let Some(held) = held.as_ref().filter(|_| condition.type_ == HELD) {
-            condition.message.clone_from(&held.message);
+        if let Some(withheld) = withheld.as_ref().filter(|_| condition.type_ == HELD) {
+            condition.message.clone_from(&withheld.message);
         }
-        put(&mut status.conditions, condition);
+        set_condition(&mut status.conditions, condition);
     }
-    if held.is_none() && !stays_held {
+    if withheld.is_none() && !stays_withheld {
         status.conditions.retain(|condition| condition.type_ != HELD);
     }
     sort(&mut status.conditions);
@@ -71,38 +71,39 @@ const fn is_available(state: &State) -> bool {
     matches!(state, State::Available | State::Ready)
 }
 
-fn ready(status: &BareMetalHostStatus) -> Statement {
-    let not = |reason, message: &str| Statement::fails(of::READY, reason, Severity::Info, message);
+fn ready(status: &BareMetalHostStatus) -> ConditionBuilder {
+    let not = |reason, message: &str| ConditionBuilder::mark_false(of::READY, reason, Severity::Info, message);
     match status.operational_status {
         OperationalStatus::Error => not(reason::ERROR, &status.error_message),
-        OperationalStatus::Servicing => not(reason::SERVICING, "the machine is changed while in use"),
+        OperationalStatus::Servicing => not(reason::SERVICING, "the machine is being serviced"),
         OperationalStatus::Detached => not(
             reason::DETACHED,
-            "Ironic does not know the host, as asked; remove the annotation baremetalhost.metal3.io/detached to have it managed again",
+            "the host is detached from Ironic on request; remove the annotation baremetalhost.metal3.io/detached to \
+             manage it again",
         ),
-        _ if is_provisioned(&status.provisioning.state) => Statement::holds(of::READY, reason::PROVISIONED),
+        _ if is_provisioned(&status.provisioning.state) => ConditionBuilder::mark_true(of::READY, reason::PROVISIONED),
         _ => not(reason::NOT_PROVISIONED, ""),
     }
 }
 
-fn available(status: &BareMetalHostStatus) -> Statement {
+fn available(status: &BareMetalHostStatus) -> ConditionBuilder {
     let aspect = of::AVAILABLE_FOR_PROVISIONING;
     if is_available(&status.provisioning.state) {
-        Statement::holds(aspect, reason::AVAILABLE)
+        ConditionBuilder::mark_true(aspect, reason::AVAILABLE)
     } else {
-        Statement::fails(aspect, reason::NOT_AVAILABLE, Severity::Info, "")
+        ConditionBuilder::mark_false(aspect, reason::NOT_AVAILABLE, Severity::Info, "")
     }
 }
 
-fn provisioned(status: &BareMetalHostStatus) -> Statement {
+fn provisioned(status: &BareMetalHostStatus) -> ConditionBuilder {
     if is_provisioned(&status.provisioning.state) {
-        Statement::holds(of::PROVISIONED, reason::PROVISIONED)
+        ConditionBuilder::mark_true(of::PROVISIONED, reason::PROVISIONED)
     } else {
-        Statement::fails(of::PROVISIONED, reason::NOT_PROVISIONED, Severity::Info, "")
+        ConditionBuilder::mark_false(of::PROVISIONED, reason::NOT_PROVISIONED, Severity::Info, "")
     }
 }
 
-/// Whether the node says something of the machine now.
+/// Whether the state of the node describes the machine.
 const fn has_node(status: &BareMetalHostStatus) -> bool {
     !matches!(
         status.provisioning.state,
@@ -110,59 +111,62 @@ const fn has_node(status: &BareMetalHostStatus) -> bool {
     ) && !matches!(status.operational_status, OperationalStatus::Detached)
 }
 
-fn manageable(status: &BareMetalHostStatus, node: Option<&Node>) -> Statement {
-    let not = |reason, message: &str| Statement::fails(of::MANAGEABLE, reason, Severity::Info, message);
+fn manageable(status: &BareMetalHostStatus, node: Option<&Node>) -> ConditionBuilder {
+    let not = |reason, message: &str| ConditionBuilder::mark_false(of::MANAGEABLE, reason, Severity::Info, message);
     match status.provisioning.state {
         State::None | State::Unmanaged => not(
             reason::NOT_MANAGED,
-            "set spec.bmc.address and spec.bmc.credentialsName to have the host managed",
+            "set spec.bmc.address and spec.bmc.credentialsName to manage the host",
         ),
         State::Registering if status.operational_status == OperationalStatus::Error => {
             not(reason::REGISTRATION_FAILED, &status.error_message)
         }
-        State::Registering => not(reason::REGISTERING, "Ironic tries the BMC"),
+        State::Registering => not(reason::REGISTERING, "Ironic verifies the BMC"),
         _ if has_node(status) && node.is_some_and(|node| node.fault.as_deref() == Some(POWER_FAULT)) => not(
             reason::POWER_FAILURE,
-            "Ironic does not reach the BMC; check its address, network and login. Ironic goes on by itself once it does",
+            "Ironic cannot reach the BMC; check its address, network and credentials. Ironic continues once the BMC \
+             responds",
         ),
-        _ => Statement::holds(of::MANAGEABLE, reason::MANAGEABLE),
+        _ => ConditionBuilder::mark_true(of::MANAGEABLE, reason::MANAGEABLE),
     }
 }
 
-/// What Ironic calls it when a BMC stops answering.
+/// Ironic's fault when a BMC stops responding.
 pub(crate) const POWER_FAULT: &str = "power failure";
 
-fn healthy(status: &BareMetalHostStatus, node: Option<&Node>) -> Option<Statement> {
+fn healthy(status: &BareMetalHostStatus, node: Option<&Node>) -> Option<ConditionBuilder> {
     let aspect = of::HEALTHY;
     let has_one = status.conditions.iter().any(|condition| condition.type_ == aspect);
     let health = node
         .filter(|_| has_node(status))
         .and_then(|node| node.health.as_deref());
-    let unknown = |message: &str| Statement::unknown(aspect, reason::UNKNOWN, message);
+    let unknown = |message: &str| ConditionBuilder::mark_unknown(aspect, reason::UNKNOWN, message);
     match health {
-        Some("OK") => Some(Statement::holds(aspect, reason::HEALTHY)),
-        Some("Warning") => Some(Statement::fails(
+        Some("OK") => Some(ConditionBuilder::mark_true(aspect, reason::HEALTHY)),
+        Some("Warning") => Some(ConditionBuilder::mark_false(
             aspect,
             reason::WARNING,
             Severity::Info,
-            "the BMC warns of the hardware; look at its log",
+            "the BMC reports a hardware warning; check its log",
         )),
-        Some("Critical") => Some(Statement::fails(
+        Some("Critical") => Some(ConditionBuilder::mark_false(
             aspect,
             reason::CRITICAL,
             Severity::Info,
-            "the BMC says that hardware fails; look at its log",
+            "the BMC reports a hardware failure; check its log",
         )),
-        Some(_) => Some(unknown("the BMC says something else than OK, Warning or Critical")),
+        Some(_) => Some(unknown("the BMC reports a health other than OK, Warning or Critical")),
         None if has_one || !has_node(status) || node.is_none() => None,
-        None => Some(unknown("the BMC does not tell, or Ironic is too old to ask it")),
+        None => Some(unknown(
+            "the BMC does not report its health, or Ironic is too old to read it",
+        )),
     }
 }
 
-fn progressing(status: &BareMetalHostStatus) -> Statement {
+fn progressing(status: &BareMetalHostStatus) -> ConditionBuilder {
     let aspect = of::PROGRESSING;
     if status.operational_status == OperationalStatus::Detached {
-        return Statement::fails(aspect, reason::DETACHED, Severity::Info, "");
+        return ConditionBuilder::mark_false(aspect, reason::DETACHED, Severity::Info, "");
     }
     let reason = match &status.provisioning.state {
         State::None
@@ -171,7 +175,7 @@ fn progressing(status: &BareMetalHostStatus) -> Statement {
         | State::Ready
         | State::Provisioned
         | State::ExternallyProvisioned
-        | State::Other(_) => return Statement::fails(aspect, reason::NOT_PROGRESSING, Severity::Info, ""),
+        | State::Other(_) => return ConditionBuilder::mark_false(aspect, reason::NOT_PROGRESSING, Severity::Info, ""),
         State::Registering => reason::REGISTERING,
         State::MatchProfile | State::Inspecting => reason::INSPECTING,
         State::Preparing => reason::PREPARING,
@@ -180,5 +184,5 @@ fn progressing(status: &BareMetalHostStatus) -> Statement {
         State::PoweringOffBeforeDelete => reason::POWERING_OFF,
         State::Deleting => reason::DELETING,
     };
-    Statement::holds(aspect, reason)
+    ConditionBuilder::mark_true(aspect, reason)
 }

@@ -1,7 +1,7 @@
-//! The way out: which state a deleted host goes to, how Ironic forgets it, and what is let go in the end.
+//! Deletion: the state that a deleted host enters, the deletion of its node, and the removal of finalizers.
 //!
-//! Deletion is looked at before everything else that may hold a host up: its turn, a back-off, a missing Secret. It is
-//! bounded: what fails too often is passed over, in the order tear-down, switching off.
+//! Deletion is handled before everything that may delay a host: slots, backoff, a missing Secret. It is bounded: after
+//! too many failures deprovisioning is skipped, then powering off.
 
 use metal3_api::metal3::names::HOST_FINALIZER;
 use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
@@ -10,55 +10,56 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use crate::action::{Count, Request, Wait};
-use crate::brakes::{harm, may_tear_down, was_held};
-use crate::claim::is_ours;
-use crate::conditions::Held;
-use crate::facts::{NodeSeen, NodeSight, Read};
+use crate::conditions::Withheld;
+use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::object::release_hardware;
-use crate::plan::{End, Pass};
-use crate::state::graph::Why;
+use crate::ownership::is_owned_node;
+use crate::plan::{Decision, Planner};
+use crate::safety::{check_deprovision_budget, request_disruptive, was_withheld};
+use crate::state::graph::Trigger;
 use crate::state::release_secrets;
 
-/// A leaving host is no longer held up by what has failed more often than this. The Go manager's number.
-pub(crate) const MOST_ATTEMPTS: i64 = 3;
-/// What a node in use is told before it is forgotten.
+/// After more failures than this a deletion skips the failed operation. The Go manager's number.
+pub(crate) const MAX_ATTEMPTS: i64 = 3;
+/// The maintenance reason of a node in use before its deletion.
 const MAINTENANCE: &str = "forcing deletion in baremetal-operator";
 
-/// Sends a deleted host on its way.
-pub(crate) fn leave(pass: &mut Pass<'_>) -> Result<(), End> {
-    if !pass.is_leaving() {
+/// Selects the state of a deleted host.
+pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    if !planner.is_deleting() {
         return Ok(());
     }
-    let finalizers = pass.host().metadata.finalizers.iter().flatten();
+    let finalizers = planner.host().metadata.finalizers.iter().flatten();
     if !finalizers.into_iter().any(|one| one == HOST_FINALIZER) {
-        return Err(End::Rest(Wait::Settled));
+        return Err(Decision::WaitUnchanged(Wait::Settled));
     }
-    out_of_reach(pass)?;
-    if *pass.state() == State::Deleting {
+    require_ironic(planner)?;
+    if *planner.state() == State::Deleting {
         return Ok(());
     }
-    let is_detached = pass.host().status.operational_status == OperationalStatus::Detached;
-    match pass.host().detach_request() {
+    let is_detached = planner.host().status.operational_status == OperationalStatus::Detached;
+    match planner.host().detach_request() {
         Some(request) if request.delete == DetachedDelete::Delay && !request.force => {
-            pass.count(Count::One("metal3_delete_delayed_for_detached_total"));
-            return Err(End::Wait(Wait::OnUser(
-                "the host is detached and its deletion waits; remove the annotation, or have it say deleteAction: delete",
+            planner.count(Count::One("metal3_delete_delayed_for_detached_total"));
+            return Err(Decision::Wait(Wait::OnUser(
+                "the host is detached and its deletion is delayed; remove the annotation, or set its deleteAction \
+                 to delete",
             )));
         }
-        Some(_) => return Err(End::Go(Why::DeletedDetached)),
-        // Without its annotation the host is attached again first.
+        Some(_) => return Err(Decision::ChangeState(Trigger::DeletedDetached)),
+        // Without the annotation the host is attached first.
         None if is_detached => return Ok(()),
         None => {}
     }
-    match pass.state() {
+    match planner.state() {
         State::Deprovisioning | State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
         State::Provisioned => {
-            if pass.host().spec.externally_provisioned == Some(true) && pass.rules.keep_external {
-                return Err(End::Go(Why::External));
+            if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+                return Err(Decision::ChangeState(Trigger::External));
             }
-            may_tear_down(pass)?;
-            Err(End::Go(Why::Deleted))
+            check_deprovision_budget(planner)?;
+            Err(Decision::ChangeState(Trigger::Deleted))
         }
         State::None
         | State::Unmanaged
@@ -69,73 +70,77 @@ pub(crate) fn leave(pass: &mut Pass<'_>) -> Result<(), End> {
         | State::Available
         | State::Ready
         | State::Provisioning
-        | State::ExternallyProvisioned => Err(End::Go(Why::Deleted)),
+        | State::ExternallyProvisioned => Err(Decision::ChangeState(Trigger::Deleted)),
     }
 }
 
-/// A host that leaves while Ironic is not reached says so, instead of hanging without a word.
-fn out_of_reach(pass: &mut Pass<'_>) -> Result<(), End> {
-    // One that the budget holds waits for a person first, and its hold must not be forgotten for an outage.
-    let Some(outage) = pass.facts.outage.filter(|_| !is_unheard_of(pass) && !was_held(pass)) else {
+/// Reports that a deletion waits for Ironic.
+fn require_ironic(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    // A deletion withheld by the budget waits for the user first, and an outage must not drop that condition.
+    let Some(outage) = planner
+        .facts
+        .outage
+        .filter(|_| !is_unknown_to_ironic(planner) && !was_withheld(planner))
+    else {
         return Ok(());
     };
-    pass.held = Some(Held {
+    planner.withheld = Some(Withheld {
         reason: reason::IRONIC_UNREACHABLE,
         message: format!(
-            "Ironic is not reached since {} ({}), and the host cannot go before Ironic has forgotten it. Bring Ironic back; if \
-             it is gone for good, remove the finalizer {HOST_FINALIZER} from the host",
+            "Ironic is unreachable since {} ({}), and the host cannot be deleted before its node. Restore Ironic; \
+             if it is lost permanently, remove the finalizer {HOST_FINALIZER} from the host",
             outage.since, outage.reason
         ),
     });
-    Err(End::Wait(Wait::After(
-        crate::facts::OUTAGE_LOOK,
-        "Ironic is not reached",
+    Err(Decision::Wait(Wait::After(
+        crate::facts::OUTAGE_RECHECK,
+        "Ironic is unreachable",
     )))
 }
 
-/// Whether Ironic was never told of the host: it has no BMC, and no node was recorded.
-fn is_unheard_of(pass: &Pass<'_>) -> bool {
-    pass.host().is_unmanaged() && pass.host().status.provisioning.id.is_empty()
+/// Whether Ironic never had a node of the host: it has no BMC, and no node is recorded.
+fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
+    planner.host().is_unmanaged() && planner.host().status.provisioning.id.is_empty()
 }
 
-/// Has Ironic forget the node. Passes when a search shows that it has none of the host.
-pub(crate) fn forget(pass: &mut Pass<'_>) -> Result<(), End> {
-    let node = match pass.facts.node {
-        NodeSight::Absent | NodeSight::Foreign { .. } => return Ok(()),
-        NodeSight::Unknown if pass.facts.outage.is_some() && is_unheard_of(pass) => return Ok(()),
-        NodeSight::Unknown if pass.rules.search_before_release => return Err(End::read(Read::Node)),
-        NodeSight::Unknown => return Ok(()),
-        NodeSight::Found(_, NodeSeen::Stale) if pass.rules.wait_when_stale => {
-            // The feed tells of changes, not of absence: only a look does.
-            return Err(End::read(Read::Node));
+/// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
+pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let node = match planner.facts.node {
+        ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(()),
+        ObservedNode::Unknown if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
+        ObservedNode::Unknown if planner.rules.search_before_release => return Err(Decision::read(Read::Node)),
+        ObservedNode::Unknown => return Ok(()),
+        ObservedNode::Found(_, NodeFreshness::Stale) if planner.rules.wait_when_stale => {
+            // The feed reports changes, not absence: only a search does.
+            return Err(Decision::read(Read::Node));
         }
-        NodeSight::Found(node, _) => node,
+        ObservedNode::Found(node, _) => node,
     };
-    // A detach may be forced; a deletion that came this far has nothing left to lose.
-    forget_node(pass, node, pass.is_leaving())
+    // A detach is forced only on request; a deletion in this state has nothing left to protect.
+    delete_node(planner, node, planner.is_deleting())
 }
 
-/// The next step to have a node forgotten. Passes when the node is not the host's, which leaves it as it is.
-pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> Result<(), End> {
-    // differs: `host-node-of-another`. The Go manager forgets whatever it finds.
-    if !is_ours(pass, node) {
+/// The next step of deleting a node. Returns `Ok` and leaves the node when it does not belong to the host.
+pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: bool) -> Result<(), Decision> {
+    // differs: `host-node-of-another`. The Go manager deletes any node that it finds.
+    if !is_owned_node(planner, node) {
         let message = format!(
-            "node {} in Ironic is not this host's, or serves another; it stays. If nothing else needs it, remove it in \
-             Ironic. A host that moved between clusters names in the annotation {FORMER_ANNOTATION} whom its node served \
-             before",
+            "node {} in Ironic does not belong to this host or serves another instance, and is kept. If nothing \
+             else uses it, delete it in Ironic. If the host moved between clusters, set the annotation \
+             {FORMER_ANNOTATION} to the instance that its node serves",
             node.uuid
         );
-        pass.warn(reason::NODE_LEFT, message);
+        planner.record_warning(reason::NODE_LEFT, message);
         return Ok(());
     }
     let id = &node.uuid;
-    let wait = End::Wait(Wait::OnNode("Ironic is at work"));
+    let wait = Decision::Wait(Wait::OnNode("Ironic is busy"));
     match &node.provision_state {
         S::Verifying | S::Deploying | S::Cleaning | S::Inspecting | S::Servicing | S::Deleting | S::Adopting => {
             return Err(wait);
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
-            pass.ask(Request::Provision(id.clone(), Transition::Abort));
+            planner.request(Request::Provision(id.clone(), Transition::Abort));
             return Err(wait);
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack => return Err(wait),
@@ -143,27 +148,27 @@ pub(crate) fn forget_node(pass: &mut Pass<'_>, node: &Node, is_forced: bool) -> 
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
             if !release.is_empty() {
-                pass.ask(Request::PatchNode(id.clone(), release));
+                planner.request(Request::PatchNode(id.clone(), release));
             }
         }
-        _ if !node.maintenance => pass.ask(Request::SetMaintenance(id.clone(), MAINTENANCE)),
+        _ if !node.maintenance => planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE)),
         _ => {}
     }
-    let why = if pass.is_leaving() {
+    let why = if planner.is_deleting() {
         "deletion of the host"
     } else {
-        "the annotation that detaches the host"
+        "the detached annotation"
     };
-    harm(pass, node, Request::DeleteNode(id.clone()), why)?;
-    Err(End::Wait(Wait::Again))
+    request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
+    Err(Decision::Wait(Wait::Replan))
 }
 
-/// Lets go of everything that waited for the host, and last of the host.
-pub(crate) fn release(pass: &mut Pass<'_>) -> Result<End, End> {
-    release_hardware(pass)?;
-    release_secrets(pass)?;
-    if let Some(finalizers) = &mut pass.draft.metadata.finalizers {
+/// Removes the finalizers of the dependent objects, and last the one of the host.
+pub(crate) fn remove_finalizers(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    release_hardware(planner)?;
+    release_secrets(planner)?;
+    if let Some(finalizers) = &mut planner.draft.metadata.finalizers {
         finalizers.retain(|one| one != HOST_FINALIZER);
     }
-    Ok(End::Wait(Wait::Settled))
+    Ok(Decision::Wait(Wait::Settled))
 }

@@ -1,46 +1,46 @@
-//! Standing aside: Ironic forgets the node, the machine goes on, the object stays.
+//! Detachment: Ironic deletes its record of the node; the machine and the object stay.
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
 
 use crate::action::Wait;
-use crate::deletion::forget_node;
-use crate::facts::{NodeSeen, NodeSight, Read};
-use crate::plan::{End, Pass};
+use crate::deletion::delete_node;
+use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::plan::{Decision, Planner};
 
-/// Ends the decision for a host that is detached, or is to be.
-pub(crate) fn stand_aside(pass: &mut Pass<'_>) -> Result<(), End> {
-    let is_detached = pass.host().status.operational_status == OperationalStatus::Detached;
-    let Some(request) = pass.host().detach_request() else {
+/// Ends the decision for a host that is detached or is being detached.
+pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let is_detached = planner.host().status.operational_status == OperationalStatus::Detached;
+    let Some(request) = planner.host().detach_request() else {
         if is_detached {
-            let has_error = pass.host().status.error_type.is_some();
-            pass.draft.status.operational_status = if has_error {
+            let has_error = planner.host().status.error_type.is_some();
+            planner.draft.status.operational_status = if has_error {
                 OperationalStatus::Error
             } else {
                 OperationalStatus::Ok
             };
-            return Err(End::Wait(Wait::Again));
+            return Err(Decision::Wait(Wait::Replan));
         }
         return Ok(());
     };
-    let is_at_rest = matches!(
-        pass.state(),
+    let is_steady = matches!(
+        planner.state(),
         State::Provisioned | State::ExternallyProvisioned | State::Available | State::Ready
     );
-    if *pass.state() == State::Deleting {
+    if *planner.state() == State::Deleting {
         return Ok(());
     }
     if is_detached {
-        return Err(End::Wait(Wait::OnUser("the host is detached")));
+        return Err(Decision::Wait(Wait::OnUser("the host is detached")));
     }
-    if !is_at_rest && !request.force {
-        // It is detached once it is at rest; until then it goes on.
+    if !is_steady && !request.force {
+        // Detached later, in a steady state.
         return Ok(());
     }
-    match pass.facts.node {
-        NodeSight::Unknown | NodeSight::Found(_, NodeSeen::Stale) => return Err(End::read(Read::Node)),
-        NodeSight::Found(node, _) => forget_node(pass, node, request.force)?,
-        NodeSight::Absent | NodeSight::Foreign { .. } => {}
+    match planner.facts.node {
+        ObservedNode::Unknown | ObservedNode::Found(_, NodeFreshness::Stale) => return Err(Decision::read(Read::Node)),
+        ObservedNode::Found(node, _) => delete_node(planner, node, request.force)?,
+        ObservedNode::Absent | ObservedNode::Foreign { .. } => {}
     }
-    pass.draft.status.operational_status = OperationalStatus::Detached;
-    Err(End::Wait(Wait::OnUser("the host is detached")))
+    planner.draft.status.operational_status = OperationalStatus::Detached;
+    Err(Decision::Wait(Wait::OnUser("the host is detached")))
 }

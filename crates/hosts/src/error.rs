@@ -1,4 +1,4 @@
-//! What can go wrong with a host, as its status tells it.
+//! Failures of a host, as its status records them.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState};
 use metal3_runtime::reason::Reason;
@@ -6,70 +6,70 @@ use metal3_runtime::reason::Reason;
 use crate::action::Wait;
 use crate::names::reason;
 
-/// Something that went wrong.
+/// A failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What, for programs.
+    /// The error type.
     pub(crate) kind: ErrorType,
-    /// What and how it is cured, for people. No secrets.
+    /// Cause and remedy, without secrets.
     pub(crate) message: String,
-    /// Whether and when it is tried again.
+    /// Whether and when the operation is retried.
     pub(crate) remedy: Remedy,
-    /// What the event is called, where it is not the error's own name.
+    /// The event reason, if it differs from the one of the error type.
     pub(crate) event: Option<Reason>,
 }
 
-/// What may end a failure.
+/// What ends a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Another attempt, after a while. Attempts are counted.
-    Attempt,
-    /// Something else has to change first; nothing is tried meanwhile, and nothing counted.
-    Change(Wait),
+    /// A retry after a backoff. Attempts are counted.
+    Retry,
+    /// Another change; nothing is retried or counted until then.
+    WaitFor(Wait),
 }
 
 impl Failure {
-    /// An attempt that failed.
-    pub(crate) fn attempt(kind: ErrorType, message: impl Into<String>) -> Self {
+    /// A failed attempt.
+    pub(crate) fn retryable(kind: ErrorType, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
-            remedy: Remedy::Attempt,
+            remedy: Remedy::Retry,
             event: None,
         }
     }
 
-    /// Something that only a change of the host cures.
-    pub(crate) fn standing(kind: ErrorType, message: impl Into<String>) -> Self {
-        Self::until(kind, message, Wait::OnUser("the host has to be changed"))
+    /// A failure that only a change of the host resolves.
+    pub(crate) fn until_host_changes(kind: ErrorType, message: impl Into<String>) -> Self {
+        Self::until(kind, message, Wait::OnUser("the host must be changed"))
     }
 
-    /// Something that is cured by what is waited for.
+    /// A failure that ends with the given wait.
     pub(crate) fn until(kind: ErrorType, message: impl Into<String>, wait: Wait) -> Self {
         Self {
             kind,
             message: message.into(),
-            remedy: Remedy::Change(wait),
+            remedy: Remedy::WaitFor(wait),
             event: None,
         }
     }
 
-    /// The same under another event.
-    pub(crate) fn told_as(self, event: Reason) -> Self {
+    /// The same failure with another event reason.
+    pub(crate) fn with_event(self, event: Reason) -> Self {
         Self {
             event: Some(event),
             ..self
         }
     }
 
-    /// Whether the status tells just this.
-    pub(crate) fn is_told(&self, status: &BareMetalHostStatus) -> bool {
+    /// Whether the status records this failure.
+    pub(crate) fn is_recorded_in(&self, status: &BareMetalHostStatus) -> bool {
         status.error_type == Some(self.kind) && status.error_message == self.message
     }
 }
 
-/// Event and label of an error.
-pub(crate) const fn word(kind: ErrorType) -> Reason {
+/// Event reason and metric label of an error.
+pub(crate) const fn event_reason(kind: ErrorType) -> Reason {
     match kind {
         ErrorType::ProvisionedRegistration => reason::PROVISIONED_REGISTRATION_ERROR,
         ErrorType::Registration => reason::REGISTRATION_ERROR,
@@ -81,7 +81,7 @@ pub(crate) const fn word(kind: ErrorType) -> Reason {
     }
 }
 
-/// The error that a failure in a state is.
+/// The error type of a failure in a state.
 pub(crate) const fn kind_in(state: &ProvisioningState) -> ErrorType {
     match state {
         ProvisioningState::None

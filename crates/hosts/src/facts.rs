@@ -1,8 +1,8 @@
-//! What a decision about a host sees.
+//! The input of a decision about a host.
 //!
-//! *Unknown* is never *absent*: what nobody has looked at yet, what could not be read and what is not there are three
-//! things. A plan that needs something unknown asks for it ([`Read`]); with the answer it is made again in the same
-//! pass. Reads are counted, so only what a decision turns on is asked for.
+//! *Unknown* is never *absent*: a thing that was not read, that could not be read or that does not exist are three
+//! cases. A plan that depends on an unknown value requests it ([`Read`]) and planning is repeated in the same
+//! reconcile. Reads are counted, so a plan requests only what it depends on.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,95 +15,93 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
-use metal3_ironic::slots::Turn;
+use metal3_ironic::slots::SlotState;
 
 use crate::settings::Settings;
 
-/// Everything that may decide what happens to a host.
+/// Everything that a decision may depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The host.
     pub host: &'a BareMetalHost,
-    /// How sure it is that the host still is so.
-    pub host_seen: HostSeen,
-    /// What the view of the host before this one said, if this process had one. A view is kept until a newer one
-    /// comes, so an object that was paused and now is not shows here, however often it is planned for, as long as it
-    /// does not change again.
-    pub before: LastView,
+    /// How fresh the observation of the host is.
+    pub host_freshness: HostFreshness,
+    /// The version of the host before the cached one, if this process received one. It is kept until the next version
+    /// arrives, so a host that was paused in the last version shows so in every reconcile until the host changes again.
+    pub previous: PreviousView,
     /// The Secret that `spec.bmc.credentialsName` names.
-    pub credentials: Sight<Secret<'a>>,
-    /// For how long that Secret is known to hold, in its present version, the login that it held at the version which the
-    /// status records; nothing where that is not known.
-    pub same_login: Option<Duration>,
+    pub credentials: Observed<Secret<'a>>,
+    /// How long the Secret in its present version is known to hold the same credentials as in the version recorded in
+    /// the status. `None`: not known.
+    pub login_unchanged_for: Option<Duration>,
     /// The Secret that `spec.userData` names.
-    pub user_data: Sight<Secret<'a>>,
+    pub user_data: Observed<Secret<'a>>,
     /// The Secret that `spec.networkData` names.
-    pub network_data: Sight<Secret<'a>>,
+    pub network_data: Observed<Secret<'a>>,
     /// The Secret that `spec.metaData` names.
-    pub meta_data: Sight<Secret<'a>>,
+    pub meta_data: Observed<Secret<'a>>,
     /// The Secret that `spec.preprovisioningNetworkDataName` names.
-    pub agent_network: Sight<Secret<'a>>,
-    /// The HardwareData of the host's name.
-    pub hardware_data: Sight<&'a HardwareData>,
+    pub agent_network: Observed<Secret<'a>>,
+    /// The HardwareData with the host's name.
+    pub hardware_data: Observed<&'a HardwareData>,
     /// The node.
-    pub node: NodeSight<'a>,
-    /// All ports of that node.
-    pub ports: Sight<&'a [Port]>,
-    /// What the last inspection of that node found. Absent: it never was inspected.
-    pub inventory: Sight<&'a Inspection>,
-    /// Ironic's verdict on the node as it is now. It must have been given after the last change of the node.
-    pub validation: Sight<&'a Validation>,
-    /// The last error in the node's history. Absent: the history has none.
-    pub last_history_error: Sight<&'a str>,
-    /// The request to Ironic that was refused last on behalf of the host, if none was accepted since and the host's
-    /// `metadata.generation` is still the same.
+    pub node: ObservedNode<'a>,
+    /// All ports of the node.
+    pub ports: Observed<&'a [Port]>,
+    /// The result of the last inspection. Absent: the node was never inspected.
+    pub inventory: Observed<&'a Inspection>,
+    /// Ironic's validation of the node, requested after the last change of the node.
+    pub validation: Observed<&'a Validation>,
+    /// The last error in the node's history. Absent: there is none.
+    pub last_history_error: Observed<&'a str>,
+    /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
+    /// is unchanged.
     pub refused: Option<&'a Refused>,
-    /// Since when Ironic is not reached, if that is so for longer than [`OUTAGE_LASTS`].
+    /// The outage of Ironic, if it lasts longer than [`OUTAGE_THRESHOLD`].
     pub outage: Option<&'a Outage>,
-    /// Whether the host may load the provisioning network. Nothing: it was not asked for.
-    pub turn: Option<Turn>,
-    /// How many provisioned hosts of the namespace may still be torn down now.
+    /// The busy-host slot. `None`: not requested.
+    pub slot: Option<SlotState>,
+    /// The deprovision budget of the namespace.
     pub budget: Budget,
-    /// How the program was started.
+    /// The flags.
     pub settings: &'a Settings,
-    /// A number that differs from host to host and is the same on every pass of one: it spreads the attempts of many
-    /// hosts that failed together.
+    /// A stable number per host. It spreads the retries of hosts that failed together.
     pub jitter: u64,
-    /// The time.
+    /// The current time.
     pub now: Time,
 }
 
-/// How sure it is that an object of the API still is as we see it.
+/// How fresh an observation of an API object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HostSeen {
+pub enum HostFreshness {
     /// From a cache.
     Cached,
-    /// Answered by the server in this pass: to a read, or to a write of ours that carried the version it relied on.
+    /// From a response of the API server in this reconcile: to a read, or to a write with a precondition.
     Live,
 }
 
-/// What an earlier view of a host said.
+/// The previous version of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LastView {
-    /// It was paused.
+pub struct PreviousView {
+    /// The host was paused.
     pub paused: bool,
-    /// It was being deleted as a part of a move: something else owns the machine.
+    /// The host was being deleted as part of a move to another cluster.
     pub moving: bool,
 }
 
-/// Something that may not have been looked at.
+/// A value that may not have been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight<T> {
-    /// Nobody has looked, or no answer came.
+pub enum Observed<T> {
+    /// Not read, or the read failed.
     Unknown,
-    /// It was looked for and is not there.
+    /// Read, and it does not exist.
     Absent,
-    /// It is there.
+    /// It exists.
     Found(T),
 }
 
-impl<T> Sight<T> {
-    /// The thing, if it was found.
+impl<T> Observed<T> {
+    /// The value, if it exists.
     pub fn found(self) -> Option<T> {
         match self {
             Self::Found(thing) => Some(thing),
@@ -112,17 +110,17 @@ impl<T> Sight<T> {
     }
 }
 
-/// A Secret. The watch shows its metadata; the values are read when they are needed. `Debug` shows no value.
+/// A Secret. The watch delivers its metadata; values are read on demand. `Debug` shows no value.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Secret<'a> {
-    /// Its metadata. The resource version is that of the values, when both are there.
+    /// The metadata. With values present, its resource version is the version of the values.
     pub metadata: &'a ObjectMeta,
-    /// Its values, if they have been read.
+    /// The values, if they were read.
     pub values: Option<&'a BTreeMap<String, ByteString>>,
 }
 
 impl Secret<'_> {
-    /// Its version, as a host's status records it.
+    /// The version, as the status of a host records it.
     #[must_use]
     pub fn version(&self) -> &str {
         self.metadata.resource_version.as_deref().unwrap_or_default()
@@ -139,98 +137,96 @@ impl fmt::Debug for Secret<'_> {
     }
 }
 
-/// What is seen of a host's node.
+/// The observed node of a host.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NodeSight<'a> {
-    /// Nobody has looked, or no answer came, or the change feed does not show it: which is not the same as absent.
+pub enum ObservedNode<'a> {
+    /// Not read, the read failed, or the change feed does not contain it: not the same as absent.
     Unknown,
-    /// In this pass it was looked for by `status.provisioning.ID`, by `namespace~name`, by the plain name and by the
-    /// boot MAC address, and each time the answer was that there is none; or Ironic has just deleted it for us.
+    /// Searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot MAC address
+    /// without a result; or Ironic confirmed its deletion in this reconcile.
     Absent,
-    /// The boot MAC address belongs to a node with another name. Found by the same search.
+    /// The same search found the boot MAC address on a node with another name.
     Foreign {
         /// The name of that node.
         name: &'a str,
     },
-    /// It is there.
-    Found(&'a Node, NodeSeen),
+    /// It exists.
+    Found(&'a Node, NodeFreshness),
 }
 
-/// How new a view of a node is.
+/// How fresh an observation of a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NodeSeen {
-    /// A request of ours went out after it was made. It may be shown to people; nothing may be decided from it but to
-    /// wait.
+pub enum NodeFreshness {
+    /// Older than a request of this process. It may be displayed; a plan may only wait.
     Stale,
-    /// From the change feed, which has come by since every request of ours.
+    /// From the change feed, newer than every request of this process.
     Current,
-    /// From the change feed, which has come by since the host was seen in its present state, too: whatever another
-    /// process did before it wrote that state shows. What ends a state is not decided from less.
-    Abreast,
-    /// Answered by Ironic in this pass: to a read, or to a change of the node.
+    /// From the change feed, and newer than the host's present state: it contains the effects of what another process
+    /// did before it wrote that state. No state is left on less.
+    InState,
+    /// From a response of Ironic in this reconcile: to a read, or to a change of the node.
     Live,
-    /// Answered by Ironic in this pass to its creation by us: it has the login that was sent.
+    /// From the response to its creation in this reconcile: it has the credentials that were sent.
     Created,
 }
 
-/// A request that Ironic refused, or that it did not answer.
+/// A request that Ironic rejected or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// What was asked: [`crate::action::Request::verb`].
+    /// The name of the request: [`crate::action::Request::verb`].
     pub request: &'static str,
-    /// What may help.
-    pub cure: Cure,
-    /// In words, without secrets.
+    /// What resolves it.
+    pub class: RefusalClass,
+    /// The reason, without secrets.
     pub message: String,
-    /// In this very pass, so nobody was told of it.
+    /// Rejected in this reconcile, so it is not recorded in the status yet.
     pub is_fresh: bool,
 }
 
-/// What may help after a refusal.
+/// What resolves a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cure {
-    /// The same again, later: Ironic is busy, or the node is locked, or no answer came. The plan is made again from a
-    /// new view of the node.
-    Wait,
-    /// Somebody has to change the host or its Secrets: Ironic does not take this request.
-    Change,
-    /// Somebody has to see to our way to Ironic: the login, the certificate, the version. It says nothing of this
-    /// request.
+pub enum RefusalClass {
+    /// A retry: Ironic is busy, the node is locked, or no response arrived. Planning is repeated with a new observation
+    /// of the node.
+    Transient,
+    /// A change of the host or its Secrets: Ironic does not accept this request.
+    Invalid,
+    /// A change of the access to Ironic: credentials, certificate, version. It says nothing about this request.
     Access,
 }
 
-/// Ironic does not answer.
+/// Ironic does not respond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
-    /// Since when.
+    /// The start.
     pub since: Time,
-    /// Why, without secrets.
+    /// The reason, without secrets.
     pub reason: String,
 }
 
-/// An outage shorter than this is no news.
-pub const OUTAGE_LASTS: Duration = Duration::from_secs(120);
-/// How often a host that waits for Ironic looks again. The change feed wakes it earlier.
-pub const OUTAGE_LOOK: Duration = Duration::from_secs(60);
+/// A shorter outage is not reported.
+pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
+/// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.
+pub const OUTAGE_RECHECK: Duration = Duration::from_secs(60);
 
-/// How many provisioned hosts may be torn down.
+/// The deprovision budget of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// How many more, now.
+    /// The remaining number.
     pub left: u32,
-    /// How many in a period.
+    /// The number per period.
     pub limit: u32,
-    /// The period, in words: `hour`.
+    /// The name of the period: `hour`.
     pub period: &'static str,
 }
 
-/// Something to be looked at before the decision is made. Each is read live, whatever a cache shows.
+/// A read that a plan needs. Each is live, whatever a cache contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
     /// The host.
     Host,
-    /// The node: by `status.provisioning.ID` if there is one, else or when that is not found by `namespace~name`, by
-    /// the plain name, by the boot MAC address. A failure of any of these leaves the node unknown.
+    /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name, boot MAC address. If any of these
+    /// reads fails, the node stays unknown.
     Node,
     /// The Secret with the BMC's credentials, with its values.
     Credentials,
@@ -246,12 +242,12 @@ pub enum Read {
     HardwareData,
     /// The ports of the node.
     Ports,
-    /// What inspection found.
+    /// The result of the inspection.
     Inventory,
-    /// What Ironic says of a deployment of the node as it is.
+    /// Ironic's validation of the node for a deployment.
     Validation,
-    /// What Ironic remembers of the node's failures.
+    /// The history of the node.
     History,
-    /// No read: the host asks for its turn to load the provisioning network.
-    Turn,
+    /// No read: requests a busy-host slot.
+    Slot,
 }

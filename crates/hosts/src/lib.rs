@@ -1,15 +1,12 @@
-//! Bare metal hosts: from the address of a BMC to a running image and back, through Ironic.
+//! The BareMetalHost controller: from a BMC address to a running image and back, through Ironic.
 //!
-//! A decision is made from [`facts::Facts`] alone and is an [`action::Plan`]. [`node`] says in Ironic's words what a host
-//! asks for, and in the API's words what Ironic found. The invariant: nothing that runs is cut off or erased unless the
-//! host's own status says so beforehand and a live look at host and node confirms it; what is unknown never counts as
-//! absent.
+//! A decision is a pure function from [`facts::Facts`] to an [`action::Plan`]. [`node`] translates a host to a node and
+//! an inspection result to hardware details. Invariant: nothing that runs is interrupted or erased unless the status
+//! records it beforehand and live reads of host and node confirm it; unknown never counts as absent.
 #![warn(missing_docs)]
 
 pub mod action;
 pub mod backoff;
-mod brakes;
-mod claim;
 mod conditions;
 pub mod controller;
 mod deletion;
@@ -20,9 +17,11 @@ pub mod names;
 pub mod needs;
 pub mod node;
 mod object;
+mod ownership;
 pub mod plan;
 mod power;
 mod rules;
+mod safety;
 pub mod settings;
 pub mod state;
 mod status;

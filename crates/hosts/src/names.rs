@@ -1,14 +1,13 @@
-//! Every word that users see and that is not the API's: reasons of conditions and events, annotations of our own.
+//! Names visible to users that are not part of the API: reasons of conditions and events, annotations.
 
-/// Annotation that lets a host be torn down although the budget is spent. Any value.
+/// Annotation that allows deprovisioning a host beyond the budget. Any value.
 pub const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
-/// Annotation that names the instance that the node of a host serves since before the host moved between clusters: the
-/// UID that the host had there.
+/// Annotation with the instance that the node of a moved host still serves: the host's UID in the former cluster.
 pub const FORMER_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
-/// Condition of ours: something is not done on purpose. Only there while it holds.
+/// Condition: a change is withheld on purpose. Present only while it holds.
 pub const HELD: &str = "Held";
 
-/// Reasons, each a word for programs. The Go manager's where it has one.
+/// Reasons. Equal to those of the Go manager where it has one.
 pub mod reason {
     use metal3_runtime::reason::Reason;
 
@@ -19,57 +18,57 @@ pub mod reason {
     }
 
     reasons! {
-        /// Condition: it obeys.
+        /// Condition: the BMC accepts commands.
         MANAGEABLE = "Manageable";
-        /// Condition: no BMC is given.
+        /// Condition: the host has no BMC.
         NOT_MANAGED = "NotManaged";
-        /// Condition: its BMC is tried.
+        /// Condition: Ironic verifies the BMC.
         REGISTERING = "Registering";
-        /// Condition: its BMC was tried in vain.
+        /// Condition: the verification failed.
         REGISTRATION_FAILED = "RegistrationFailed";
-        /// Condition: the BMC does not answer.
+        /// Condition: the BMC does not respond.
         POWER_FAILURE = "PowerFailure";
-        /// Condition: it may be chosen.
+        /// Condition: the host may be given an image.
         AVAILABLE = "Available";
-        /// Condition: it may not.
+        /// Condition: the host may not be given an image.
         NOT_AVAILABLE = "NotAvailable";
-        /// Condition: it runs an image.
+        /// Condition: the host runs an image.
         PROVISIONED = "Provisioned";
-        /// Condition: it does not.
+        /// Condition: the host runs no image.
         NOT_PROVISIONED = "NotProvisioned";
-        /// Condition: nothing is under way.
+        /// Condition: nothing is in progress.
         NOT_PROGRESSING = "NotProgressing";
-        /// Condition: hardware is looked at.
+        /// Condition: the hardware is inspected.
         INSPECTING = "Inspecting";
-        /// Condition: it is set up.
+        /// Condition: the host is prepared.
         PREPARING = "Preparing";
         /// Condition: an image is deployed.
         PROVISIONING = "Provisioning";
-        /// Condition: what ran is removed.
+        /// Condition: the image is removed.
         DEPROVISIONING = "Deprovisioning";
-        /// Condition: it is switched off to be let go.
+        /// Condition: the machine is powered off before deletion.
         POWERING_OFF = "PoweringOffBeforeDelete";
-        /// Condition: it is let go.
+        /// Condition: the host is deleted.
         DELETING = "Deleting";
-        /// Condition: something is wrong.
+        /// Condition: an error is recorded.
         ERROR = "Error";
-        /// Condition: it is not in Ironic, as asked.
+        /// Condition: the host is detached from Ironic.
         DETACHED = "Detached";
-        /// Condition: changed while in use.
+        /// Condition: the host is serviced.
         SERVICING = "Servicing";
-        /// Condition: the hardware is well.
+        /// Condition: the hardware is healthy.
         HEALTHY = "Healthy";
-        /// Condition: the hardware warns.
+        /// Condition: the BMC reports a warning.
         WARNING = "Warning";
-        /// Condition: the hardware fails.
+        /// Condition: the BMC reports a critical error.
         CRITICAL = "CriticalError";
-        /// Condition: nobody can say.
+        /// Condition: the health is not known.
         UNKNOWN = "Unknown";
-        /// Condition: too many hosts were torn down in a short time.
+        /// Condition: the deprovision budget is spent.
         BUDGET_SPENT = "DeprovisionBudgetSpent";
-        /// Condition: what is asked for cannot be done.
+        /// Condition: the request contradicts another field.
         REFUSED = "RequestRefused";
-        /// Condition: Ironic is not reached, and the host cannot go without.
+        /// Condition: Ironic is not reachable, and the deletion needs it.
         IRONIC_UNREACHABLE = "IronicUnreachable";
 
         /// Event.
@@ -104,23 +103,23 @@ pub mod reason {
         CREDENTIAL_ERROR = "BMCCredentialError";
         /// Event.
         UPDATE_HARDWARE = "UpdateHardwareDetails";
-        /// Event: a node that is not the host's stays in Ironic.
+        /// Event: a node that does not belong to the host stays in Ironic.
         NODE_LEFT = "NodeLeftInIronic";
         /// Event.
         REMOVE_ANNOTATION = "RemoveAnnotation";
-        /// Event and figure: an error of registration.
+        /// Event and metric label: registration failed.
         REGISTRATION_ERROR = "RegistrationError";
-        /// Event and figure: an error of a provisioned host's registration.
+        /// Event and metric label: registration of a provisioned host failed.
         PROVISIONED_REGISTRATION_ERROR = "ProvisionedRegistrationError";
-        /// Event and figure: an error of inspection.
+        /// Event and metric label: inspection failed.
         INSPECTION_ERROR = "InspectionError";
-        /// Event and figure: an error of preparation.
+        /// Event and metric label: preparation failed.
         PREPARATION_ERROR = "PreparationError";
-        /// Event and figure: an error of deployment or of its removal.
+        /// Event and metric label: deployment or deprovisioning failed.
         PROVISIONING_ERROR = "ProvisioningError";
-        /// Event and figure: an error of power.
+        /// Event and metric label: a power change failed.
         POWER_ERROR = "PowerManagementError";
-        /// Event and figure: an error of a change while in use.
+        /// Event and metric label: servicing failed.
         SERVICING_ERROR = "ServicingError";
     }
 }

@@ -1,9 +1,8 @@
-//! What to do for a host: the decision, from facts alone.
+//! The decision for a host, from facts alone.
 //!
-//! A plan is made in layers: whether the host is to be left alone, what its object lacks, whether it leaves, whether it
-//! stands aside, and then what its state asks for. Each layer may end the decision. What was decided until then is
-//! written in the order: requests and other objects, the host, its status; a write of the host puts off that of its
-//! status, whose precondition it changes.
+//! Planning runs in layers: paused or moving, missing metadata, deletion, detachment, and then the host's state. Each
+//! layer may end the decision. The writes are ordered: requests and other objects, then the host, then its status. A
+//! write of the host postpones the write of its status, because it changes the precondition.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,28 +11,28 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHost, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
 };
 use metal3_ironic::model::node::Node;
-use metal3_ironic::slots::Turn;
+use metal3_ironic::slots::SlotState;
 use metal3_runtime::events::Importance;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::Value;
 
-use crate::action::{Audit, Count, Event, Order, Place, Plan, Request, Step, Wait};
-use crate::conditions::Held;
-use crate::error::{Failure, Remedy, word};
-use crate::facts::{Facts, NodeSeen, NodeSight, Read};
+use crate::action::{Audit, Count, Event, Order, Plan, Request, SlotUse, Step, Wait};
+use crate::conditions::Withheld;
+use crate::error::{Failure, Remedy, event_reason};
+use crate::facts::{Facts, NodeFreshness, ObservedNode, Read};
 use crate::rules::Rules;
-use crate::state::graph::{self, Why};
+use crate::state::graph::{self, Trigger};
 use crate::{backoff, conditions, deletion, detach, object, state, status};
 
-/// What to do, given the facts.
+/// Plans for the given facts.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
     plan_under(facts, &Rules::ALL)
 }
 
-/// The same under a part of the rules. Only tests leave any out.
+/// Plans with a subset of the rules. Only tests use one.
 pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
     let meta = &facts.host.metadata;
     let version = meta.resource_version.as_deref();
@@ -41,81 +40,81 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
     let (Some(version), Some(uid)) = (version, meta.uid.as_deref()) else {
         return Plan::default();
     };
-    let mut pass = Pass {
+    let mut planner = Planner {
         facts,
         rules,
         version,
         uid,
         draft: facts.host.clone(),
-        held: None,
+        withheld: None,
         steps: Vec::new(),
         events: Vec::new(),
         counts: Vec::new(),
         spends_budget: false,
         login: None,
     };
-    let end = decide(&mut pass).unwrap_or_else(|end| end);
-    pass.finish(end)
+    let decision = decide(&mut planner).unwrap_or_else(|decision| decision);
+    planner.finish(decision)
 }
 
-fn decide(pass: &mut Pass<'_>) -> Result<End, End> {
-    object::rest(pass)?;
-    object::restore(pass)?;
-    object::complete(pass)?;
-    deletion::leave(pass)?;
-    detach::stand_aside(pass)?;
-    state::run(pass)
+fn decide(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    object::check_paused(planner)?;
+    object::restore(planner)?;
+    object::complete_object(planner)?;
+    deletion::handle_deletion(planner)?;
+    detach::handle_detached(planner)?;
+    state::run(planner)
 }
 
-/// How a decision ends.
+/// The result of a decision.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum End {
-    /// Something must be looked at first. Nothing is written.
+pub(crate) enum Decision {
+    /// Reads are needed first. Nothing is written.
     Read(BTreeSet<Read>),
-    /// Nothing is written.
-    Rest(Wait),
-    /// What was decided is written.
+    /// Wait; nothing is written.
+    WaitUnchanged(Wait),
+    /// Write what was decided, then wait.
     Wait(Wait),
-    /// Something went wrong.
+    /// Record a failure.
     Fail(Failure),
-    /// Something went wrong, and the host leaves its state for it.
-    FailAndGo(Failure, Why),
-    /// The host leaves its state.
-    Go(Why),
+    /// Record a failure and change the state because of it.
+    FailAndChangeState(Failure, Trigger),
+    /// Change the state.
+    ChangeState(Trigger),
 }
 
-impl End {
-    /// One thing must be looked at first.
+impl Decision {
+    /// One read is needed first.
     pub(crate) fn read(read: Read) -> Self {
         Self::Read(BTreeSet::from([read]))
     }
 }
 
-/// One pass over one host: what it sees, and what it has decided so far.
-pub(crate) struct Pass<'a> {
+/// Planning for one host: its input and the decisions so far.
+pub(crate) struct Planner<'a> {
     pub(crate) facts: &'a Facts<'a>,
     pub(crate) rules: &'a Rules,
     pub(crate) version: ResourceVersion,
     pub(crate) uid: &'a str,
-    /// The host as it is to be.
+    /// The desired host.
     pub(crate) draft: BareMetalHost,
-    /// What is not done on purpose.
-    pub(crate) held: Option<Held>,
+    /// A change that is withheld on purpose.
+    pub(crate) withheld: Option<Withheld>,
     steps: Vec<Step>,
     events: Vec<Event>,
     counts: Vec<Count>,
     spends_budget: bool,
-    /// The Secret that holds the login which the status records, in its present version, and for how long that is known.
+    /// The credentials Secret in its present version, with the recorded credentials, and how long that is known.
     login: Option<(CredentialsStatus, Duration)>,
 }
 
-impl<'a> Pass<'a> {
-    /// The host as it is.
+impl<'a> Planner<'a> {
+    /// The observed host.
     pub(crate) const fn host(&self) -> &'a BareMetalHost {
         self.facts.host
     }
 
-    /// The state it is in. An older word for available counts as that.
+    /// The state. `ready` is an older name of `available`.
     pub(crate) fn state(&self) -> &'a State {
         match &self.host().status.provisioning.state {
             State::Ready => &State::Available,
@@ -123,35 +122,34 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether the host is deleted.
-    pub(crate) const fn is_leaving(&self) -> bool {
+    pub(crate) const fn is_deleting(&self) -> bool {
         self.host().metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether the host changed since its conditions were written: what could not be done may be possible now.
-    pub(crate) fn is_changed(&self) -> bool {
+    /// Whether the spec changed since the conditions were written: a failed operation may succeed now.
+    pub(crate) fn has_new_generation(&self) -> bool {
         let ready = self.host().status.conditions.first();
-        let seen = ready.and_then(|condition| condition.observed_generation);
-        seen.is_some() && seen != self.host().metadata.generation
+        let observed = ready.and_then(|condition| condition.observed_generation);
+        observed.is_some() && observed != self.host().metadata.generation
     }
 
-    /// The node, unless it has to be looked for first or something of ours is still to show.
-    pub(crate) fn node(&self) -> Result<Option<&'a Node>, End> {
+    /// The node, unless it must be searched first or the effect of a request is not observed yet.
+    pub(crate) fn node(&self) -> Result<Option<&'a Node>, Decision> {
         match self.facts.node {
-            NodeSight::Unknown if self.rules.absent_by_search => Err(End::read(Read::Node)),
-            NodeSight::Found(_, NodeSeen::Stale) if self.rules.wait_when_stale => {
-                Err(End::Wait(Wait::OnNode("the change feed has to come by")))
+            ObservedNode::Unknown if self.rules.absent_by_search => Err(Decision::read(Read::Node)),
+            ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale => {
+                Err(Decision::Wait(Wait::OnNode("the change feed must show the node")))
             }
-            NodeSight::Found(node, _) => Ok(Some(node)),
-            NodeSight::Unknown | NodeSight::Absent | NodeSight::Foreign { .. } => Ok(None),
+            ObservedNode::Found(node, _) => Ok(Some(node)),
+            ObservedNode::Unknown | ObservedNode::Absent | ObservedNode::Foreign { .. } => Ok(None),
         }
     }
 
-    /// Passes when the view of the node is from after the host entered its state.
-    pub(crate) fn abreast(&self) -> Result<(), End> {
+    /// Requires an observation of the node that is newer than the host's state.
+    pub(crate) fn require_fresh_node(&self) -> Result<(), Decision> {
         match self.facts.node {
-            NodeSight::Found(_, seen) if seen < NodeSeen::Abreast && self.rules.wait_when_stale => {
-                Err(End::read(Read::Node))
+            ObservedNode::Found(_, freshness) if freshness < NodeFreshness::InState && self.rules.wait_when_stale => {
+                Err(Decision::read(Read::Node))
             }
             _ => Ok(()),
         }
@@ -161,20 +159,20 @@ impl<'a> Pass<'a> {
         self.steps.push(step);
     }
 
-    /// A request that harms nobody.
-    pub(crate) fn ask(&mut self, request: Request) {
+    /// Adds a request without impact.
+    pub(crate) fn request(&mut self, request: Request) {
         self.steps.push(Step::Ironic(Order { request, audit: None }));
     }
 
-    /// A request that harms. Only [`crate::brakes`] may add one.
-    pub(crate) fn ask_on_record(&mut self, request: Request, audit: Audit) {
+    /// Adds a request with impact. Only [`crate::safety`] calls this.
+    pub(crate) fn request_audited(&mut self, request: Request, audit: Audit) {
         self.steps.push(Step::Ironic(Order {
             request,
             audit: Some(audit),
         }));
     }
 
-    pub(crate) fn tell(&mut self, reason: Reason, message: impl Into<String>) {
+    pub(crate) fn record_event(&mut self, reason: Reason, message: impl Into<String>) {
         self.events.push(Event {
             importance: Importance::Normal,
             reason,
@@ -182,7 +180,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    pub(crate) fn warn(&mut self, reason: Reason, message: impl Into<String>) {
+    pub(crate) fn record_warning(&mut self, reason: Reason, message: impl Into<String>) {
         self.events.push(Event {
             importance: Importance::Warning,
             reason,
@@ -194,9 +192,9 @@ impl<'a> Pass<'a> {
         self.counts.push(count);
     }
 
-    /// The login is the recorded one under another version, which is known for so long. The status takes that along when it
-    /// changes anyway.
-    pub(crate) fn record_login(&mut self, login: CredentialsStatus, known: Duration) {
+    /// The credentials equal the recorded ones under another version of the Secret. The version is written with the
+    /// next change of the status.
+    pub(crate) fn record_login_version(&mut self, login: CredentialsStatus, known: Duration) {
         self.login = Some((login, known));
     }
 
@@ -204,134 +202,140 @@ impl<'a> Pass<'a> {
         self.spends_budget = true;
     }
 
-    /// The failure of this sort that the host tells already. Another attempt would have cleared it, so what its node shows
-    /// is the same failure still, whatever Ironic says or has erased by now.
-    pub(crate) fn told(&self, kind: ErrorType) -> Option<&'a str> {
+    /// The recorded error of this kind. A new attempt clears it, so the failure that the node shows is still this one,
+    /// even if Ironic changed or erased its message.
+    pub(crate) fn recorded_error(&self, kind: ErrorType) -> Option<&'a str> {
         let status = &self.host().status;
-        // The error of the deployment, which is why the host is torn down.
-        let came_along = *self.state() == State::Deprovisioning && status.error_count <= status.provisioning_fail_count;
-        let is_same = status.error_type == Some(kind) && !status.error_message.is_empty() && !came_along;
+        // The error of the deployment, which is the reason for deprovisioning.
+        let is_from_deployment =
+            *self.state() == State::Deprovisioning && status.error_count <= status.provisioning_fail_count;
+        let is_same = status.error_type == Some(kind) && !status.error_message.is_empty() && !is_from_deployment;
         is_same.then_some(status.error_message.as_str())
     }
 
-    /// Passes when a failed operation is to be attempted again now. Otherwise it is told, or it is waited on.
-    pub(crate) fn attempt(&mut self, failure: &Failure) -> Result<(), End> {
-        self.backed_off(failure)?;
-        // What comes next is another attempt: its failure counts, even if it fails the same way.
+    /// Returns `Ok` when a failed operation may be retried now. Otherwise records the failure or waits for its backoff.
+    pub(crate) fn retry(&mut self, failure: &Failure) -> Result<(), Decision> {
+        self.check_backoff(failure)?;
+        // The retry is a new attempt: its failure counts, even with the same message.
         status::clear(&mut self.draft.status);
         Ok(())
     }
 
-    /// The same for a failure that the node shows. Ironic sets and erases its words while the node stays as it is.
-    pub(crate) fn attempt_on_failed(&mut self, failure: Failure) -> Result<(), End> {
-        let message = self.told(failure.kind).map(str::to_owned).unwrap_or(failure.message);
-        self.attempt(&Failure { message, ..failure })
+    /// The same for a failure shown by the node. Ironic sets and erases its message while the node stays in the failed
+    /// state.
+    pub(crate) fn retry_node_failure(&mut self, failure: Failure) -> Result<(), Decision> {
+        let message = self
+            .recorded_error(failure.kind)
+            .map(str::to_owned)
+            .unwrap_or(failure.message);
+        self.retry(&Failure { message, ..failure })
     }
 
-    /// Tells a failure that was found out without harm, again and again until it is cured.
-    pub(crate) fn fails(&self, failure: Failure) -> End {
-        match self.backed_off(&failure) {
-            Err(end) => end,
-            Ok(()) => End::Fail(failure),
+    /// Records a failure that was detected without a request, repeatedly until it is resolved.
+    pub(crate) fn fail_with_backoff(&self, failure: Failure) -> Decision {
+        match self.check_backoff(&failure) {
+            Err(decision) => decision,
+            Ok(()) => Decision::Fail(failure),
         }
     }
 
-    fn backed_off(&self, failure: &Failure) -> Result<(), End> {
-        if !failure.is_told(&self.host().status) {
-            return Err(End::Fail(failure.clone()));
+    fn check_backoff(&self, failure: &Failure) -> Result<(), Decision> {
+        if !failure.is_recorded_in(&self.host().status) {
+            return Err(Decision::Fail(failure.clone()));
         }
-        match self.left_to_wait() {
-            Some(left) => Err(End::Rest(Wait::After(left, "an attempt failed"))),
+        match self.remaining_backoff() {
+            Some(left) => Err(Decision::WaitUnchanged(Wait::After(left, "retry after a failure"))),
             None => Ok(()),
         }
     }
 
-    /// How long the next attempt still has to wait.
-    pub(crate) fn left_to_wait(&self) -> Option<Duration> {
+    /// The remaining backoff before the next attempt.
+    pub(crate) fn remaining_backoff(&self) -> Option<Duration> {
         let status = &self.host().status;
-        if !self.rules.back_off || self.is_changed() {
+        if !self.rules.back_off || self.has_new_generation() {
             return None;
         }
         let since = status.last_updated?;
         backoff::left(since, status.error_count, self.facts.jitter, self.facts.now)
     }
 
-    fn finish(mut self, end: End) -> Plan {
-        let mut is_idle = false;
-        let wait = match end {
-            End::Read(reads) => return Plan::asking(reads),
-            End::Rest(wait) => {
+    fn finish(mut self, decision: Decision) -> Plan {
+        let mut is_backing_off = false;
+        let wait = match decision {
+            Decision::Read(reads) => return Plan::reading(reads),
+            Decision::WaitUnchanged(wait) => {
                 return Plan {
-                    place: self.place(true, &wait),
+                    slot_use: self.slot_use(true, &wait),
                     ..Plan::waiting(wait)
                 };
             }
-            End::Wait(wait) => {
-                if wait != Wait::OnTurn {
+            Decision::Wait(wait) => {
+                if wait != Wait::OnSlot {
                     status::end_delay(&mut self.draft.status);
                 }
                 wait
             }
-            End::Fail(failure) => {
-                is_idle = true;
-                self.fail(&failure)
+            Decision::Fail(failure) => {
+                is_backing_off = true;
+                self.record_failure(&failure)
             }
-            End::FailAndGo(failure, why) => {
-                self.fail(&failure);
-                self.go(why)
+            Decision::FailAndChangeState(failure, trigger) => {
+                self.record_failure(&failure);
+                self.change_state(trigger)
             }
-            End::Go(why) => self.go(why),
+            Decision::ChangeState(trigger) => self.change_state(trigger),
         };
         conditions::renew(&mut self);
-        let place = self.place(is_idle, &wait);
-        self.write(wait, place)
+        let slot_use = self.slot_use(is_backing_off, &wait);
+        self.build(wait, slot_use)
     }
 
-    fn fail(&mut self, failure: &Failure) -> Wait {
-        let told = &self.host().status;
-        let is_news = !failure.is_told(told) || told.operational_status != OperationalStatus::Error;
-        if is_news || failure.remedy == Remedy::Attempt {
-            status::fail(&mut self.draft.status, failure);
-            let event = failure.event.unwrap_or_else(|| word(failure.kind));
-            self.warn(event, failure.message.clone());
-            self.count(Count::Error(word(failure.kind)));
+    fn record_failure(&mut self, failure: &Failure) -> Wait {
+        let recorded = &self.host().status;
+        let is_new_failure =
+            !failure.is_recorded_in(recorded) || recorded.operational_status != OperationalStatus::Error;
+        if is_new_failure || failure.remedy == Remedy::Retry {
+            status::record_failure(&mut self.draft.status, failure);
+            let event = failure.event.unwrap_or_else(|| event_reason(failure.kind));
+            self.record_warning(event, failure.message.clone());
+            self.count(Count::Error(event_reason(failure.kind)));
         } else {
-            // What was cleared on the way here holds all the same: a lasting cause is written once.
-            status::keep_error(&mut self.draft.status, told);
+            // Planning cleared an error that still holds: a lasting cause is written once.
+            status::restore_error(&mut self.draft.status, recorded);
         }
         match &failure.remedy {
-            Remedy::Change(wait) => wait.clone(),
-            Remedy::Attempt => {
+            Remedy::WaitFor(wait) => wait.clone(),
+            Remedy::Retry => {
                 let delay = backoff::delay(self.draft.status.error_count, self.facts.jitter);
-                Wait::After(delay, "an attempt failed")
+                Wait::After(delay, "retry after a failure")
             }
         }
     }
 
-    fn go(&mut self, why: Why) -> Wait {
-        let Some(way) = graph::way(self.state(), why) else {
-            // A test holds that no decision gets here; if one does, the host stays as it is.
+    fn change_state(&mut self, trigger: Trigger) -> Wait {
+        let Some(edge) = graph::edge_for(self.state(), trigger) else {
+            // A test covers that every trigger has an edge; without one the host stays as it is.
             return Wait::Settled;
         };
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
-        if way.forgets_errors {
+        if edge.clears_errors {
             status::clear(&mut self.draft.status);
-            // A tear-down counts its failures from those of the deployments before it.
+            // Failures of deprovisioning are counted on top of the failed deployments.
             let kept = self.draft.status.provisioning_fail_count.max(0);
-            self.draft.status.error_count = if way.to == State::Deprovisioning { kept } else { 0 };
+            self.draft.status.error_count = if edge.to == State::Deprovisioning { kept } else { 0 };
         }
-        let counts = status::enter(&mut self.draft.status, &way.to, boot_mode, now);
+        let counts = status::enter(&mut self.draft.status, &edge.to, boot_mode, now);
         self.counts.extend(counts);
-        state::arrive(self, &way.to);
-        Wait::Again
+        state::on_enter(self, &edge.to);
+        Wait::Replan
     }
 
-    /// The writes, and nothing where nothing changed.
-    fn write(mut self, wait: Wait, place: Place) -> Plan {
+    /// Adds the writes, and none when nothing changed.
+    fn build(mut self, wait: Wait, slot_use: SlotUse) -> Plan {
         let mut wait = wait;
         if let Some(login) = self.login.take() {
-            let told = &self.host().status;
-            wait = status::settle_login(&mut self.draft.status, told, &login, wait);
+            let recorded = &self.host().status;
+            wait = status::record_login_version(&mut self.draft.status, recorded, &login, wait);
         }
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
@@ -339,16 +343,16 @@ impl<'a> Pass<'a> {
         let changes = Changes::between(&document(self.host()), &document(&self.draft));
         let is_split = changes.main.is_some() && changes.status.is_some();
         match changes {
-            Changes { main: Some(main), .. } => self.steps.push(Step::PatchHost(main.only_at(&self.version))),
+            Changes { main: Some(main), .. } => self.steps.push(Step::PatchHost(main.with_precondition(&self.version))),
             Changes { status, .. } => {
-                let patch: Option<MergePatch> = status.map(|patch| patch.only_at(&self.version));
+                let patch: Option<MergePatch> = status.map(|patch| patch.with_precondition(&self.version));
                 self.steps.extend(patch.map(Step::PatchStatus));
             }
         }
         if is_split {
-            wait = Wait::Again;
+            wait = Wait::Replan;
             if !self.steps.iter().any(|step| matches!(step, Step::Ironic(_))) {
-                // What goes with the status is told with it.
+                // These are reported together with the status, in the next round.
                 self.events.clear();
                 self.counts.clear();
             }
@@ -359,33 +363,32 @@ impl<'a> Pass<'a> {
             events: self.events,
             counts: self.counts,
             wait,
-            place,
+            slot_use,
             spends_budget: self.spends_budget,
         }
     }
 
-    /// A host that loads the provisioning network, or is about to, keeps its place among those that do. One that waits
-    /// for another attempt does not.
-    fn place(&self, is_idle: bool, wait: &Wait) -> Place {
-        let busy = matches!(self.facts.node, NodeSight::Found(node, _) if node.provision_state.is_busy());
-        let about_to = matches!(
+    /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry releases it.
+    fn slot_use(&self, is_backing_off: bool, wait: &Wait) -> SlotUse {
+        let busy = matches!(self.facts.node, ObservedNode::Found(node, _) if node.provision_state.is_busy());
+        let will_load = matches!(
             self.draft.status.provisioning.state,
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
-        let about_to = about_to && !is_idle;
-        // A host that is left alone while it waits asks for its turn again when it goes on.
-        let waits = self.draft.status.operational_status == OperationalStatus::Delayed && !is_idle;
-        // What its turn was asked for comes later in the same pass.
-        let goes_on = self.facts.turn == Some(Turn::Granted) && *wait == Wait::Again && !is_idle;
-        if busy || about_to || waits || goes_on {
-            Place::Keep
+        let will_load = will_load && !is_backing_off;
+        // A delayed host that is skipped requests a slot again later.
+        let is_waiting = self.draft.status.operational_status == OperationalStatus::Delayed && !is_backing_off;
+        // The slot is used later in the same reconcile.
+        let replans = self.facts.slot == Some(SlotState::Granted) && *wait == Wait::Replan && !is_backing_off;
+        if busy || will_load || is_waiting || replans {
+            SlotUse::Keep
         } else {
-            Place::Leave
+            SlotUse::Release
         }
     }
 }
 
-/// An object as the server would show it. Our own types always have a document.
+/// The JSON of an object. Serialization of API types does not fail.
 pub(crate) fn document<T: serde::Serialize>(object: &T) -> Value {
     serde_json::to_value(object).unwrap_or_default()
 }

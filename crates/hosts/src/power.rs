@@ -1,6 +1,7 @@
-//! Power: what the node shows is recorded, what the host asks for is brought about, reboots are carried out.
+//! Power: records the observed power state, applies the desired one and performs reboots.
 //!
-//! A reboot is switching off and on again: the annotation has the host off, and is taken away once it is.
+//! A reboot is a power-off followed by a power-on: the annotation requests power-off and is removed once the machine is
+//! off.
 
 use std::time::Duration;
 
@@ -11,109 +12,107 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::PowerState;
 
 use crate::action::{Count, Request, Wait};
-use crate::brakes::harm;
-use crate::conditions::Held;
+use crate::conditions::Withheld;
 use crate::error::Failure;
-use crate::facts::Cure;
+use crate::facts::RefusalClass;
 use crate::names::reason;
-use crate::object::annotate_without;
-use crate::plan::{End, Pass};
+use crate::object::remove_annotation;
+use crate::plan::{Decision, Planner};
+use crate::safety::request_disruptive;
 use crate::status;
 
-/// How long a system has to end by itself. The Go manager's number.
+/// Time-out of a soft power-off. The Go manager's number.
 pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);
 
-/// Whether a request asks the system to end, which some machines cannot do.
+/// Whether a request depends on the operating system, which some machines do not support.
 pub(crate) fn is_soft(request: &str) -> bool {
     request.starts_with("soft ")
 }
 
-/// Whether Ironic said that the machine cannot end its system. A lock, a lost connection or a refused login says nothing
-/// of the kind.
-fn is_soft_unsupported(pass: &Pass<'_>) -> bool {
-    let refused = pass.facts.refused;
-    refused.is_some_and(|refused| refused.cure == Cure::Change && is_soft(refused.request))
+/// Whether Ironic rejected the soft request as unsupported. A lock, a lost connection or rejected credentials do not
+/// count.
+fn is_soft_unsupported(planner: &Planner<'_>) -> bool {
+    let refused = planner.facts.refused;
+    refused.is_some_and(|refused| refused.class == RefusalClass::Invalid && is_soft(refused.request))
 }
 
-/// Whether Ironic switches the power, or is about to: it says to what only once its worker has begun, and holds the node
-/// until then.
+/// Whether Ironic changes the power or is about to. Ironic sets the target only once its worker has begun, and holds a
+/// reservation until then.
 pub(crate) const fn is_switching(node: &Node) -> bool {
     node.target_power_state.is_some() || node.reservation.is_some()
 }
 
-/// What went wrong with the last change of power. Other errors stand in the same place and are none of ours.
-pub(crate) fn failure_of(node: &Node) -> Option<&str> {
+/// The error of the last power change. Ironic uses the same field for other errors.
+pub(crate) fn power_error(node: &Node) -> Option<&str> {
     let error = node.last_error.as_deref()?;
     error.to_ascii_lowercase().contains("power").then_some(error)
 }
 
-/// What the annotations of a host ask for.
+/// The reboot annotations of a host.
 struct Reboots {
-    /// How, if at all.
+    /// The strongest requested mode.
     mode: Option<RebootMode>,
-    /// Whether one is to happen once.
+    /// Whether one reboot is requested.
     once: bool,
-    /// One that holds the host off until its client takes it away.
+    /// An annotation that keeps the host off until its client removes it.
     held_by: Option<String>,
 }
 
-/// Whether the machine is on, as far as its node shows. It is recorded.
-pub(crate) fn observe(pass: &mut Pass<'_>, node: &Node) -> Option<bool> {
+/// Records and returns the observed power state; `None` when Ironic does not know it.
+pub(crate) fn record_power_state(planner: &mut Planner<'_>, node: &Node) -> Option<bool> {
     let now = match &node.power_state {
         Some(PowerState::On) => Some(true),
         Some(PowerState::Off) => Some(false),
         Some(PowerState::Rebooting | PowerState::Error | PowerState::Other(_)) | None => None,
     };
-    if let Some(on) = now.filter(|on| *on != pass.host().status.powered_on) {
-        pass.draft.status.powered_on = on;
-        status::clear_of(&mut pass.draft.status, ErrorType::PowerManagement);
+    if let Some(on) = now.filter(|on| *on != planner.host().status.powered_on) {
+        planner.draft.status.powered_on = on;
+        status::clear_kind(&mut planner.draft.status, ErrorType::PowerManagement);
     }
     now
 }
 
-/// Brings the machine's power to what the host asks for.
-pub(crate) fn settle(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    let now = observe(pass, node);
-    if now == Some(false) && pass.host().annotation(REBOOT_ANNOTATION).is_some() {
-        annotate_without(pass, REBOOT_ANNOTATION);
-        return Ok(End::Wait(Wait::Again));
+/// Applies the desired power state.
+pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    let now = record_power_state(planner, node);
+    if now == Some(false) && planner.host().annotation(REBOOT_ANNOTATION).is_some() {
+        remove_annotation(planner, REBOOT_ANNOTATION);
+        return Ok(Decision::Wait(Wait::Replan));
     }
     if is_switching(node) {
-        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
+        return Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")));
     }
-    let reboots = reboots(pass);
-    let stays_on = pass.host().spec.disable_power_off == Some(true);
-    match (pass.host().spec.online && reboots.mode.is_none(), now) {
-        (_, None) => Ok(End::Wait(Wait::OnNode(
-            "Ironic does not know whether the machine is on",
-        ))),
-        (true, Some(true)) | (false, Some(false)) => Ok(is_well(pass)),
-        (true, Some(false)) => on(pass, node),
-        (false, Some(true)) if stays_on => reboot(pass, node, &reboots),
-        (false, Some(true)) => off(pass, node, &reboots),
+    let reboots = reboots(planner);
+    let stays_on = planner.host().spec.disable_power_off == Some(true);
+    match (planner.host().spec.online && reboots.mode.is_none(), now) {
+        (_, None) => Ok(Decision::Wait(Wait::OnNode("Ironic does not know the power state"))),
+        (true, Some(true)) | (false, Some(false)) => Ok(power_reached(planner)),
+        (true, Some(false)) => power_on(planner, node),
+        (false, Some(true)) if stays_on => reboot_in_place(planner, node, &reboots),
+        (false, Some(true)) => power_off(planner, node, &reboots),
     }
 }
 
-fn is_well(pass: &mut Pass<'_>) -> End {
-    if pass.draft.status.error_type == Some(ErrorType::PowerManagement) {
-        status::clear(&mut pass.draft.status);
+fn power_reached(planner: &mut Planner<'_>) -> Decision {
+    if planner.draft.status.error_type == Some(ErrorType::PowerManagement) {
+        status::clear(&mut planner.draft.status);
     }
-    if pass.draft.status.error_type.is_none() {
-        // differs: `host-power-recovered`. The Go manager keeps the count, and switches off hard from then on.
-        pass.draft.status.error_count = 0;
+    if planner.draft.status.error_type.is_none() {
+        // differs: `host-power-recovered`. The Go manager keeps the count, and uses hard power-off from then on.
+        planner.draft.status.error_count = 0;
     }
-    End::Wait(Wait::Settled)
+    Decision::Wait(Wait::Settled)
 }
 
-fn reboots(pass: &mut Pass<'_>) -> Reboots {
+fn reboots(planner: &mut Planner<'_>) -> Reboots {
     let mut found = Reboots {
         mode: None,
         once: false,
         held_by: None,
     };
-    let is_running = matches!(pass.state(), State::Provisioned | State::ExternallyProvisioned);
+    let is_running = matches!(planner.state(), State::Provisioned | State::ExternallyProvisioned);
     let mut unreadable = Vec::new();
-    for (name, request) in pass.host().reboot_requests() {
+    for (name, request) in planner.host().reboot_requests() {
         let request = request.unwrap_or_else(|error| {
             unreadable.push(format!("{name}: {error}; a soft reboot is assumed"));
             Default::default()
@@ -129,34 +128,34 @@ fn reboots(pass: &mut Pass<'_>) -> Reboots {
         }
     }
     for message in unreadable {
-        pass.warn(reason::INVALID_ANNOTATION, message);
+        planner.record_warning(reason::INVALID_ANNOTATION, message);
     }
     found
 }
 
-fn on(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    if let Some(error) = failure_of(node) {
-        pass.attempt_on_failed(Failure::attempt(
+fn power_on(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    if let Some(error) = power_error(node) {
+        planner.retry_node_failure(Failure::retryable(
             ErrorType::PowerManagement,
             format!("PowerOn operation failed: {error}"),
         ))?;
     }
-    pass.ask(Request::Power(node.uuid.clone(), Power::On));
-    pass.tell(reason::POWER_ON, "Host is powered on");
-    pass.count(Count::One("metal3_operation_power_change_total"));
-    Ok(End::Wait(Wait::OnNode("Ironic switches the power")))
+    planner.request(Request::Power(node.uuid.clone(), Power::On));
+    planner.record_event(reason::POWER_ON, "Host is powered on");
+    planner.count(Count::One("metal3_operation_power_change_total"));
+    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
 }
 
-fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> {
-    let failed = pass.host().status.error_type == Some(ErrorType::PowerManagement);
-    let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(pass);
-    if let Some(error) = failure_of(node) {
+fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> Result<Decision, Decision> {
+    let failed = planner.host().status.error_type == Some(ErrorType::PowerManagement);
+    let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(planner);
+    if let Some(error) = power_error(node) {
         let message = if is_hard && !failed {
             format!("PowerOff operation failed: {error}")
         } else {
             format!("Continuing with hard poweroff after soft poweroff fails. More details: {error}")
         };
-        pass.attempt_on_failed(Failure::attempt(ErrorType::PowerManagement, message))?;
+        planner.retry_node_failure(Failure::retryable(ErrorType::PowerManagement, message))?;
     }
     let power = if is_hard {
         Power::Off
@@ -168,42 +167,42 @@ fn off(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> 
     } else {
         "spec.online is false"
     };
-    harm(pass, node, Request::Power(node.uuid.clone(), power), why)?;
-    pass.tell(reason::POWER_OFF, "Host is powered off");
-    pass.count(Count::One("metal3_operation_power_change_total"));
-    Ok(End::Wait(Wait::OnNode("Ironic switches the power")))
+    request_disruptive(planner, node, Request::Power(node.uuid.clone(), power), why)?;
+    planner.record_event(reason::POWER_OFF, "Host is powered off");
+    planner.count(Count::One("metal3_operation_power_change_total"));
+    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
 }
 
-/// A machine that must not be switched off is rebooted, once; it cannot be held off.
-fn reboot(pass: &mut Pass<'_>, node: &Node, reboots: &Reboots) -> Result<End, End> {
+/// Reboots a machine that must not be powered off, once; it cannot be kept off.
+fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> Result<Decision, Decision> {
     if !reboots.once {
         let what = match &reboots.held_by {
-            Some(name) => format!("the annotation {name} asks to hold the host off"),
+            Some(name) => format!("the annotation {name} requests power off"),
             None => "spec.online is false".to_owned(),
         };
-        // differs: `host-never-off`. The Go manager reboots such a host on every pass.
-        pass.held = Some(Held {
+        // differs: `host-never-off`. The Go manager reboots such a host on every reconcile.
+        planner.withheld = Some(Withheld {
             reason: reason::REFUSED,
             message: format!(
-                "{what}, and spec.disablePowerOff forbids to switch it off; remove one of them, or use the annotation \
+                "{what}, and spec.disablePowerOff forbids it; remove one of them, or use the annotation \
                  {REBOOT_ANNOTATION} for one reboot"
             ),
         });
-        return Ok(End::Wait(Wait::OnUser("the host must not be switched off")));
+        return Ok(Decision::Wait(Wait::OnUser("the host must not be powered off")));
     }
-    let power = if reboots.mode == Some(RebootMode::Hard) || is_soft_unsupported(pass) {
+    let power = if reboots.mode == Some(RebootMode::Hard) || is_soft_unsupported(planner) {
         Power::Reboot
     } else {
         Power::SoftReboot
     };
-    harm(
-        pass,
+    request_disruptive(
+        planner,
         node,
         Request::Power(node.uuid.clone(), power),
         "a reboot annotation",
     )?;
-    annotate_without(pass, REBOOT_ANNOTATION);
-    pass.tell(reason::POWER_OFF, "Host is rebooted");
-    pass.count(Count::One("metal3_operation_power_change_total"));
-    Ok(End::Wait(Wait::OnNode("Ironic switches the power")))
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    planner.record_event(reason::POWER_OFF, "Host is rebooted");
+    planner.count(Count::One("metal3_operation_power_change_total"));
+    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
 }

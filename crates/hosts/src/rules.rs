@@ -1,53 +1,53 @@
-//! The rules that keep machines safe, by name.
+//! The safety rules, by name.
 //!
-//! The program always runs with all of them. They are values so that tests can take one away and see the histories go
-//! wrong that it prevents: a rule that nobody misses is not needed, or not tested.
+//! The program always runs with all of them. They are values so that a test can switch one off and show the failure
+//! that it prevents: a rule without such a test is either not needed or not tested.
 
-/// Which rules are in force.
+/// The rules in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one rule, and all are independent")]
 pub(crate) struct Rules {
-    /// A paused host is left alone.
-    pub(crate) rest_when_paused: bool,
-    /// A host that is deleted as a part of a move is left alone.
-    pub(crate) rest_when_moved: bool,
-    /// A host that was paused in the view before and is deleted now is left alone for a while.
+    /// A paused host is skipped.
+    pub(crate) skip_paused: bool,
+    /// A host that is deleted as part of a move is skipped.
+    pub(crate) skip_moving: bool,
+    /// A deleted host that was paused in its previous version is skipped for a grace period.
     pub(crate) grace_after_pause: bool,
-    /// A saved status that cannot be read is not taken for none.
+    /// An unreadable saved status is not treated as missing.
     pub(crate) keep_saved_status: bool,
-    /// What is about to be done stands in the status before it is asked for.
+    /// A disruptive action is recorded in the status before it is requested.
     pub(crate) record_first: bool,
-    /// The host is read live before anything harmful is asked for.
+    /// The host is read live before a disruptive request.
     pub(crate) read_host_first: bool,
-    /// The node is read live before anything harmful is asked for.
+    /// The node is read live before a disruptive request.
     pub(crate) read_node_first: bool,
-    /// From a stale view of the node nothing is decided.
+    /// Nothing is decided on a stale observation of the node.
     pub(crate) wait_when_stale: bool,
-    /// A node that was not found by a search is not taken for absent.
+    /// A node that was not searched is not treated as absent.
     pub(crate) absent_by_search: bool,
-    /// A node that serves another instance is nothing to us.
+    /// A node with another instance is not changed.
     pub(crate) own_instance: bool,
-    /// The node of a provisioned host is adopted, not cleaned and offered, when Ironic has forgotten what it ran.
+    /// The node of a provisioned host that Ironic lost is adopted, not cleaned.
     pub(crate) adopt_the_provisioned: bool,
-    /// Nothing of a host that something else deployed is erased.
+    /// An externally provisioned host is not erased.
     pub(crate) keep_external: bool,
-    /// A deployment is done only when the node shows the image that was asked for.
+    /// A deployment is complete only when the node shows the requested image.
     pub(crate) match_image: bool,
-    /// Tear-down that has not begun is called off when the image is wanted again.
-    pub(crate) take_back: bool,
-    /// No more provisioned hosts are torn down in a period than the budget has.
+    /// Deprovisioning that has not begun is cancelled when the image is requested again.
+    pub(crate) cancel_deprovisioning: bool,
+    /// The deprovision budget is kept.
     pub(crate) keep_budget: bool,
-    /// A failed attempt is not made again before its time.
+    /// A failed attempt is retried only after its backoff.
     pub(crate) back_off: bool,
-    /// The host goes only when a search shows that Ironic has no node of it.
+    /// The finalizer is removed only after a search shows that Ironic has no node of the host.
     pub(crate) search_before_release: bool,
 }
 
 impl Rules {
-    /// All of them.
+    /// All rules.
     pub(crate) const ALL: Self = Self {
-        rest_when_paused: true,
-        rest_when_moved: true,
+        skip_paused: true,
+        skip_moving: true,
         grace_after_pause: true,
         keep_saved_status: true,
         record_first: true,
@@ -59,7 +59,7 @@ impl Rules {
         adopt_the_provisioned: true,
         keep_external: true,
         match_image: true,
-        take_back: true,
+        cancel_deprovisioning: true,
         keep_budget: true,
         back_off: true,
         search_before_release: true,

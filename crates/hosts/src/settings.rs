@@ -1,16 +1,16 @@
-//! How the program was started, as far as decisions turn on it.
+//! The flags that decisions depend on.
 
 use crate::node::NodeSettings;
 
-/// Upstream's default for the number of deployments of one image that may fail in a row.
+/// Upstream's default for failed deployments of one image in a row.
 pub const DEFAULT_RETRIES: u32 = 5;
 
-/// Flags.
+/// The flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How often the deployment of one image is tried; nought: for ever.
+    /// How often the deployment of one image is tried; 0 is unlimited.
     pub retries: u32,
-    /// What ends in the records of nodes.
+    /// The settings of node records.
     pub node: NodeSettings,
 }
 

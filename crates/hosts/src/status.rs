@@ -1,4 +1,4 @@
-//! Changes of a host's status that several decisions share: errors, operations, states.
+//! Changes of the status that several decisions share: errors, operations, states.
 
 use std::time::Duration;
 
@@ -11,41 +11,40 @@ use metal3_api::metal3::v1alpha1::{
 use crate::action::{Count, Wait};
 use crate::error::Failure;
 
-/// Records a failure, and counts it.
-pub(crate) fn fail(status: &mut BareMetalHostStatus, failure: &Failure) {
+/// Records a failure and counts it.
+pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
     status.error_type = Some(failure.kind);
     status.error_message.clone_from(&failure.message);
     status.error_count = status.error_count.saturating_add(1);
 }
 
-/// Leaves the error as it was told.
-pub(crate) fn keep_error(status: &mut BareMetalHostStatus, told: &BareMetalHostStatus) {
-    status.operational_status = told.operational_status;
-    status.error_type = told.error_type;
-    status.error_message.clone_from(&told.error_message);
-    status.error_count = told.error_count;
+/// Restores the recorded error.
+pub(crate) fn restore_error(status: &mut BareMetalHostStatus, recorded: &BareMetalHostStatus) {
+    status.operational_status = recorded.operational_status;
+    status.error_type = recorded.error_type;
+    status.error_message.clone_from(&recorded.error_message);
+    status.error_count = recorded.error_count;
 }
 
-/// How long a host rests before another version of the BMC's Secret, with the same login, is a reason to write. Labels come
-/// and go with machines, and most often something else is written soon.
-const LOGIN_WAITS: Duration = Duration::from_secs(10);
+/// How long a new version of the credentials Secret with unchanged credentials waits for another status write. Labels
+/// often change together with the host.
+const LOGIN_WRITE_DELAY: Duration = Duration::from_secs(10);
 
-/// Names the version of the Secret that holds the login, which is known for so long: with what changes anyway, or alone
-/// where the host has rested for a while. Who leads next has read neither version, and would order Ironic to take the login
-/// again. Gives what the host waits for then.
-pub(crate) fn settle_login(
+/// Records the version of the Secret with unchanged credentials: with another change of the status, or alone after a
+/// delay. Without the record, the next leader would send the credentials again. Returns what the host waits for.
+pub(crate) fn record_login_version(
     status: &mut BareMetalHostStatus,
-    told: &BareMetalHostStatus,
+    recorded: &BareMetalHostStatus,
     (login, known): &(CredentialsStatus, Duration),
     wait: Wait,
 ) -> Wait {
-    let left = LOGIN_WAITS.saturating_sub(*known);
-    if status == told && wait != Wait::Settled {
+    let left = LOGIN_WRITE_DELAY.saturating_sub(*known);
+    if status == recorded && wait != Wait::Settled {
         return wait;
     }
-    if status == told && !left.is_zero() {
-        return Wait::After(left, "the version of the BMC's Secret is to be recorded");
+    if status == recorded && !left.is_zero() {
+        return Wait::After(left, "the version of the BMC's Secret is recorded later");
     }
     if status.good_credentials == status.tried_credentials {
         status.good_credentials.clone_from(login);
@@ -54,7 +53,7 @@ pub(crate) fn settle_login(
     wait
 }
 
-/// Forgets the error, not how many there were.
+/// Clears the error, not the error count.
 pub(crate) fn clear(status: &mut BareMetalHostStatus) {
     if status.error_type.is_some() || status.operational_status == OperationalStatus::Error {
         status.operational_status = OperationalStatus::Ok;
@@ -63,14 +62,14 @@ pub(crate) fn clear(status: &mut BareMetalHostStatus) {
     status.error_message.clear();
 }
 
-/// Forgets the error if it is of that kind.
-pub(crate) fn clear_of(status: &mut BareMetalHostStatus, kind: ErrorType) {
+/// Clears the error if it is of this type.
+pub(crate) fn clear_kind(status: &mut BareMetalHostStatus, kind: ErrorType) {
     if status.error_type == Some(kind) {
         clear(status);
     }
 }
 
-/// The host does not wait for its turn any more.
+/// The host does not wait for a slot any more.
 pub(crate) fn end_delay(status: &mut BareMetalHostStatus) {
     if status.operational_status == OperationalStatus::Delayed {
         status.operational_status = if status.error_type.is_some() {
@@ -81,7 +80,7 @@ pub(crate) fn end_delay(status: &mut BareMetalHostStatus) {
     }
 }
 
-/// Enters a state: closes the operation of the old one and opens that of the new. Answers with what to count.
+/// Enters a state: ends the operation of the old state and starts the one of the new. Returns the metrics to count.
 pub(crate) fn enter(
     status: &mut BareMetalHostStatus,
     to: &ProvisioningState,
@@ -120,7 +119,7 @@ fn between(start: Time, end: Time) -> Duration {
     (end.get() - start.get()).to_std().unwrap_or_default()
 }
 
-/// The operation that a state is, and its histogram.
+/// The operation of a state, and its histogram.
 fn operation<'a>(
     history: &'a mut OperationHistory,
     state: &ProvisioningState,

@@ -1,4 +1,4 @@
-//! Performs the steps of a plan, in order, and says what became of them. A step that fails ends the plan.
+//! Performs the steps of a plan in order. A failed step ends the plan.
 
 use std::sync::Arc;
 
@@ -6,102 +6,102 @@ use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::text::ControlCharacter;
-use metal3_ironic::{Answered, Error};
+use metal3_ironic::{Error, Response};
 use metal3_runtime::cache::Key;
-use metal3_runtime::client::NotOurs;
+use metal3_runtime::client::WriteBlocked;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
 use super::caches::Caches;
-use super::evidence::{Evidence, NodeView, Seen};
-use super::look::{SECRETS, secret_of};
-use super::metal::Metal;
-use super::records::Records;
-use crate::action::{Harm, Order, Request, Step};
-use crate::facts::{Cure, NodeSeen, Refused, Sight};
+use super::index::HostIndex;
+use super::ironic_session::IronicSession;
+use super::observations::{NodeObservation, Observations, ObservedSecret};
+use super::observer::{SECRETS, secret_of};
+use crate::action::{Impact, Order, Request, Step};
+use crate::facts::{NodeFreshness, Observed, RefusalClass, Refused};
 use crate::needs::Hosts;
 
-/// A request to Ironic did not leave.
-const HELD_BACK: Category = Category::NOT_OURS;
+/// A request to Ironic was not permitted.
+const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
 
-/// Whether a request to Ironic may leave now: asked at the last moment, as for writes to the API.
-pub type Permit = Arc<dyn Fn() -> Result<(), NotOurs> + Send + Sync>;
+/// Whether a request to Ironic may be sent now: checked immediately before sending, as for writes to the API.
+pub type Permit = Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>;
 
-/// The hands of one pass.
-pub(super) struct Act<'a> {
+/// Performs the plan of one reconcile.
+pub(super) struct Executor<'a> {
     pub(super) key: &'a Key,
     pub(super) caches: &'a Caches,
-    pub(super) metal: &'a Metal,
-    pub(super) records: &'a Records,
+    pub(super) ironic: &'a IronicSession,
+    pub(super) index: &'a HostIndex,
     pub(super) permit: &'a Permit,
     pub(super) writer: &'a Writer<Hosts>,
 }
 
-/// How the steps ended.
+/// The result of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// All were done.
+pub(super) enum Outcome {
+    /// All steps were done.
     Done,
-    /// Nothing is performed: they were only shown.
-    Shown,
-    /// Ironic did not take one. It is on record; the rest was left.
+    /// Dry run: the steps were only logged.
+    DryRun,
+    /// Ironic rejected a request. It is recorded; the remaining steps were skipped.
     Refused,
 }
 
-impl Act<'_> {
-    /// Performs steps, and notes in `seen` what the answers show.
+impl Executor<'_> {
+    /// Performs steps, and stores the responses in `observed`.
     ///
     /// # Errors
-    /// When a write to the API failed, or nothing may be written now.
-    pub(super) async fn perform(&self, steps: Vec<Step>, seen: &mut Evidence) -> Result<Ended, Fault> {
+    /// When a write to the API failed or is not permitted.
+    pub(super) async fn perform(&self, steps: Vec<Step>, observed: &mut Observations) -> Result<Outcome, Fault> {
         for step in steps {
             match step {
-                Step::Ironic(order) => match self.order(order, seen).await? {
-                    Ended::Done => {}
+                Step::Ironic(order) => match self.send_order(order, observed).await? {
+                    Outcome::Done => {}
                     other => return Ok(other),
                 },
-                step => self.write(step, seen).await?,
+                step => self.write(step, observed).await?,
             }
         }
         Ok(match self.writer.mode() {
-            Mode::ObserveOnly => Ended::Shown,
-            Mode::Perform => Ended::Done,
+            Mode::ObserveOnly => Outcome::DryRun,
+            Mode::Perform => Outcome::Done,
         })
     }
 
-    async fn write(&self, step: Step, seen: &mut Evidence) -> Result<(), WriteError> {
+    async fn write(&self, step: Step, observed: &mut Observations) -> Result<(), WriteError> {
         match step {
             Step::PatchHost(patch) => {
                 let written = self
                     .writer
                     .patch::<BareMetalHost>(&self.caches.hosts, self.key, patch)
                     .await?;
-                keep_host(written.object(), seen);
+                store_host(written.object(), observed);
             }
             Step::PatchStatus(patch) => {
                 let written = self
                     .writer
                     .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
-                keep_host(written.await?.object(), seen);
+                store_host(written.await?.object(), observed);
             }
             Step::CreateHardwareData(data) => {
                 let written = self.writer.create(&self.caches.hardware, &*data).await?;
-                keep_hardware(written.object(), seen);
+                store_hardware(written.object(), observed);
             }
             Step::PatchHardwareData(patch) => {
                 let written = self
                     .writer
                     .patch::<HardwareData>(&self.caches.hardware, self.key, patch)
                     .await?;
-                keep_hardware(written.object(), seen);
+                store_hardware(written.object(), observed);
             }
             Step::PatchSecret { name, patch } => {
                 if let Some(secret) = self.patch_secret(&name, patch).await? {
-                    keep_secret(&name, secret, seen);
+                    store_secret(&name, secret, observed);
                 }
             }
-            // Sent by `order`.
+            // `perform` sends these.
             Step::Ironic(_) => {}
         }
         Ok(())
@@ -112,68 +112,78 @@ impl Act<'_> {
             namespace: self.key.namespace.clone(),
             name: name.to_owned(),
         };
-        let home = MetadataOf::<Secret>(&self.caches.secrets);
+        let cache = MetadataOf::<Secret>(&self.caches.secrets);
         self.writer
-            .patch::<Secret>(&home, &secret, patch)
+            .patch::<Secret>(&cache, &secret, patch)
             .await
             .map(Written::object)
     }
 
-    async fn order(&self, order: Order, seen: &mut Evidence) -> Result<Ended, Fault> {
-        let (verb, harm) = (order.request.verb(), order.request.harm());
+    async fn send_order(&self, order: Order, observed: &mut Observations) -> Result<Outcome, Fault> {
+        let (verb, impact) = (order.request.verb(), order.request.impact());
         if self.writer.mode() == Mode::ObserveOnly {
-            tracing::info!(host = %self.key, verb, ?harm, "would ask Ironic");
-            return Ok(Ended::Shown);
+            tracing::info!(host = %self.key, verb, ?impact, "dry run: request to Ironic not sent");
+            return Ok(Outcome::DryRun);
         }
-        (self.permit)().map_err(|error| Fault::transient(format!("ask Ironic: {verb}"), HELD_BACK, error))?;
-        let generation = seen.host.metadata.generation;
+        (self.permit)()
+            .map_err(|error| Fault::transient(format!("request to Ironic: {verb}"), NOT_PERMITTED, error))?;
+        let generation = observed.host.metadata.generation;
         let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
         let is_port = matches!(order.request, Request::CreatePort { .. });
-        match self.send(order.request, seen).await {
+        match self.send(order.request, observed).await {
             Ok(request_id) => {
-                self.records.accept(self.key);
-                if harm != Harm::None {
+                self.index.accept(self.key);
+                if impact != Impact::None {
                     let id = request_id.as_deref().unwrap_or("none");
                     tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
                 }
-                Ok(Ended::Done)
+                Ok(Outcome::Done)
             }
             Err(error) => {
-                if harm != Harm::None && error.may_have_happened() {
-                    tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, for the answer is lost: {audit}");
+                if impact != Impact::None && error.may_have_happened() {
+                    tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
                 }
                 let refused = Refused {
                     request: verb,
-                    cure: if is_port { cure_of_port(&error) } else { cure(&error) },
+                    class: if is_port {
+                        classify_port_error(&error)
+                    } else {
+                        classify(&error)
+                    },
                     message: error.to_string(),
                     is_fresh: false,
                 };
-                tracing::debug!(host = %self.key, verb, "Ironic did not take a request: {error}");
-                self.records.refuse(self.key, generation, refused.clone());
-                seen.refused = Some(Refused {
+                tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {error}");
+                self.index.refuse(self.key, generation, refused.clone());
+                observed.refused = Some(Refused {
                     is_fresh: true,
                     ..refused
                 });
-                // What was seen of the node may be why.
-                seen.saw_node(NodeView::Unknown);
-                seen.ports = Sight::Unknown;
-                Ok(Ended::Refused)
+                // The observation of the node may be the cause.
+                observed.set_node(NodeObservation::Unknown);
+                observed.ports = Observed::Unknown;
+                Ok(Outcome::Refused)
             }
         }
     }
 
-    async fn send(&self, request: Request, seen: &mut Evidence) -> Result<Option<String>, Error> {
-        let answered = match request {
+    async fn send(&self, request: Request, observed: &mut Observations) -> Result<Option<String>, Error> {
+        let response = match request {
             Request::CreateNode(new) => {
-                let id = self.view(node::create(*new).map_err(unfit)?, seen).await?;
-                if let NodeView::Found(_, seen) = &mut seen.node {
-                    *seen = NodeSeen::Created;
+                let id = self
+                    .send_and_store(node::create(*new).map_err(control_character)?, observed)
+                    .await?;
+                if let NodeObservation::Found(_, freshness) = &mut observed.node {
+                    *freshness = NodeFreshness::Created;
                 }
                 return Ok(id);
             }
             Request::PatchNode(uuid, patch) => {
                 return self
-                    .view(node::patch(&NodeRef::Uuid(uuid), patch).map_err(unfit)?, seen)
+                    .send_and_store(
+                        node::patch(&NodeRef::Uuid(uuid), patch).map_err(control_character)?,
+                        observed,
+                    )
                     .await;
             }
             Request::CreatePort {
@@ -181,71 +191,71 @@ impl Act<'_> {
                 address,
                 pxe_enabled,
             } => {
-                let created = self.metal.read(&port::create(&node, &address, pxe_enabled)).await?;
-                if let Sight::Found(ports) = &mut seen.ports {
+                let created = self.ironic.read(&port::create(&node, &address, pxe_enabled)).await?;
+                if let Observed::Found(ports) = &mut observed.ports {
                     ports.push(created);
                 }
                 return Ok(None);
             }
             Request::Provision(uuid, transition) => {
-                let call = provision::request(&NodeRef::Uuid(uuid.clone()), transition).map_err(unfit)?;
-                self.metal.ask(&uuid, &call).await?
+                let call = provision::request(&NodeRef::Uuid(uuid.clone()), transition).map_err(control_character)?;
+                self.ironic.send_change(&uuid, &call).await?
             }
             Request::Power(uuid, power) => {
                 let call = state::set_power(&NodeRef::Uuid(uuid.clone()), power);
-                self.metal.ask(&uuid, &call).await?
+                self.ironic.send_change(&uuid, &call).await?
             }
             Request::SetMaintenance(uuid, reason) => {
                 let call = node::set_maintenance(&NodeRef::Uuid(uuid.clone()), reason);
-                self.metal.ask(&uuid, &call).await?
+                self.ironic.send_change(&uuid, &call).await?
             }
             Request::ClearMaintenance(uuid) => {
                 let call = node::clear_maintenance(&NodeRef::Uuid(uuid.clone()));
-                self.metal.ask(&uuid, &call).await?
+                self.ironic.send_change(&uuid, &call).await?
             }
             Request::DeleteNode(uuid) => {
                 let call = node::delete(&NodeRef::Uuid(uuid.clone()));
-                let answered = match self.metal.ask(&uuid, &call).await {
+                let request_id = match self.ironic.send_change(&uuid, &call).await {
                     Err(Error::NotFound(_)) => None,
-                    answered => answered?.request_id,
+                    response => response?.request_id,
                 };
-                self.metal.forget(&uuid);
-                // Ironic has just said so: nobody needs to search for it.
-                seen.saw_node(NodeView::Absent);
-                return Ok(answered);
+                self.ironic.forget_node(&uuid);
+                // The response confirms it: no search is needed.
+                observed.set_node(NodeObservation::Absent);
+                return Ok(request_id);
             }
         };
-        seen.asked_node();
-        Ok(answered.request_id)
+        observed.mark_node_stale();
+        Ok(response.request_id)
     }
 
-    async fn view(
+    async fn send_and_store(
         &self,
         call: metal3_ironic::request::Call<metal3_ironic::model::node::Node>,
-        seen: &mut Evidence,
+        observed: &mut Observations,
     ) -> Result<Option<String>, Error> {
-        let Answered { value, request_id, .. } = self.metal.view(&call).await?;
-        seen.saw_node(NodeView::Found(Arc::new(value), NodeSeen::Live));
+        let Response { value, request_id, .. } = self.ironic.send_for_node(&call).await?;
+        observed.set_node(NodeObservation::Found(Arc::new(value), NodeFreshness::Live));
         Ok(request_id)
     }
 }
 
-fn keep_host(written: Option<BareMetalHost>, seen: &mut Evidence) {
+fn store_host(written: Option<BareMetalHost>, observed: &mut Observations) {
     if let Some(host) = written {
-        seen.saw_host(host);
+        observed.set_host(host);
     }
 }
 
-fn keep_hardware(written: Option<HardwareData>, seen: &mut Evidence) {
+fn store_hardware(written: Option<HardwareData>, observed: &mut Observations) {
     if let Some(data) = written {
-        seen.hardware = Sight::Found(Arc::new(data));
+        observed.hardware = Observed::Found(Arc::new(data));
     }
 }
 
-/// The Secret as it is now, wherever the host names it: the next step relies on its new version.
-fn keep_secret(name: &str, secret: Secret, seen: &mut Evidence) {
-    let host = Arc::clone(&seen.host);
-    let view = Seen {
+/// Stores the patched Secret for every reference of the host: the next step relies on its new version.
+fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
+    let host = Arc::clone(&observed.host);
+    let stored = ObservedSecret {
         metadata: Arc::new(secret.metadata),
         values: Some(Arc::new(secret.data.unwrap_or_default())),
     };
@@ -253,16 +263,16 @@ fn keep_secret(name: &str, secret: Secret, seen: &mut Evidence) {
         .into_iter()
         .filter(|which| secret_of(&host, *which) == Some(name))
     {
-        seen.secrets.insert(which, Sight::Found(view.clone()));
+        observed.secrets.insert(which, Observed::Found(stored.clone()));
     }
 }
 
-/// What may help. Ironic's words are kept as they are; they carry no secret of the request.
-const fn cure(error: &Error) -> Cure {
+/// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
+const fn classify(error: &Error) -> RefusalClass {
     match error {
-        Error::Invalid(_) => Cure::Change,
+        Error::Invalid(_) => RefusalClass::Invalid,
         Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
-            Cure::Access
+            RefusalClass::Access
         }
         Error::NotFound(_)
         | Error::Locked(_)
@@ -271,21 +281,21 @@ const fn cure(error: &Error) -> Cure {
         | Error::Busy(_)
         | Error::Unreachable { .. }
         | Error::Timeout { .. }
-        | Error::Unexpected { .. } => Cure::Wait,
+        | Error::Unexpected { .. } => RefusalClass::Transient,
     }
 }
 
-/// What may help where a port is refused. One that exists is another node's, which goes on until a person mends it, or our
-/// own of a lost answer, which shows when ports are read anew.
-const fn cure_of_port(error: &Error) -> Cure {
+/// What resolves a rejected port. An existing port belongs to another node, which the user must correct, or was created
+/// by a request whose response was lost, which shows when ports are read again.
+const fn classify_port_error(error: &Error) -> RefusalClass {
     match error {
-        Error::Exists(_) => Cure::Change,
-        other => cure(other),
+        Error::Exists(_) => RefusalClass::Invalid,
+        other => classify(other),
     }
 }
 
-/// A control character would have got into the request: nothing was sent.
-fn unfit(error: ControlCharacter) -> Error {
+/// The request would contain a control character and was not sent.
+fn control_character(error: ControlCharacter) -> Error {
     Error::Unexpected {
         operation: "prepare a request",
         status: None,
@@ -300,14 +310,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_login_says_nothing_of_the_request() {
+    fn rejected_login_is_not_an_invalid_request() {
         let refusal = |status| Refusal {
             operation: "switch the power",
             status,
             message: "no".to_owned(),
             request_id: None,
         };
-        assert_eq!(cure(&Error::Unauthorised(refusal(403))), Cure::Access);
-        assert_eq!(cure(&Error::Invalid(refusal(400))), Cure::Change);
+        assert_eq!(classify(&Error::Unauthorised(refusal(403))), RefusalClass::Access);
+        assert_eq!(classify(&Error::Invalid(refusal(400))), RefusalClass::Invalid);
     }
 }

@@ -1,4 +1,4 @@
-//! The caches, and the watches that fill them.
+//! The caches and the watches that fill them.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
@@ -8,22 +8,22 @@ use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::needs::Hosts;
 
-/// What is watched. Clones share it.
+/// The caches. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Caches {
-    /// Hosts.
+    /// BareMetalHosts.
     pub hosts: SharedCache<BareMetalHost>,
-    /// What inspection found, kept beside the host.
+    /// HardwareData.
     pub hardware: SharedCache<HardwareData>,
-    /// Secrets, by their metadata.
+    /// Metadata of Secrets.
     pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
 
 impl Caches {
-    /// The watches of all kinds that hosts read: to be run beside the controller.
+    /// The watches of all kinds that the controller reads. The caller runs them together with the controller.
     #[must_use]
-    pub fn watches(&self, lookout: &WatchConfig) -> WatchSet<Hosts> {
-        WatchSet::new(lookout)
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Hosts> {
+        WatchSet::new(config)
             .whole(&self.hosts)
             .whole(&self.hardware)
             .metadata(&self.secrets)

@@ -1,22 +1,22 @@
-//! The controller: one key a host.
+//! The controller, with one key per host.
 //!
 //! | Step | Where |
 //! |---|---|
-//! | which hosts a change concerns | [`caches`], `records`, `metal` |
-//! | what is known: caches, change feed, live reads | `evidence`, `look` |
-//! | what to do | [`crate::plan`] |
-//! | doing it | `act` |
+//! | map changes to hosts | [`caches`], `index`, `ironic_session` |
+//! | observe: caches, change feed, live reads | `observations`, `observer` |
+//! | plan | [`crate::plan`] |
+//! | act | `act` |
 //!
-//! A pass looks, plans and acts in rounds until its plan neither asks nor goes on. It decides nothing itself.
+//! A reconcile observes, plans and acts in rounds until the plan needs neither reads nor replanning.
 
 mod act;
 pub mod caches;
-mod evidence;
-mod figures;
-mod logins;
-mod look;
-mod metal;
-mod records;
+mod credential_versions;
+mod index;
+mod ironic_session;
+mod metrics;
+mod observations;
+mod observer;
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -27,67 +27,68 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_ironic::Client;
-use metal3_runtime::cache::{Change, Found, Key, SharedCache};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::live::Live;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::object_reader::ObjectReader;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::queue::Queue;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Place, Plan, Wait};
-use crate::facts::{Facts, NodeSeen, Read};
+use crate::action::{Plan, SlotUse, Wait};
+use crate::facts::{Facts, NodeFreshness, Read};
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::settings::Settings;
 
 pub use act::Permit;
-pub use records::Brake;
+pub use index::DeprovisionBudget;
 
-use act::{Act, Ended};
+use act::{Executor, Outcome};
 use caches::Caches;
-use evidence::{Evidence, NodeView};
-use figures::HostFigures;
-use logins::Logins;
-use look::Look;
-use metal::Metal;
-use records::Records;
+use credential_versions::CredentialVersions;
+use index::HostIndex;
+use ironic_session::IronicSession;
+use metrics::HostMetrics;
+use observations::{NodeObservation, Observations};
+use observer::Observer;
 
-/// Rounds of looking and acting in one pass: enough for a host's longest way without a wait.
+/// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
-/// How long a host that waits for the change feed to come by stays asleep when nothing of its node changes: a little
-/// longer than the feed takes when all is calm.
-const COME_BY: Duration = Duration::from_secs(12);
-/// Why a pass waits.
+/// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
+/// than the poll interval of an idle feed.
+const FEED_RECHECK: Duration = Duration::from_secs(12);
+/// Wait reason: the cached host cannot be parsed.
 const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-/// Ironic did not take what a pass asked for.
+/// Ironic rejected a request.
 const REFUSED: Category = Category::new("ironic_refused");
 
-/// What the controller is made of.
+/// The dependencies of the controller.
 pub struct Parts {
-    /// To read Secrets.
+    /// Reads Secrets.
     pub client: kube::Client,
-    /// What is watched. Nothing may have filled them yet.
+    /// The caches, not filled yet.
     pub caches: Caches,
-    /// Ironic.
+    /// The Ironic client.
     pub ironic: Client,
-    /// Whether a request to Ironic may leave now.
+    /// Whether a request to Ironic may be sent now.
     pub permit: Permit,
-    /// Time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where events are told.
+    /// The event recorder.
     pub events: EventRecorder,
-    /// Where figures are shown.
+    /// The metrics registry.
     pub metrics: Metrics,
-    /// Flags that decisions turn on.
+    /// The flags.
     pub settings: Settings,
-    /// How many provisioned hosts may be torn down in a period.
-    pub brake: Brake,
-    /// How many hosts may load the provisioning network at once.
+    /// How many provisioned hosts may be deprovisioned per period.
+    pub deprovision_budget: DeprovisionBudget,
+    /// The number of busy-host slots.
     pub slots: usize,
-    /// Hosts at once.
+    /// The number of workers.
     pub workers: usize,
 }
 
@@ -101,169 +102,169 @@ impl fmt::Debug for Parts {
 }
 
 /// The reconciler of hosts.
-pub struct Reconcile {
-    look: Look,
-    records: Records,
-    logins: Logins,
+pub struct HostReconciler {
+    observer: Observer,
+    index: HostIndex,
+    credential_versions: CredentialVersions,
     permit: Permit,
     clock: Arc<dyn Clock>,
     events: EventRecorder,
-    figures: HostFigures,
+    metrics: HostMetrics,
     settings: Settings,
-    brake: Brake,
+    deprovision_budget: DeprovisionBudget,
 }
 
-impl fmt::Debug for Reconcile {
+impl fmt::Debug for HostReconciler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reconcile")
-            .field("look", &self.look)
+        f.debug_struct("HostReconciler")
+            .field("observer", &self.observer)
             .finish_non_exhaustive()
     }
 }
 
-/// The controller, and the task that follows Ironic beside it.
+/// The controller, and the task of its Ironic session.
 #[must_use = "it does nothing until it runs"]
 #[derive(Debug)]
 pub struct Running {
-    controller: Controller<Reconcile>,
-    metal: Metal,
+    controller: Controller<HostReconciler>,
+    ironic: IronicSession,
     hosts: SharedCache<BareMetalHost>,
 }
 
 impl Running {
-    /// Works until `stop`.
+    /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let following = stop.child_token();
         let hosts = self.hosts;
-        let follow = self
-            .metal
-            .follow(async move { hosts.synced().await }, following.clone());
+        let follow = self.ironic.run(async move { hosts.synced().await }, following.clone());
         let work = async {
             self.controller.run(stop).await;
-            // Passes under way at the stop may still look at Ironic.
+            // Reconciles in progress may still read from Ironic.
             following.cancel();
         };
         futures::future::join(work, follow).await;
     }
 }
 
-/// The controller of hosts, ready to run. It follows the caches from now on.
+/// Creates the controller of hosts. It subscribes to the caches at once.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
-    let records = Records::following(&parts.caches.hosts, Arc::clone(&parts.clock));
+    let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
-    let metal = Metal::new(
+    let ironic = IronicSession::new(
         parts.ironic,
         Arc::clone(&parts.clock),
-        records.clone(),
+        index.clone(),
         queue.waker(),
         parts.slots,
     );
-    let look = Look {
-        secrets: Live::new(parts.client, &parts.caches.secrets),
+    let observer = Observer {
+        secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
         caches: parts.caches.clone(),
-        metal: metal.clone(),
+        ironic: ironic.clone(),
     };
-    let of_secret = records.clone();
-    let reconcile = Reconcile {
-        look,
-        records,
-        logins: Logins::default(),
+    let of_secret = index.clone();
+    let reconciler = HostReconciler {
+        observer,
+        index,
+        credential_versions: CredentialVersions::default(),
         permit: parts.permit,
         clock: parts.clock,
         events: parts.events,
-        figures: HostFigures::register(&parts.metrics),
+        metrics: HostMetrics::register(&parts.metrics),
         settings: parts.settings,
-        brake: parts.brake,
+        deprovision_budget: parts.deprovision_budget,
     };
-    let own = |key: Option<Key>| key.into_iter().collect::<Vec<_>>();
-    let controller = Controller::on("baremetalhost", queue, writer, reconcile)
-        .reads(&parts.caches.hosts, move |change| own(change.key()))
-        .reads(&parts.caches.hardware, move |change| own(change.key()))
-        .reads(&parts.caches.secrets, move |change: &Change<'_, _>| {
+    let keys = |key: Option<Key>| key.into_iter().collect::<Vec<_>>();
+    let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
+        .watches(&parts.caches.hosts, move |change| keys(change.key()))
+        .watches(&parts.caches.hardware, move |change| keys(change.key()))
+        .watches(&parts.caches.secrets, move |change: &Change<'_, _>| {
             change
                 .key()
                 .map(|secret| of_secret.hosts_of_secret(&secret))
                 .unwrap_or_default()
         })
-        .after(metal.clone().listed())
+        .wait_for(ironic.clone().listed())
         .workers(parts.workers)
         .metrics(&parts.metrics);
     Running {
         controller,
-        metal,
+        ironic,
         hosts: parts.caches.hosts,
     }
 }
 
-impl Reconciler for Reconcile {
+impl Reconciler for HostReconciler {
     type Key = Key;
     type Role = Hosts;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Hosts>) -> Result<Next, Fault> {
-        let host = match self.look.caches.hosts.find(key) {
-            Found::Live(host) => host,
-            Found::Absent => {
-                self.gone(key);
+        let host = match self.observer.caches.hosts.find(key) {
+            Observed::Present(host) => host,
+            Observed::Absent => {
+                self.remove(key);
                 return Ok(Next::Done);
             }
-            Found::Unreadable { why } => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
-            Found::Unknown => return Err(Fault::bug("a pass before the first list of hosts")),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a reconcile before the first list of hosts"));
+            }
         };
-        let refused = self.records.refused(key, host.metadata.generation);
-        let mut seen = self.look.glance(host, refused);
+        let refused = self.index.refused(key, host.metadata.generation);
+        let mut observed = self.observer.from_cache(host, refused);
         let mut was_refused = false;
         for _ in 0..ROUNDS {
-            let plan = self.plan(key, &seen);
+            let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
                 for read in &plan.reads {
-                    if !self.look.answer(*read, &mut seen, writer).await? {
+                    if !self.observer.read_live(*read, &mut observed, writer).await? {
                         return Ok(Next::Requeue);
                     }
                 }
                 continue;
             }
-            if plan.spends_budget && !self.records.spend(key, &self.brake, self.clock.now()) {
-                // Another host took the last one since the plan was made.
+            if plan.spends_budget && !self.index.reserve(key, &self.deprovision_budget, self.clock.now()) {
+                // Another host took the last unit since the plan was made.
                 continue;
             }
             let wait = plan.wait.clone();
-            match self.act(key, plan, &mut seen, writer).await? {
-                Ended::Done if wait == Wait::Again => {}
-                Ended::Done => return Ok(next(&wait, &seen)),
-                Ended::Shown => return Ok(Next::Done),
-                // Once more with what is known then; twice in one pass would be a loop.
-                Ended::Refused if !was_refused => was_refused = true,
-                Ended::Refused => return Err(not_taken(&seen)),
+            match self.act(key, plan, &mut observed, writer).await? {
+                Outcome::Done if wait == Wait::Replan => {}
+                Outcome::Done => return Ok(next(&wait, &observed)),
+                Outcome::DryRun => return Ok(Next::Done),
+                // Plan once more with the rejection; a second one in a reconcile would be a loop.
+                Outcome::Refused if !was_refused => was_refused = true,
+                Outcome::Refused => return Err(request_refused(&observed)),
             }
         }
         Ok(Next::Requeue)
     }
 }
 
-impl Reconcile {
-    fn plan(&self, key: &Key, seen: &Evidence) -> Plan {
+impl HostReconciler {
+    fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let now = self.clock.now();
-        let outage = self.look.metal.outage();
+        let outage = self.observer.ironic.outage();
         let facts = Facts {
             outage: outage.as_ref(),
-            host: &seen.host,
-            host_seen: seen.host_seen,
-            before: self.records.before(key),
-            credentials: seen.secret(Read::Credentials),
-            same_login: self.same_login(key, seen),
-            user_data: seen.secret(Read::UserData),
-            network_data: seen.secret(Read::NetworkData),
-            meta_data: seen.secret(Read::MetaData),
-            agent_network: seen.secret(Read::AgentNetwork),
-            hardware_data: seen.hardware_sight(),
-            node: seen.node_sight(),
-            ports: seen.ports_sight(),
-            inventory: seen.inventory_sight(),
-            validation: seen.validation_sight(),
-            last_history_error: seen.history_sight(),
-            refused: seen.refused.as_ref(),
-            turn: seen.turn,
-            budget: self.records.budget(key, &self.brake, now),
+            host: &observed.host,
+            host_freshness: observed.host_freshness,
+            previous: self.index.previous(key),
+            credentials: observed.secret(Read::Credentials),
+            login_unchanged_for: self.login_unchanged_for(key, observed),
+            user_data: observed.secret(Read::UserData),
+            network_data: observed.secret(Read::NetworkData),
+            meta_data: observed.secret(Read::MetaData),
+            agent_network: observed.secret(Read::AgentNetwork),
+            hardware_data: observed.hardware_data(),
+            node: observed.observed_node(),
+            ports: observed.ports(),
+            inventory: observed.inventory(),
+            validation: observed.validation(),
+            last_history_error: observed.last_history_error(),
+            refused: observed.refused.as_ref(),
+            slot: observed.slot,
+            budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,
             jitter: jitter(key),
             now: Time::new(now),
@@ -271,61 +272,69 @@ impl Reconcile {
         plan(&facts)
     }
 
-    fn same_login(&self, key: &Key, seen: &Evidence) -> Option<Duration> {
-        let recorded = seen.host.status.tried_credentials.credentials_version.as_deref();
-        let (secret, now) = (seen.secret(Read::Credentials).found()?, self.clock.monotonic());
-        self.logins
+    fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
+        let recorded = observed.host.status.tried_credentials.credentials_version.as_deref();
+        let (secret, now) = (observed.secret(Read::Credentials).found()?, self.clock.monotonic());
+        self.credential_versions
             .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 
-    async fn act(&self, key: &Key, plan: Plan, seen: &mut Evidence, writer: &Writer<Hosts>) -> Result<Ended, Fault> {
-        let hands = Act {
+    async fn act(
+        &self,
+        key: &Key,
+        plan: Plan,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<Outcome, Fault> {
+        let executor = Executor {
             key,
-            caches: &self.look.caches,
-            metal: &self.look.metal,
-            records: &self.records,
+            caches: &self.observer.caches,
+            ironic: &self.observer.ironic,
+            index: &self.index,
             permit: &self.permit,
             writer,
         };
-        let ended = hands.perform(plan.steps, seen).await?;
-        if ended == Ended::Done {
+        let outcome = executor.perform(plan.steps, observed).await?;
+        if outcome == Outcome::Done {
             for event in plan.events {
                 self.events
-                    .tell(&*seen.host, event.importance, event.reason, event.message);
+                    .record(&*observed.host, event.importance, event.reason, event.message);
             }
-            self.figures.count(key, &plan.counts);
-            if plan.place == Place::Leave {
-                self.look.metal.leave(key);
+            self.metrics.count(key, &plan.counts);
+            if plan.slot_use == SlotUse::Release {
+                self.observer.ironic.release_slot(key);
             }
         }
-        Ok(ended)
+        Ok(outcome)
     }
 
-    /// Nothing is kept of a host that is gone.
-    fn gone(&self, key: &Key) {
-        self.look.metal.leave(key);
-        self.logins.forget(key);
-        self.figures.forget(key);
+    /// Removes the records of a deleted host.
+    fn remove(&self, key: &Key) {
+        self.observer.ironic.release_slot(key);
+        self.credential_versions.remove(key);
+        self.metrics.remove(key);
     }
 }
 
-fn next(wait: &Wait, seen: &Evidence) -> Next {
+fn next(wait: &Wait, observed: &Observations) -> Next {
     match wait {
         Wait::After(pause, _) => Next::RequeueAfter(*pause),
-        // The feed wakes the host when the node changed; that it did not change has to be looked at.
-        Wait::OnNode(_) if matches!(seen.node, NodeView::Found(_, NodeSeen::Stale)) => Next::RequeueAfter(COME_BY),
-        Wait::Again => Next::Requeue,
-        Wait::Settled | Wait::OnNode(_) | Wait::OnSecret(_) | Wait::OnTurn | Wait::OnUser(_) => Next::Done,
+        // The feed wakes the host on a change of the node; without a change the node must be checked.
+        Wait::OnNode(_) if matches!(observed.node, NodeObservation::Found(_, NodeFreshness::Stale)) => {
+            Next::RequeueAfter(FEED_RECHECK)
+        }
+        Wait::Replan => Next::Requeue,
+        Wait::Settled | Wait::OnNode(_) | Wait::OnSecret(_) | Wait::OnSlot | Wait::OnUser(_) => Next::Done,
     }
 }
 
-fn not_taken(seen: &Evidence) -> Fault {
-    let refused = seen.refused.as_ref();
+fn request_refused(observed: &Observations) -> Fault {
+    let refused = observed.refused.as_ref();
     let (request, message) = refused.map_or(("a request", ""), |refused| (refused.request, refused.message.as_str()));
-    Fault::transient(format!("ask Ironic: {request}"), REFUSED, message.to_owned())
+    Fault::transient(format!("request to Ironic: {request}"), REFUSED, message.to_owned())
 }
 
-/// A number of the host's own, the same on every pass and in every process.
+/// A stable number per host, the same in every process.
 fn jitter(key: &Key) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -1,7 +1,7 @@
-//! The way to a machine: the address of its BMC and what Ironic is told to speak to it.
+//! The BMC of a host: its address and the `driver_info` for it.
 //!
-//! The addresses and their kinds are the vocabulary's ([`metal3_domain::bmc`]). Here is one more, which leads to no
-//! machine: `fake://` selects Ironic's fake hardware. It is for laboratories and refused unless a setting lets it in.
+//! Addresses are defined in [`metal3_domain::bmc`]. In addition, `fake://` selects Ironic's fake hardware for
+//! laboratories; it is rejected unless a setting allows it.
 
 use std::net::IpAddr;
 
@@ -9,16 +9,16 @@ use metal3_api::metal3::v1alpha1::BmcDetails;
 use metal3_domain::bmc::{BmcAddress, BmcAddressError, CertificateVerification, DriverInfo, Interfaces, Profile};
 use serde_json::Value;
 
-use super::{Credentials, NodeSettings, Refusal};
+use super::{Credentials, InvalidHost, NodeSettings};
 
 /// Ironic's driver without a machine.
 pub(super) const FAKE_DRIVER: &str = "fake-hardware";
-/// Its interfaces.
+/// The interfaces of the fake hardware.
 const FAKE: Option<&str> = Some("fake");
-/// The scheme that selects it.
+/// The scheme of the fake hardware.
 const FAKE_SCHEME: &str = "fake";
 
-/// What is true of the fake hardware.
+/// The profile of the fake hardware.
 const FAKE_PROFILE: Profile = Profile {
     scheme: FAKE_SCHEME,
     driver: FAKE_DRIVER,
@@ -38,7 +38,7 @@ const FAKE_PROFILE: Profile = Profile {
     requires_provisioning_network: true,
 };
 
-/// The keys of `driver_info` that say where a BMC is and how to log in, of every kind of BMC.
+/// All keys of `driver_info` for address and credentials, of every BMC type.
 const ACCESS_KEYS: [&str; 11] = [
     "ipmi_address",
     "ipmi_password",
@@ -52,40 +52,40 @@ const ACCESS_KEYS: [&str; 11] = [
     "redfish_username",
     "redfish_verify_ca",
 ];
-/// The key that says where a machine reaches Ironic's images.
+/// The key for the URL of Ironic's images.
 const EXTERNAL_URL: &str = "external_http_url";
 
-/// What controls a machine's power and boot.
+/// The endpoint that controls power and boot of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Controller {
+pub enum BmcEndpoint {
     /// A BMC.
     Bmc(BmcAddress),
-    /// Nothing: Ironic pretends.
+    /// Ironic's fake hardware.
     Fake,
 }
 
-impl Controller {
-    /// Reads a host's `spec.bmc.address`.
+impl BmcEndpoint {
+    /// Parses `spec.bmc.address`.
     ///
     /// # Errors
-    /// When it is empty, cannot be read or has a control character, when nothing drives such a controller, or when it is
-    /// for laboratories and this is none.
-    pub fn of(address: &str, settings: &NodeSettings) -> Result<Self, Refusal> {
+    /// When it is empty, invalid, has a control character or an unknown scheme, or selects fake hardware without
+    /// permission.
+    pub fn of(address: &str, settings: &NodeSettings) -> Result<Self, InvalidHost> {
         if address.chars().any(char::is_control) {
-            return Err(Refusal::ControlCharacter {
+            return Err(InvalidHost::ControlCharacter {
                 field: "spec.bmc.address".to_owned(),
             });
         }
         match BmcAddress::parse(address) {
             Ok(address) => Ok(Self::Bmc(address)),
             Err(BmcAddressError::UnknownType { scheme, .. }) if scheme == FAKE_SCHEME => {
-                settings.fake_hardware.then_some(Self::Fake).ok_or(Refusal::Fake)
+                settings.fake_hardware.then_some(Self::Fake).ok_or(InvalidHost::Fake)
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What is true of every controller of its kind.
+    /// The profile of the BMC type.
     #[must_use]
     pub const fn profile(&self) -> Profile {
         match self {
@@ -94,7 +94,7 @@ impl Controller {
         }
     }
 
-    /// What messages call its type: the scheme of the address.
+    /// The type in messages: the scheme of the address.
     #[must_use]
     pub fn type_name(&self) -> String {
         match self {
@@ -103,14 +103,14 @@ impl Controller {
         }
     }
 
-    /// Whether the machine loads the provisioning network when its agent boots, so that it has to wait for its turn.
+    /// Whether the machine boots the agent from the provisioning network, so that it needs a busy-host slot.
     #[must_use]
     pub const fn loads_provisioning_network(&self) -> bool {
         self.profile().requires_provisioning_network
     }
 
-    /// What `driver_info` says of the way to it, key by key. `None`: the key shall not be there, because another kind
-    /// of BMC left it.
+    /// The keys of `driver_info` for address and credentials. `None`: the key is removed, because another BMC type left
+    /// it.
     pub(super) fn driver_info(
         &self,
         bmc: &BmcDetails,
@@ -126,8 +126,8 @@ impl Controller {
         let value = |key: &str| access.as_ref().and_then(|access: &DriverInfo| access.get(key)).cloned();
         let mut keys: Vec<_> = ACCESS_KEYS.into_iter().map(|key| (key, value(key))).collect();
         if let Some(url) = &settings.external_url_v6 {
-            // differs: external-url-names. The Go manager also asks the DNS for the first address of a BMC that has a
-            // name; here only an address counts, since a decision asks nobody.
+            // differs: external-url-names. The Go manager also resolves the name of a BMC; here only an IP address
+            // counts, since a decision sends no requests.
             keys.push((EXTERNAL_URL, self.is_v6().then(|| url.as_str().into())));
         }
         keys

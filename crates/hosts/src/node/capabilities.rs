@@ -1,15 +1,15 @@
-//! How a machine boots, in the words of a node's capabilities.
+//! The boot mode as capabilities of a node.
 //!
-//! Capabilities are a list in one text, `boot_mode:uefi,cpu_vt:true`. Two of them say how the machine boots and are
-//! ours; the others are whoever's and stay.
+//! Capabilities are a list in one string, `boot_mode:uefi,cpu_vt:true`. Two of them describe the boot mode and are
+//! managed; the others are kept.
 
 use metal3_api::metal3::v1alpha1::BootMode;
 use serde_json::{Map, Value, json};
 
-/// The capabilities that are ours.
-const OURS: [&str; 2] = ["boot_mode:", "secure_boot:"];
+/// The managed capabilities.
+const OWNED: [&str; 2] = ["boot_mode:", "secure_boot:"];
 
-/// What the node is to be able to do.
+/// The desired capabilities.
 const fn wanted(mode: BootMode) -> &'static [&'static str] {
     match mode {
         BootMode::Uefi => &["boot_mode:uefi"],
@@ -18,21 +18,21 @@ const fn wanted(mode: BootMode) -> &'static [&'static str] {
     }
 }
 
-/// `properties.capabilities` with this boot mode. `None`: it says so already.
+/// `properties.capabilities` with this boot mode. `None`: no change is needed.
 #[must_use]
 pub fn with_boot_mode(found: Option<&str>, mode: BootMode) -> Option<String> {
-    let is_ours = |item: &&str| OURS.iter().any(|ours| item.starts_with(ours));
+    let is_owned = |item: &&str| OWNED.iter().any(|prefix| item.starts_with(prefix));
     let items = || found.unwrap_or_default().split(',').filter(|item| !item.is_empty());
-    let mut said: Vec<_> = items().filter(is_ours).collect();
-    said.sort_unstable();
-    if said == wanted(mode) {
+    let mut current: Vec<_> = items().filter(is_owned).collect();
+    current.sort_unstable();
+    if current == wanted(mode) {
         return None;
     }
-    let others = items().filter(|item| !is_ours(item));
+    let others = items().filter(|item| !is_owned(item));
     Some(others.chain(wanted(mode).iter().copied()).collect::<Vec<_>>().join(","))
 }
 
-/// `instance_info.capabilities`: what the instance needs of the node.
+/// `instance_info.capabilities`: the capabilities that the instance requires.
 #[must_use]
 pub fn of_instance(mode: BootMode) -> Value {
     match mode {
@@ -50,7 +50,7 @@ mod tests {
     const MODES: [BootMode; 3] = [BootMode::Uefi, BootMode::UefiSecureBoot, BootMode::Legacy];
 
     #[test]
-    fn boot_mode_replaces_its_like_and_keeps_the_rest() {
+    fn boot_mode_replaces_managed_capabilities_and_keeps_the_rest() {
         let rows = [
             (None, BootMode::Uefi, Some("boot_mode:uefi")),
             (Some(""), BootMode::Legacy, Some("boot_mode:bios")),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_secure_boot_is_asked_of_the_instance() {
+    fn only_secure_boot_is_an_instance_capability() {
         assert_eq!(of_instance(BootMode::Uefi), json!({}));
         assert_eq!(of_instance(BootMode::Legacy), json!({}));
         assert_eq!(of_instance(BootMode::UefiSecureBoot), json!({"secure_boot": "true"}));
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_set_is_not_set_again(found in "((boot_mode:(uefi|bios)|secure_boot:true|[a-c]:[0-9]|),){0,5}", mode in 0..3_usize) {
+        fn set_capabilities_need_no_change(found in "((boot_mode:(uefi|bios)|secure_boot:true|[a-c]:[0-9]|),){0,5}", mode in 0..3_usize) {
             let mode = MODES[mode];
             let now = with_boot_mode(Some(&found), mode).unwrap_or_else(|| found.clone());
             prop_assert_eq!(with_boot_mode(Some(&now), mode), None);

@@ -1,7 +1,7 @@
-//! What is to be changed of a node as it is found.
+//! The changes that a node needs.
 //!
-//! A difference becomes one operation of a JSON patch. What Ironic would refuse in the node's present state is not
-//! asked for; it is named, and asked for when the state allows it.
+//! A difference becomes one operation of a JSON patch. A change that Ironic would reject in the node's present state is
+//! postponed and reported by name.
 
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::model::Fields;
@@ -9,45 +9,45 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use serde_json::Value;
 
-use super::masked::{Look, look};
+use super::masked::{Match, compare};
 
-/// Whether Ironic has the login that the host has now. It does not show what it has.
+/// Whether Ironic has the present credentials. Ironic does not show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passwords {
-    /// It was sent, or another controller recorded that it was.
+    /// They were sent, or another process recorded that they were.
     AsSent,
-    /// It changed since, or nobody knows.
+    /// They changed since, or it is not known.
     Changed,
 }
 
-/// What to change of a node.
+/// The changes of a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
-    /// In one request. Empty: nothing now.
+    /// The patch. Empty: no change now.
     pub patch: Patch,
-    /// The fields that wait until the node's state lets them change, such as `boot_interface`.
+    /// The fields that wait for another state of the node, such as `boot_interface`.
     pub postponed: Vec<String>,
 }
 
 impl Changes {
-    /// Whether the login is among what waits: then it is still to be sent, and not to be recorded as sent.
+    /// Whether the credentials are postponed: then they must not be recorded as sent.
     #[must_use]
-    pub fn login_waits(&self) -> bool {
+    pub fn is_login_postponed(&self) -> bool {
         self.postponed
             .iter()
             .any(|field| field.ends_with("_password") || field.ends_with("_username"))
     }
 }
 
-/// The maps of a node in which single keys are ours.
+/// The maps of a node with managed keys.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum RecordMap {
     DriverInfo,
     InstanceInfo,
     Properties,
 }
 
-impl Part {
+impl RecordMap {
     const fn name(self) -> &'static str {
         match self {
             Self::DriverInfo => "driver_info",
@@ -65,12 +65,12 @@ impl Part {
     }
 }
 
-/// Collects the differences between what is wanted and what is found.
+/// Collects the differences between the desired and the observed node.
 pub(super) struct Comparison<'a> {
     found: &'a Node,
     passwords: Passwords,
-    /// The driver cannot change now, so neither can what it is told.
-    driver_waits: bool,
+    /// The driver cannot change now, so `driver_info` cannot either.
+    is_driver_postponed: bool,
     changes: Changes,
 }
 
@@ -79,52 +79,51 @@ impl<'a> Comparison<'a> {
         Self {
             found,
             passwords,
-            driver_waits: false,
+            is_driver_postponed: false,
             changes: Changes::default(),
         }
     }
 
-    /// A field of the node itself.
+    /// Compares a field of the node.
     pub(super) fn field(&mut self, name: &str, found: Option<Value>, wanted: Option<Value>) {
         if found != wanted {
             self.change(&[name], wanted, takes_changes(self.found));
         }
     }
 
-    /// The driver. While it has to wait, so has `driver_info`: the present one would not understand it, and lose the
-    /// machine.
+    /// Compares the driver. While it is postponed, so is `driver_info`: the present driver would not understand it.
     pub(super) fn driver(&mut self, wanted: &str) {
         let found = self.found.driver.as_deref();
-        self.driver_waits = found != Some(wanted) && !takes_kinds(self.found);
-        self.kind("driver", found, Some(wanted));
+        self.is_driver_postponed = found != Some(wanted) && !takes_interfaces(self.found);
+        self.interface("driver", found, Some(wanted));
     }
 
-    /// An interface, which Ironic lets change in few states.
-    pub(super) fn kind(&mut self, name: &str, found: Option<&str>, wanted: Option<&str>) {
+    /// Compares an interface, which Ironic lets change in few states.
+    pub(super) fn interface(&mut self, name: &str, found: Option<&str>, wanted: Option<&str>) {
         if found != wanted {
-            let open = takes_changes(self.found) && takes_kinds(self.found);
+            let open = takes_changes(self.found) && takes_interfaces(self.found);
             self.change(&[name], wanted.map(Value::from), open);
         }
     }
 
-    /// One key of a map. `None`: it shall not be there.
-    pub(super) fn entry(&mut self, part: Part, key: &str, wanted: Option<Value>) {
+    /// Compares one key of a map. `None`: the key must not exist.
+    pub(super) fn entry(&mut self, part: RecordMap, key: &str, wanted: Option<Value>) {
         let found = part.of(self.found).get(key);
         let differs = match (&wanted, found) {
             (None, found) => found.is_some(),
-            (Some(wanted), found) => match look(found, wanted) {
-                Look::Same => false,
-                Look::Different => true,
-                Look::Hidden => self.passwords == Passwords::Changed,
+            (Some(wanted), found) => match compare(found, wanted) {
+                Match::Same => false,
+                Match::Different => true,
+                Match::Hidden => self.passwords == Passwords::Changed,
             },
         };
         if differs {
-            let waits = self.driver_waits && matches!(part, Part::DriverInfo);
+            let waits = self.is_driver_postponed && matches!(part, RecordMap::DriverInfo);
             self.change(&[part.name(), key], wanted, takes_changes(self.found) && !waits);
         }
     }
 
-    /// Names a field that has to wait.
+    /// Postpones a field.
     pub(super) fn postpone(&mut self, name: &str) {
         self.changes.postponed.push(name.to_owned());
     }
@@ -145,8 +144,8 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether Ironic takes a change of the node's record now. While it carries out a transition it does not, except in
-/// states that wait for something. A lock, which passes soon, does not show here.
+/// Whether Ironic accepts changes of the node's record now: not during a transition, except in waiting states. A short
+/// lock is not visible here.
 pub(super) const fn takes_changes(node: &Node) -> bool {
     match node.provision_state {
         S::Inspecting | S::Other(_) => false,
@@ -182,8 +181,8 @@ pub(super) const fn takes_changes(node: &Node) -> bool {
     }
 }
 
-/// Whether Ironic lets the driver and the interfaces change now.
-const fn takes_kinds(node: &Node) -> bool {
+/// Whether Ironic accepts changes of driver and interfaces now.
+const fn takes_interfaces(node: &Node) -> bool {
     node.maintenance
         || matches!(
             node.provision_state,

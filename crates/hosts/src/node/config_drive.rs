@@ -1,7 +1,6 @@
-//! What a machine is told at its first start: user data, meta data and network data.
+//! The config drive: user data, meta data and network data for the first boot.
 //!
-//! The parts come from Secrets of the host's namespace. Ironic makes the disk of them that the machine reads. A live
-//! ISO gets none of it.
+//! The parts come from Secrets of the host's namespace; Ironic builds the disk. A live ISO gets no config drive.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,36 +11,36 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::calls::provision::ConfigDrive;
 use serde_json::{Map, Value};
 
-use super::{Refusal, document, secret};
+use super::{InvalidHost, document, secret};
 
 const USER_DATA: &str = "spec.userData";
 const NETWORK_DATA: &str = "spec.networkData";
 const META_DATA: &str = "spec.metaData";
 const AGENT_NETWORK: &str = "spec.preprovisioningNetworkDataName";
 
-/// The Secrets that a host names, by their names. They are in the host's namespace.
+/// The names of the Secrets that a host references, in its namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct References<'a> {
-    /// With user data.
+    /// User data.
     pub user_data: Option<&'a str>,
-    /// With network data.
+    /// Network data.
     pub network_data: Option<&'a str>,
-    /// With meta data.
+    /// Meta data.
     pub meta_data: Option<&'a str>,
-    /// With the network of the agent, which the system gets too where it has none of its own.
+    /// Network data of the agent, also used for the system when it has none.
     pub agent_network: Option<&'a str>,
 }
 
-/// The values of those Secrets. `None`: the host names none. `Debug` shows none.
+/// The values of those Secrets. `None`: not referenced. `Debug` shows no value.
 #[derive(Clone, Copy, Default)]
 pub struct Parts<'a> {
-    /// Of [`References::user_data`].
+    /// Values of [`References::user_data`].
     pub user_data: Option<&'a BTreeMap<String, ByteString>>,
-    /// Of [`References::network_data`].
+    /// Values of [`References::network_data`].
     pub network_data: Option<&'a BTreeMap<String, ByteString>>,
-    /// Of [`References::meta_data`].
+    /// Values of [`References::meta_data`].
     pub meta_data: Option<&'a BTreeMap<String, ByteString>>,
-    /// Of [`References::agent_network`]. Needed only where the host names no network data.
+    /// Values of [`References::agent_network`]. Needed only without network data.
     pub agent_network: Option<&'a BTreeMap<String, ByteString>>,
 }
 
@@ -56,11 +55,11 @@ impl fmt::Debug for Parts<'_> {
     }
 }
 
-/// The Secrets that the host names.
+/// The Secrets that the host references.
 ///
 /// # Errors
-/// When a reference names nothing or leads into another namespace.
-pub fn references(host: &BareMetalHost) -> Result<References<'_>, Refusal> {
+/// When a reference has no name or another namespace.
+pub fn references(host: &BareMetalHost) -> Result<References<'_>, InvalidHost> {
     let own = host.metadata.namespace.as_deref().unwrap_or_default();
     let spec = &host.spec;
     Ok(References {
@@ -78,23 +77,23 @@ fn name_of<'a>(
     reference: Option<&'a SecretReference>,
     own: &str,
     field: &'static str,
-) -> Result<Option<&'a str>, Refusal> {
+) -> Result<Option<&'a str>, InvalidHost> {
     let text = |text: &'a Option<String>| text.as_deref().filter(|text| !text.is_empty());
     let Some(reference) = reference else {
         return Ok(None);
     };
     match (text(&reference.namespace), text(&reference.name)) {
-        (Some(namespace), _) if namespace != own => Err(Refusal::OtherNamespace { field }),
-        (_, None) => Err(Refusal::Unnamed { field }),
+        (Some(namespace), _) if namespace != own => Err(InvalidHost::OtherNamespace { field }),
+        (_, None) => Err(InvalidHost::Unnamed { field }),
         (_, name) => Ok(name),
     }
 }
 
-/// Puts the parts together. Empty parts are left out.
+/// Builds the config drive. Empty parts are omitted.
 ///
 /// # Errors
-/// When a Secret lacks what it is for, or holds something else than text or a map.
-pub fn build(host: &BareMetalHost, parts: &Parts<'_>, is_live_iso: bool) -> Result<ConfigDrive, Refusal> {
+/// When a Secret lacks its key, or its value is not text or not a map.
+pub fn build(host: &BareMetalHost, parts: &Parts<'_>, is_live_iso: bool) -> Result<ConfigDrive, InvalidHost> {
     let mut drive = Map::new();
     if is_live_iso {
         return Ok(ConfigDrive(drive));
@@ -114,8 +113,8 @@ pub fn build(host: &BareMetalHost, parts: &Parts<'_>, is_live_iso: bool) -> Resu
     Ok(ConfigDrive(drive))
 }
 
-/// What the host says of itself, and over it what the user says.
-fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Value>, Refusal> {
+/// The defaults from the host, overridden by the meta data of the user.
+fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Value>, InvalidHost> {
     let text = |text: &Option<String>| Value::from(text.clone().unwrap_or_default());
     let name = text(&host.metadata.name);
     let mut meta_data: Map<String, Value> = [
@@ -135,7 +134,7 @@ fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Valu
     Ok(meta_data)
 }
 
-fn network_data(parts: &Parts<'_>) -> Result<Map<String, Value>, Refusal> {
+fn network_data(parts: &Parts<'_>) -> Result<Map<String, Value>, InvalidHost> {
     let (values, field) = match (parts.network_data, parts.agent_network) {
         (Some(values), _) => (values, NETWORK_DATA),
         (None, Some(values)) => (values, AGENT_NETWORK),
@@ -149,6 +148,6 @@ fn needed<'a>(
     values: &'a BTreeMap<String, ByteString>,
     key: &'static str,
     field: &'static str,
-) -> Result<&'a str, Refusal> {
-    secret::text(values, key, field)?.ok_or(Refusal::NoValue { field, key })
+) -> Result<&'a str, InvalidHost> {
+    secret::text(values, key, field)?.ok_or(InvalidHost::NoValue { field, key })
 }

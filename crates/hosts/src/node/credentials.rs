@@ -1,4 +1,4 @@
-//! The login of a BMC.
+//! BMC credentials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,14 +7,14 @@ use k8s_openapi::ByteString;
 use metal3_domain::bmc;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::Refusal;
+use super::InvalidHost;
 
-/// Key of the name.
+/// Key of the user name.
 const USERNAME: &str = "username";
 /// Key of the password.
 const PASSWORD: &str = "password";
 
-/// User name and password of a BMC. `Debug` shows neither, and the memory is wiped when they go.
+/// User name and password of a BMC. `Debug` shows neither, and the memory is wiped on drop.
 #[derive(Clone)]
 pub struct Credentials {
     username: SecretString,
@@ -22,24 +22,24 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Reads them from the values of a Secret. Blanks around them do not count.
+    /// Reads the credentials from the values of a Secret. Surrounding whitespace is removed.
     ///
     /// # Errors
-    /// When one of them is missing, empty, no text, or has a control character, which Ironic would hand on.
-    pub fn of(values: &BTreeMap<String, ByteString>) -> Result<Self, Refusal> {
+    /// When one is missing, empty, not UTF-8, or has a control character, which Ironic would pass on.
+    pub fn of(values: &BTreeMap<String, ByteString>) -> Result<Self, InvalidHost> {
         let part = |key: &'static str| {
-            let bytes = values.get(key).ok_or(Refusal::CredentialMissing { key })?;
+            let bytes = values.get(key).ok_or(InvalidHost::CredentialMissing { key })?;
             let text = std::str::from_utf8(&bytes.0)
-                .map_err(|_| Refusal::CredentialUnreadable {
+                .map_err(|_| InvalidHost::CredentialUnreadable {
                     key,
                     problem: "is not UTF-8 text",
                 })?
                 .trim();
             if text.is_empty() {
-                return Err(Refusal::CredentialMissing { key });
+                return Err(InvalidHost::CredentialMissing { key });
             }
             if text.chars().any(char::is_control) {
-                return Err(Refusal::CredentialUnreadable {
+                return Err(InvalidHost::CredentialUnreadable {
                     key,
                     problem: "has a control character",
                 });
@@ -52,7 +52,7 @@ impl Credentials {
         })
     }
 
-    /// For the node's record.
+    /// Exposes the credentials for the node record.
     pub(super) fn expose(&self) -> bmc::Credentials<'_> {
         bmc::Credentials {
             username: self.username.expose_secret(),

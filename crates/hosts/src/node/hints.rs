@@ -1,19 +1,19 @@
-//! Root device hints, in the host's words and in Ironic's.
+//! Root device hints in the API and in Ironic.
 //!
-//! Ironic compares text by operators: `s==` for equal text, `<in>` for a part of it, `>=` for a number.
+//! Ironic compares text with operators: `s==` for equal text, `<in>` for a substring, `>=` for a number.
 
 use metal3_api::metal3::v1alpha1::RootDeviceHints;
 use serde_json::{Map, Value};
 
-use super::Refusal;
+use super::InvalidHost;
 
 const EQUAL: &str = "s== ";
 const WITHIN: &str = "<in> ";
 const AT_LEAST: &str = ">= ";
-/// Where paths start that Ironic has a hint of its own for.
+/// Prefix of paths with a hint of their own in Ironic.
 const BY_PATH: &str = "/dev/disk/by-path/";
 
-/// A hint that is text: Ironic's key, its operator, and the host's member.
+/// A text hint: Ironic's key, its operator, and the API field.
 struct Hint {
     key: &'static str,
     operator: &'static str,
@@ -34,7 +34,7 @@ macro_rules! hint {
     };
 }
 
-/// Every hint that is text, but the device's name, which has two keys.
+/// All text hints except the device name, which has two keys.
 const TEXTS: [Hint; 7] = [
     hint!("hctl", EQUAL, "hctl", hctl),
     hint!("model", WITHIN, "model", model),
@@ -50,14 +50,14 @@ const TEXTS: [Hint; 7] = [
     ),
 ];
 
-/// `instance_info.root_device`. Empty members say nothing.
+/// `instance_info.root_device`. Empty fields are omitted.
 ///
 /// # Errors
-/// When a member has a control character.
-pub fn to_ironic(hints: &RootDeviceHints) -> Result<Map<String, Value>, Refusal> {
+/// When a field has a control character.
+pub fn to_ironic(hints: &RootDeviceHints) -> Result<Map<String, Value>, InvalidHost> {
     let mut map = Map::new();
     let mut set = |key: &str, operator: &str, member: &str, text: Option<&String>| match text {
-        Some(text) if text.chars().any(char::is_control) => Err(Refusal::ControlCharacter {
+        Some(text) if text.chars().any(char::is_control) => Err(InvalidHost::ControlCharacter {
             field: format!("spec.rootDeviceHints.{member}"),
         }),
         Some(text) if !text.is_empty() => {
@@ -81,8 +81,8 @@ pub fn to_ironic(hints: &RootDeviceHints) -> Result<Map<String, Value>, Refusal>
     Ok(map)
 }
 
-/// The hints behind `instance_info.root_device`, as far as [`to_ironic`] could have written them. What somebody wrote
-/// in other words is left out.
+/// The hints in `instance_info.root_device`, as far as [`to_ironic`] could have written them. Other operators are
+/// ignored.
 #[must_use]
 pub fn from_ironic(map: &Map<String, Value>) -> RootDeviceHints {
     let text = |key: &str, operator: &str| {
@@ -148,21 +148,21 @@ mod tests {
     }
 
     #[test]
-    fn a_control_character_is_refused_by_member() {
-        let refusal = to_ironic(&hints(json!({"serialNumber": "S1\nx"}))).unwrap_err();
-        assert_eq!(refusal.field(), "spec.rootDeviceHints.serialNumber");
-        assert!(refusal.to_string().contains("remove it") && !refusal.to_string().contains("S1"));
+    fn hint_with_control_character_is_rejected_by_field() {
+        let invalid = to_ironic(&hints(json!({"serialNumber": "S1\nx"}))).unwrap_err();
+        assert_eq!(invalid.field(), "spec.rootDeviceHints.serialNumber");
+        assert!(invalid.to_string().contains("remove it") && !invalid.to_string().contains("S1"));
     }
 
     #[test]
-    fn words_of_others_are_left_out() {
+    fn hints_with_other_operators_are_ignored() {
         let map = json!({"size": "== 100", "model": "s== x", "rotational": true, "name": 3, "hctl": "s== 0:0:0:0"});
         assert_eq!(from_ironic(map.as_object().unwrap()), hints(json!({"hctl": "0:0:0:0"})));
     }
 
     proptest! {
         #[test]
-        fn hints_come_back_as_they_went(
+        fn hints_survive_a_round_trip(
             texts in proptest::collection::vec(proptest::option::of("[ -~äß]{1,12}"), 8),
             by_path in any::<bool>(), size in proptest::option::of(1_i64..), rotational in any::<Option<bool>>(),
         ) {

@@ -1,7 +1,7 @@
-//! What is deployed, in the words of a node's `instance_info`.
+//! The image as keys of `instance_info`.
 //!
-//! An image is written to a disk, or it is an ISO that the machine boots each time. The keys of the one are taken away
-//! for the other, so that what an earlier deployment left misleads nobody.
+//! An image is written to a disk, or it is an ISO that the machine boots each time. The keys of the other kind are
+//! removed.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use metal3_domain::image::{self, DiskFormat, HashAlgorithm};
 use metal3_ironic::model::node::Node;
 use serde_json::Value;
 
-use super::Refusal;
-use super::masked::{Look, look};
-use super::not_yet::{self, NotYet, Wish};
+use super::InvalidHost;
+use super::masked::{Match, compare};
+use super::unsupported::{self, Unsupported, UnsupportedFeature};
 
 const SOURCE: &str = "image_source";
 const FORMAT: &str = "image_disk_format";
@@ -22,45 +22,45 @@ const DIGEST: &str = "image_os_hash_value";
 const PULL_SECRET: &str = "image_pull_secret";
 const ISO: &str = "boot_iso";
 
-/// A key of `instance_info` and what it shall be. `None`: absent.
+/// A key of `instance_info` and its desired value. `None`: absent.
 type Key = (&'static str, Option<Value>);
 
-/// Something that can be deployed. `Debug` shows no URL, since one may hold a login.
+/// A deployable image. `Debug` shows no URL, since it may contain credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Payload {
-    /// Written to the disk.
+    /// An image written to the disk.
     Disk {
-        /// Where it is.
+        /// The URL.
         url: String,
-        /// Its layout; `None` lets Ironic find out.
+        /// The format; `None`: detected by Ironic.
         format: Option<DiskFormat>,
-        /// A digest, or the URL of a file of digests.
+        /// A digest, or the URL of a file with digests.
         checksum: String,
-        /// The digest's algorithm; `None` lets Ironic tell it by the length.
+        /// The algorithm of the digest; `None`: detected by Ironic from the length.
         algorithm: Option<HashAlgorithm>,
     },
-    /// Booted each time, and never written.
+    /// An ISO booted each time, never written.
     LiveIso {
-        /// Where it is.
+        /// The URL.
         url: String,
     },
 }
 
 impl Payload {
-    /// What an image asks for.
+    /// Translates an image.
     ///
     /// # Errors
-    /// When it is not complete, comes from a registry, or has a control character.
-    pub fn of(image: &Image) -> Result<Self, Refusal> {
-        if not_yet::is_oci(image) {
-            return Err(NotYet(Wish::OciImage).into());
+    /// When it is incomplete, comes from a registry, or has a control character.
+    pub fn of(image: &Image) -> Result<Self, InvalidHost> {
+        if unsupported::is_oci(image) {
+            return Err(Unsupported(UnsupportedFeature::OciImage).into());
         }
-        let first = |faults: Vec<image::ImageFault>| {
-            let fault = faults.into_iter().next().unwrap_or(image::ImageFault::Missing);
-            Refusal::Image(fault)
+        let first = |faults: Vec<image::ImageError>| {
+            let fault = faults.into_iter().next().unwrap_or(image::ImageError::Missing);
+            InvalidHost::Image(fault)
         };
         let plain = |text: &str, field: &str| match text.chars().any(char::is_control) {
-            true => Err(Refusal::ControlCharacter {
+            true => Err(InvalidHost::ControlCharacter {
                 field: field.to_owned(),
             }),
             false => Ok(text.to_owned()),
@@ -75,11 +75,11 @@ impl Payload {
             image::Image::LiveIso { url } => Ok(Self::LiveIso {
                 url: plain(url.as_str(), "spec.image.url")?,
             }),
-            image::Image::Oci { .. } => Err(NotYet(Wish::OciImage).into()),
+            image::Image::Oci { .. } => Err(Unsupported(UnsupportedFeature::OciImage).into()),
         }
     }
 
-    /// Every key of `instance_info` that an image decides.
+    /// Every key of `instance_info` that depends on the image.
     pub(super) fn instance_info(&self) -> [Key; 7] {
         let text = |text: &str| Some(Value::from(text));
         match self {
@@ -112,27 +112,27 @@ impl Payload {
         }
     }
 
-    /// Whether this is what the node was last told to deploy. Format and pull secret say nothing about which image it
-    /// is, and a live ISO is known by its URL alone.
+    /// Whether the node was last configured with this image. Format and pull secret do not identify an image, and a
+    /// live ISO is identified by its URL alone.
     #[must_use]
-    pub fn is_on(&self, node: &Node) -> bool {
-        let telling: &[&str] = match self {
+    pub fn is_written_on(&self, node: &Node) -> bool {
+        let identifying: &[&str] = match self {
             Self::Disk { .. } => &[SOURCE, CHECKSUM, ALGORITHM, DIGEST],
             Self::LiveIso { .. } => &[ISO],
         };
         self.instance_info()
             .into_iter()
-            .filter(|(key, _)| telling.contains(key))
+            .filter(|(key, _)| identifying.contains(key))
             .all(|(key, wanted)| {
                 let found = node.instance_info.get(key);
                 match wanted {
-                    Some(wanted) => look(found, &wanted) != Look::Different,
+                    Some(wanted) => compare(found, &wanted) != Match::Different,
                     None => found.is_none(),
                 }
             })
     }
 
-    /// Whether it is booted and never written.
+    /// Whether it is a live ISO.
     #[must_use]
     pub const fn is_live_iso(&self) -> bool {
         matches!(self, Self::LiveIso { .. })

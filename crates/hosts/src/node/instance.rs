@@ -1,7 +1,7 @@
-//! What a deployment needs in the node's record: who uses it, the image, the disk, how it boots.
+//! The instance in the node's record: owner, image, root device, boot mode.
 //!
-//! It is written before a deployment, and before a machine that runs already is adopted anew: Ironic does not adopt a
-//! machine that boots a live ISO without being told which.
+//! It is written before a deployment, and before the adoption of a running machine: Ironic does not adopt a machine
+//! that boots a live ISO without knowing the ISO.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use metal3_ironic::model::node::Node;
 use serde_json::{Map, Value};
 
 use super::bmc::FAKE_DRIVER;
-use super::changes::{Changes, Comparison, Part, Passwords};
+use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::image::Payload;
-use super::{NodeSettings, Refusal, capabilities, hints};
+use super::{InvalidHost, NodeSettings, capabilities, hints};
 
 /// The deploy interface that boots a live ISO.
 pub(super) const RAMDISK: &str = "ramdisk";
-/// The deploy interface that runs a step in place of writing an image.
+/// The deploy interface that runs a custom step instead of writing an image.
 pub(super) const CUSTOM_AGENT: &str = "custom-agent";
 
-/// What is to run on a node.
+/// The desired instance of a node.
 #[derive(Clone, PartialEq)]
 pub struct Instance {
     uid: String,
@@ -31,26 +31,26 @@ pub struct Instance {
     boot_device: String,
 }
 
-/// Who uses a node.
+/// The owner of the instance on a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Occupant {
-    /// Nobody.
+pub enum InstanceOwner {
+    /// The node has no instance.
     Nobody,
     /// This host.
-    Us,
-    /// Another. It may still be this machine's own instance: a host that was moved to another cluster has a new UID
-    /// there, while the node keeps the former.
-    Another(String),
+    ThisHost,
+    /// Another instance. It may still be this machine's own: a moved host has a new UID while the node keeps the
+    /// former.
+    Other(String),
 }
 
 impl Instance {
-    /// What the host asks for with this image: that of its spec, or, for a machine that runs already, of its status.
-    /// Disk and boot mode are those in force.
+    /// The instance of the host with this image: from its spec, or for a running machine from its status. Root device
+    /// and boot mode are those in the status.
     ///
     /// # Errors
-    /// When the image is not complete or not supported, a hint has a control character, or the host has no identity.
-    pub fn of(host: &BareMetalHost, image: &Image, settings: &NodeSettings) -> Result<Self, Refusal> {
-        let uid = NodeUuid::parse(host.metadata.uid.clone().unwrap_or_default()).map_err(|_| Refusal::Uid)?;
+    /// When the image is incomplete or not supported, a hint has a control character, or the host has no valid UID.
+    pub fn of(host: &BareMetalHost, image: &Image, settings: &NodeSettings) -> Result<Self, InvalidHost> {
+        let uid = NodeUuid::parse(host.metadata.uid.clone().unwrap_or_default()).map_err(|_| InvalidHost::Uid)?;
         let payload = Payload::of(image)?;
         let in_force = &host.status.provisioning;
         let root_device = in_force.root_device_hints.as_ref().map(hints::to_ironic).transpose()?;
@@ -68,26 +68,25 @@ impl Instance {
         })
     }
 
-    /// Who uses the node.
+    /// The owner of the instance on the node.
     #[must_use]
-    pub fn occupies(&self, node: &Node) -> Occupant {
+    pub fn owner_of(&self, node: &Node) -> InstanceOwner {
         match &node.instance_uuid {
-            None => Occupant::Nobody,
-            Some(uuid) if uuid.eq_ignore_ascii_case(&self.uid) => Occupant::Us,
-            Some(uuid) => Occupant::Another(uuid.clone()),
+            None => InstanceOwner::Nobody,
+            Some(uuid) if uuid.eq_ignore_ascii_case(&self.uid) => InstanceOwner::ThisHost,
+            Some(uuid) => InstanceOwner::Other(uuid.clone()),
         }
     }
 
-    /// What is to be changed of the node before it is deployed or adopted. While another uses it, `instance_uuid`
-    /// stays and is named as postponed: Ironic does not give a node from one to the other in one request, see
-    /// [`release`].
+    /// The changes before deployment or adoption. With another owner, `instance_uuid` is postponed: Ironic does not
+    /// replace it in one request, see [`release`].
     #[must_use]
     pub fn changes(&self, node: &Node) -> Changes {
         let mut changes = Comparison::with(node, Passwords::AsSent);
-        match self.occupies(node) {
-            Occupant::Nobody => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
-            Occupant::Us => {}
-            Occupant::Another(_) => changes.postpone("instance_uuid"),
+        match self.owner_of(node) {
+            InstanceOwner::Nobody => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
+            InstanceOwner::ThisHost => {}
+            InstanceOwner::Other(_) => changes.postpone("instance_uuid"),
         }
         let root_device = Value::Object(self.root_device.clone());
         let common = [
@@ -95,29 +94,29 @@ impl Instance {
             ("root_device", Some(root_device)),
         ];
         for (key, wanted) in common.into_iter().chain(self.payload.instance_info()) {
-            changes.entry(Part::InstanceInfo, key, wanted);
+            changes.entry(RecordMap::InstanceInfo, key, wanted);
         }
         let boot_device = Some(self.boot_device.as_str().into());
-        changes.entry(Part::DriverInfo, "force_persistent_boot_device", boot_device);
+        changes.entry(RecordMap::DriverInfo, "force_persistent_boot_device", boot_device);
         let found = node.deploy_interface.as_deref();
         let wanted = match found {
-            // Fake hardware deploys in its own way.
+            // Fake hardware has its own deploy interface.
             _ if node.driver.as_deref() == Some(FAKE_DRIVER) => found,
             _ if self.payload.is_live_iso() => Some(RAMDISK),
             Some(RAMDISK | CUSTOM_AGENT) => None,
             other => other,
         };
-        changes.kind("deploy_interface", found, wanted);
+        changes.interface("deploy_interface", found, wanted);
         changes.done()
     }
 
-    /// Whether the node was last told to deploy this image.
+    /// Whether the node was last configured with this image.
     #[must_use]
     pub fn is_written_on(&self, node: &Node) -> bool {
-        self.payload.is_on(node)
+        self.payload.is_written_on(node)
     }
 
-    /// Whether the machine boots an ISO each time. Such a machine gets no config-drive.
+    /// Whether the machine boots a live ISO, which gets no config drive.
     #[must_use]
     pub const fn is_live_iso(&self) -> bool {
         self.payload.is_live_iso()
@@ -135,7 +134,7 @@ impl fmt::Debug for Instance {
     }
 }
 
-/// Takes the node from whoever uses it. Empty: nobody does.
+/// The patch that removes the instance. Empty: there is none.
 #[must_use]
 pub fn release(node: &Node) -> Patch {
     match node.instance_uuid {

@@ -1,7 +1,7 @@
-//! What an inspection found, in the API's words.
+//! Translates an inspection result to hardware details.
 //!
-//! What is not known is left out, and so are zero and empty text, as the Go manager does. Values that the schema of
-//! HardwareData would refuse are left out too: one odd card must not hide a machine.
+//! Unknown values, zero and empty text are omitted, as in the Go manager. Values that the schema of HardwareData
+//! rejects are omitted too, so that one invalid value does not fail the inspection.
 
 use metal3_api::metal3::v1alpha1::{
     Bios, Cpu, Firmware, HardwareDetails, HardwareSystemVendor, Lldp, Nic, Storage, StorageType, Vlan,
@@ -10,14 +10,14 @@ use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::inventory::{self, Disk, Frequency, Inspection, Interface};
 use serde_json::Value;
 
-/// The highest number of a VLAN.
+/// The highest VLAN ID.
 const VLAN_MAX: i64 = 4094;
-/// Megabits in a gigabit.
+/// Megabits per gigabit.
 const GIGABIT: i64 = 1000;
-/// Kilohertz and less in a clock are noise; a machine with a clock beyond this has a broken inventory.
+/// Upper limit of a plausible clock frequency in megahertz.
 const CLOCK_MAX: f64 = 1e9;
 
-/// The hardware of the machine.
+/// The hardware details of the machine.
 #[must_use]
 pub fn details(found: &Inspection) -> HardwareDetails {
     let Inspection { inventory, plugin_data } = found;
@@ -47,7 +47,7 @@ pub fn details(found: &Inspection) -> HardwareDetails {
     }
 }
 
-// differs: inspection-odd-values. The Go manager passes on what a machine delivers.
+// differs: inspection-odd-values. The Go manager passes all values on.
 fn positive(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number > 0)
 }
@@ -64,9 +64,9 @@ fn cpu(found: &inventory::Cpu) -> Cpu {
     }
 }
 
-/// A whole number of megahertz. Text counts up to where it stops being a number: `2400.0000 MHz`.
+/// Rounded to megahertz. Text counts up to its first non-numeric character: `2400.0000 MHz`.
 fn megahertz(frequency: &Frequency) -> Option<f64> {
-    // differs: inspection-number-frequency. The Go manager fails on the number that a BMC gives.
+    // differs: inspection-number-frequency. The Go manager fails on a number, which a BMC delivers.
     let value = match frequency {
         Frequency::Number(number) => *number,
         Frequency::Text(text) => {
@@ -80,7 +80,7 @@ fn megahertz(frequency: &Frequency) -> Option<f64> {
     Some(value.round()).filter(|value| (1.0..CLOCK_MAX).contains(value))
 }
 
-/// One entry for each IP address of a card, one for a card without.
+/// One entry per IP address of a card, and one for a card without an address.
 fn nics(card: &Interface, plugin_data: &Value) -> Vec<Nic> {
     let of_card = |map: &str| {
         let name = card.name.as_deref()?;
@@ -109,7 +109,7 @@ fn nics(card: &Interface, plugin_data: &Value) -> Vec<Nic> {
     first.into_iter().chain(v6.map(|address| nic(Some(address)))).collect()
 }
 
-/// The address as delivered, if the schema takes it, else in its usual spelling. What is none is left out.
+/// The address as delivered if the schema accepts it, else in canonical form. An invalid address is omitted.
 fn mac(text: &str) -> Option<String> {
     let address = MacAddress::parse(text).ok()?;
     Some(if text.contains(':') {
@@ -136,7 +136,7 @@ fn lldp(switch: &Value) -> Option<Lldp> {
 }
 
 fn vlans(switch: &Value) -> Vec<Vlan> {
-    // differs: inspection-vlans. The Go manager looks for them in a form that they never have.
+    // differs: inspection-vlans. The Go manager expects them in a form that Ironic never delivers.
     let listed = switch.get("switch_port_vlans").and_then(Value::as_array);
     listed
         .into_iter()

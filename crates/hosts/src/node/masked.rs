@@ -1,42 +1,42 @@
-//! Comparing with a record in which secrets are masked.
+//! Comparison with a record in which secrets are masked.
 //!
-//! Ironic shows `******` in place of what it takes for a secret: whole values, and parts of URLs. What stands behind
-//! it is unknown, so it is never compared; what stands around it is.
+//! Ironic shows `******` instead of what it takes for a secret: whole values, and parts of URLs. The masked part is
+//! unknown and not compared; the rest is.
 
 use serde_json::Value;
 
-/// What Ironic shows in place of a secret.
+/// Ironic's mask.
 const MASK: &str = "******";
 
-/// What a look at a value says.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// It is what is wanted.
+pub(super) enum Match {
+    /// Equal.
     Same,
-    /// It is something else, or nothing.
+    /// Different or missing.
     Different,
-    /// As far as it is shown it is what is wanted.
+    /// Equal as far as it is not masked.
     Hidden,
 }
 
-/// Looks whether a value is what is wanted.
-pub(super) fn look(shown: Option<&Value>, wanted: &Value) -> Look {
+/// Compares the shown value with the desired one.
+pub(super) fn compare(shown: Option<&Value>, wanted: &Value) -> Match {
     match shown {
         Some(shown) if shown == wanted => match shown {
-            Value::String(text) if text.contains(MASK) => Look::Hidden,
-            _ => Look::Same,
+            Value::String(text) if text.contains(MASK) => Match::Hidden,
+            _ => Match::Same,
         },
         Some(Value::String(shown)) if shown.contains(MASK) => match wanted {
-            Value::String(wanted) if fits(shown, wanted) => Look::Hidden,
-            // A map, such as a config-drive, is masked as a whole.
-            Value::Object(_) | Value::Array(_) if shown == MASK => Look::Hidden,
-            _ => Look::Different,
+            Value::String(wanted) if fits(shown, wanted) => Match::Hidden,
+            // A map, such as a config drive, is masked as a whole.
+            Value::Object(_) | Value::Array(_) if shown == MASK => Match::Hidden,
+            _ => Match::Different,
         },
-        _ => Look::Different,
+        _ => Match::Different,
     }
 }
 
-/// Whether the text could be behind the mask: its shown parts stand in it, in their order.
+/// Whether the text fits the mask: its visible parts occur in this order.
 fn fits(shown: &str, text: &str) -> bool {
     let mut parts = shown.split(MASK);
     let first = parts.next().unwrap_or_default();
@@ -64,39 +64,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mask_hides_what_fits_around_it_and_nothing_else() {
+    fn masked_value_matches_text_with_the_same_visible_parts() {
         let rows = [
-            (json!("a"), json!("a"), Look::Same),
-            (json!("a"), json!("b"), Look::Different),
-            (json!("******"), json!("secret"), Look::Hidden),
-            (json!("******"), json!("******"), Look::Hidden),
-            (json!("******"), json!({"a": 1}), Look::Hidden),
-            (json!("******"), json!(true), Look::Different),
+            (json!("a"), json!("a"), Match::Same),
+            (json!("a"), json!("b"), Match::Different),
+            (json!("******"), json!("secret"), Match::Hidden),
+            (json!("******"), json!("******"), Match::Hidden),
+            (json!("******"), json!({"a": 1}), Match::Hidden),
+            (json!("******"), json!(true), Match::Different),
             (
                 json!("http://h/?token=******"),
                 json!("http://h/?token=t"),
-                Look::Hidden,
+                Match::Hidden,
             ),
             (
                 json!("http://h/?token=******"),
                 json!("http://g/?token=t"),
-                Look::Different,
+                Match::Different,
             ),
-            (json!("u:******@h/******/x"), json!("u:p@h/q/x"), Look::Hidden),
-            (json!("u:******@h/******/x"), json!("u:p@g/q/x"), Look::Different),
-            (json!("ab******ba"), json!("aba"), Look::Different),
+            (json!("u:******@h/******/x"), json!("u:p@h/q/x"), Match::Hidden),
+            (json!("u:******@h/******/x"), json!("u:p@g/q/x"), Match::Different),
+            (json!("ab******ba"), json!("aba"), Match::Different),
         ];
         for (shown, wanted, expected) in rows {
-            assert_eq!(look(Some(&shown), &wanted), expected, "{shown} {wanted}");
+            assert_eq!(compare(Some(&shown), &wanted), expected, "{shown} {wanted}");
         }
-        assert_eq!(look(None, &json!("a")), Look::Different);
+        assert_eq!(compare(None, &json!("a")), Match::Different);
     }
 
     proptest! {
         #[test]
-        fn whatever_was_masked_counts_as_hidden(parts in proptest::collection::vec("[a-c]{0,3}", 2..5), secret in "[a-c*]{0,6}") {
+        fn masked_text_always_compares_as_hidden(parts in proptest::collection::vec("[a-c]{0,3}", 2..5), secret in "[a-c*]{0,6}") {
             let (shown, wanted) = (parts.join(MASK), parts.join(&secret));
-            prop_assert_eq!(look(Some(&json!(shown)), &json!(wanted)), Look::Hidden);
+            prop_assert_eq!(compare(Some(&json!(shown)), &json!(wanted)), Match::Hidden);
         }
     }
 }

@@ -1,12 +1,11 @@
-//! A host in Ironic's words, and a node in the API's.
+//! Translation between a host and a node.
 //!
-//! Everything here is a pure function between two records: what a host wants of its node ([`NodeRecord`],
-//! [`Instance`], [`ports`], [`config_drive`]), what is to be changed of a node as it is found, and what an inspection
-//! found ([`inventory`]). Nothing here knows where a host is in its life, decides that something is to be done, or
-//! speaks to anybody.
+//! Pure functions: the desired node of a host ([`NodeRecord`], [`Instance`], [`ports`], [`config_drive`]), the changes
+//! that an observed node needs, and the hardware details of an inspection ([`inventory`]). Nothing here depends on the
+//! state of a host, decides on an action or sends a request.
 //!
-//! Invariants: a change that was made is not asked for again, whatever Ironic masks; text that Ironic masked is never
-//! compared; what is not ours in a node's record stays as it is; a secret shows in no `Debug` and in no [`Refusal`].
+//! Invariants: an applied change is not requested again, whatever Ironic masks; masked text is never compared;
+//! unmanaged fields of a node record are kept; no `Debug` and no [`InvalidHost`] contains a secret.
 
 pub mod bmc;
 pub mod capabilities;
@@ -17,28 +16,28 @@ mod document;
 pub mod hints;
 pub mod image;
 pub mod instance;
+mod invalid_host;
 pub mod inventory;
 mod masked;
 pub mod name;
-pub mod not_yet;
 pub mod ports;
 pub mod profile;
 pub mod ramdisk;
-mod refusal;
 pub mod registration;
 mod secret;
 mod settings;
+pub mod unsupported;
 
-pub use bmc::Controller;
+pub use bmc::BmcEndpoint;
 pub use changes::{Changes, Passwords};
 pub use credentials::Credentials;
-pub use instance::{Instance, Occupant};
-pub use not_yet::NotYet;
-pub use ports::PortWish;
+pub use instance::{Instance, InstanceOwner};
+pub use invalid_host::InvalidHost;
+pub use ports::DesiredPort;
 pub use ramdisk::{AgentNetwork, Ramdisk};
-pub use refusal::Refusal;
 pub use registration::NodeRecord;
 pub use settings::NodeSettings;
+pub use unsupported::Unsupported;
 
 #[cfg(test)]
 mod tests;

@@ -1,32 +1,32 @@
-//! What the node of a host is called.
+//! The name of a host's node.
 //!
-//! Ironic knows no namespaces, so a node is called `namespace~name`; `~` stands in no name of Kubernetes, so the name
-//! leads back to one host.
+//! Ironic has no namespaces, so a node is named `namespace~name`. Kubernetes names contain no `~`, so the name
+//! identifies one host.
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::derived::ironic_node;
 use metal3_domain::names::{HostKey, Namespace, ObjectName};
 
-use super::Refusal;
+use super::InvalidHost;
 
-/// The longest name that Ironic takes.
+/// The longest name that Ironic accepts.
 const LONGEST: usize = 255;
 
 /// The name of the host's node.
 ///
 /// # Errors
-/// When a part is missing or no name, or both together are too long for Ironic.
-pub fn of(host: &BareMetalHost) -> Result<String, Refusal> {
+/// When a part is missing or invalid, or the name is too long for Ironic.
+pub fn of(host: &BareMetalHost) -> Result<String, InvalidHost> {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
-    let namespace = Namespace::parse(text(&host.metadata.namespace)).map_err(|problem| Refusal::Name {
+    let namespace = Namespace::parse(text(&host.metadata.namespace)).map_err(|problem| InvalidHost::Name {
         part: "namespace",
         problem,
     })?;
     let name =
-        ObjectName::parse(text(&host.metadata.name)).map_err(|problem| Refusal::Name { part: "name", problem })?;
+        ObjectName::parse(text(&host.metadata.name)).map_err(|problem| InvalidHost::Name { part: "name", problem })?;
     let node = ironic_node(&HostKey::new(namespace, name));
     match node.len() {
-        length if length > LONGEST => Err(Refusal::NameLength { length }),
+        length if length > LONGEST => Err(InvalidHost::NameLength { length }),
         _ => Ok(node),
     }
 }

@@ -1,58 +1,57 @@
-//! The network ports of a node: which it must have so that Ironic knows the machine when its agent calls.
+//! The ports of a node, by which Ironic identifies the machine when its agent connects.
 //!
-//! Ports are only ever created. An inspection by the agent creates those of every card by itself.
+//! Ports are only created. An inspection by the agent creates the ports of all cards.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::Refusal;
+use super::InvalidHost;
 
-/// A port that a node must have.
+/// A desired port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PortWish {
-    /// Its address.
+pub struct DesiredPort {
+    /// The MAC address.
     pub address: MacAddress,
     /// Whether the machine may boot from the network through it.
     pub pxe_enabled: bool,
 }
 
-/// The address from which the host boots.
+/// The boot MAC address.
 ///
 /// # Errors
-/// When it is no address, or none of Ethernet, which is all that Ironic takes.
-pub fn boot_address(host: &BareMetalHost) -> Result<Option<MacAddress>, Refusal> {
+/// When it is invalid or not an Ethernet address, which is all that Ironic accepts.
+pub fn boot_address(host: &BareMetalHost) -> Result<Option<MacAddress>, InvalidHost> {
     let text = host.spec.boot_mac_address.as_deref().filter(|text| !text.is_empty());
-    match text.map(MacAddress::parse).transpose().map_err(Refusal::BootMac)? {
-        Some(MacAddress::Eui64(_) | MacAddress::InfiniBand(_)) => Err(Refusal::BootMacLong),
+    match text.map(MacAddress::parse).transpose().map_err(InvalidHost::BootMac)? {
+        Some(MacAddress::Eui64(_) | MacAddress::InfiniBand(_)) => Err(InvalidHost::BootMacLong),
         address => Ok(address),
     }
 }
 
-/// The ports that the node is to have: the one it boots from, then those of its network cards. A card whose address is
-/// none of Ethernet has no port.
+/// The desired ports: the boot port, then the network cards with Ethernet addresses.
 ///
 /// # Errors
-/// When the address from which the host boots cannot be used.
-pub fn wanted(host: &BareMetalHost, hardware: Option<&HardwareDetails>) -> Result<Vec<PortWish>, Refusal> {
-    let boot = boot_address(host)?.map(|address| PortWish {
+/// When the boot MAC address cannot be used.
+pub fn wanted(host: &BareMetalHost, hardware: Option<&HardwareDetails>) -> Result<Vec<DesiredPort>, InvalidHost> {
+    let boot = boot_address(host)?.map(|address| DesiredPort {
         address,
         pxe_enabled: true,
     });
     let cards = hardware.map(|hardware| hardware.nics.as_slice()).unwrap_or_default();
-    let mut ports: Vec<PortWish> = boot.into_iter().collect();
+    let mut ports: Vec<DesiredPort> = boot.into_iter().collect();
     for card in cards {
         let address = card.mac.as_deref().and_then(|text| MacAddress::parse(text).ok());
-        // differs: port-ethernet-only. The Go manager asks for a port that Ironic refuses.
+        // differs: port-ethernet-only. The Go manager requests a port that Ironic rejects.
         let Some(address @ MacAddress::Ethernet(_)) = address else {
             continue;
         };
         let boots = card.pxe == Some(true);
-        // A card with several IP addresses has as many entries.
+        // A card with several IP addresses has several entries.
         match ports.iter_mut().find(|port| port.address == address) {
             Some(port) => port.pxe_enabled |= boots,
-            None => ports.push(PortWish {
+            None => ports.push(DesiredPort {
                 address,
                 pxe_enabled: boots,
             }),
@@ -61,7 +60,7 @@ pub fn wanted(host: &BareMetalHost, hardware: Option<&HardwareDetails>) -> Resul
     Ok(ports)
 }
 
-/// The ports that the node lacks. `found` are all that it has.
+/// The missing ports. `found` are all existing ones.
 ///
 /// # Errors
 /// As [`wanted`].
@@ -69,17 +68,18 @@ pub fn missing(
     host: &BareMetalHost,
     hardware: Option<&HardwareDetails>,
     found: &[Port],
-) -> Result<Vec<PortWish>, Refusal> {
-    let has = |wish: &PortWish| {
-        // differs: port-address-case. The Go manager compares the letters' case, and asks again on every pass.
+) -> Result<Vec<DesiredPort>, InvalidHost> {
+    let has = |desired: &DesiredPort| {
+        // differs: port-address-case. The Go manager compares case-sensitively, and creates the port again on every
+        // reconcile.
         found
             .iter()
-            .any(|port| MacAddress::parse(&port.address).is_ok_and(|address| address == wish.address))
+            .any(|port| MacAddress::parse(&port.address).is_ok_and(|address| address == desired.address))
     };
-    Ok(wanted(host, hardware)?.into_iter().filter(|wish| !has(wish)).collect())
+    Ok(wanted(host, hardware)?.into_iter().filter(|port| !has(port)).collect())
 }
 
-/// Whether ports may be created while the node is in this state. In the others it is locked, or at work on its network.
+/// Whether ports may be created in this state. In the other states the node is locked or its network is in use.
 #[must_use]
 pub const fn may_be_created(state: &S) -> bool {
     matches!(

@@ -1,18 +1,17 @@
-//! Hardware profiles: named sets of root device hints, kept for hosts that name one.
+//! Hardware profiles: named sets of root device hints.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareProfile, RootDeviceHints};
 
-use super::Refusal;
+use super::InvalidHost;
 
-/// The profile of the host: the one in force, else the one asked for, else the one that suits its BMC. Once it is in
-/// force it stays.
+/// The profile of the host: from its status, else its spec, else by its BMC. It never changes once it is in the status.
 ///
 /// # Errors
-/// When the name is that of no profile.
-pub fn choose(host: &BareMetalHost) -> Result<HardwareProfile, Refusal> {
+/// When the profile does not exist.
+pub fn choose(host: &BareMetalHost) -> Result<HardwareProfile, InvalidHost> {
     host.hardware_profile().map_err(|name| {
         let in_force = host.status.hardware_profile.as_deref() == Some(name.as_str());
-        Refusal::Profile {
+        InvalidHost::Profile {
             field: if in_force {
                 "status.hardwareProfile"
             } else {
@@ -23,12 +22,12 @@ pub fn choose(host: &BareMetalHost) -> Result<HardwareProfile, Refusal> {
     })
 }
 
-/// Which disk a deployment goes to: the hints of the host, else those of its profile. `None`: the host makes a logical
-/// disk for it.
+/// The root device hints of a deployment: from the host, else from its profile. `None`: the host defines a software
+/// RAID root volume.
 ///
 /// # Errors
-/// When the hints of a profile are needed and there is none of that name.
-pub fn root_device(host: &BareMetalHost) -> Result<Option<RootDeviceHints>, Refusal> {
+/// When the profile is needed and does not exist.
+pub fn root_device(host: &BareMetalHost) -> Result<Option<RootDeviceHints>, InvalidHost> {
     let made = host
         .spec
         .raid

@@ -1,7 +1,6 @@
-//! The agent's ramdisk: what it is booted from, and its network.
+//! The ramdisk of the agent and its network data.
 //!
-//! Where the program names no ramdisk, Ironic's own configuration does, and nothing is said about it in a node's
-//! record.
+//! Without a configured ramdisk Ironic's own configuration applies, and the node record contains none.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use k8s_openapi::ByteString;
 use metal3_domain::bmc::Profile;
 use serde_json::{Map, Value};
 
-use super::{Refusal, document, secret};
+use super::{InvalidHost, document, secret};
 
 /// Key of the ISO.
 const ISO: &str = "deploy_iso";
@@ -17,22 +16,22 @@ const ISO: &str = "deploy_iso";
 const KERNEL: &str = "deploy_kernel";
 /// Key of the initial ramdisk.
 const INITRAMFS: &str = "deploy_ramdisk";
-/// Key of what an image of its own adds to the kernel's command line.
+/// Key of additional kernel parameters.
 const PARAMETERS: &str = "kernel_append_params";
 
-/// What the agent is booted from, where the program says so.
+/// The configured ramdisk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ramdisk {
-    /// URL of a kernel. Needs an initial ramdisk.
+    /// URL of the kernel. Requires an initial ramdisk.
     pub kernel: Option<String>,
-    /// URL of an initial ramdisk. Needs a kernel.
+    /// URL of the initial ramdisk. Requires a kernel.
     pub initramfs: Option<String>,
-    /// URL of an ISO, for machines that boot one.
+    /// URL of the ISO, for machines that boot one.
     pub iso: Option<String>,
 }
 
 impl Ramdisk {
-    /// What `driver_info` says of it, key by key. Nothing: it is left as it is.
+    /// The keys of `driver_info`. Empty: they are kept as they are.
     pub(super) fn driver_info(&self, profile: &Profile) -> Vec<(&'static str, Option<Value>)> {
         let text = |url: &String| Some(Value::from(url.as_str()));
         let iso = self.iso.as_ref().filter(|_| profile.iso_preprovisioning_image);
@@ -49,15 +48,15 @@ impl Ramdisk {
     }
 }
 
-/// The network of the agent, as the host's `preprovisioningNetworkDataName` gives it.
+/// The network data of the agent, from `preprovisioningNetworkDataName`.
 #[derive(Clone, Default, PartialEq)]
 pub enum AgentNetwork {
-    /// Nobody has read it: the node keeps what it has.
+    /// Not read: the node keeps its value.
     #[default]
     Unread,
-    /// The host names none: the agent uses DHCP.
+    /// Not set: the agent uses DHCP.
     None,
-    /// This.
+    /// The network data.
     Data(Map<String, Value>),
 }
 
@@ -65,15 +64,15 @@ impl AgentNetwork {
     /// Reads it from the values of the Secret.
     ///
     /// # Errors
-    /// When it is no map.
-    pub fn of(values: &BTreeMap<String, ByteString>) -> Result<Self, Refusal> {
+    /// When it is not a map.
+    pub fn of(values: &BTreeMap<String, ByteString>) -> Result<Self, InvalidHost> {
         const FIELD: &str = "spec.preprovisioningNetworkDataName";
         let text = secret::text(values, "networkData", FIELD)?.unwrap_or_default();
         let map = document::map(FIELD, text)?;
         Ok(if map.is_empty() { Self::None } else { Self::Data(map) })
     }
 
-    /// The node's `network_data`. `None`: whatever it is.
+    /// The desired `network_data` of the node. `None`: not compared.
     pub(super) fn wanted(&self) -> Option<Map<String, Value>> {
         match self {
             Self::Unread => None,

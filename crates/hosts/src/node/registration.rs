@@ -1,7 +1,7 @@
-//! The node that a host wants, and what to change of the one it has.
+//! The desired node of a host, and the changes of an existing one.
 //!
-//! A node is created with everything at once. Of a node that exists only what differs is changed, and of its maps only
-//! the keys that are ours: what an operator of Ironic added stays.
+//! A node is created complete. On an existing node only differences are changed, and in its maps only managed keys:
+//! keys of an Ironic operator are kept.
 
 use std::fmt;
 
@@ -15,23 +15,23 @@ use metal3_ironic::text;
 use serde_json::{Map, Value};
 
 use super::bmc::FAKE_DRIVER;
-use super::changes::{Changes, Comparison, Part, Passwords};
+use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::instance::{CUSTOM_AGENT, RAMDISK};
-use super::{AgentNetwork, Controller, Credentials, NodeSettings, Refusal, capabilities, name, ports};
+use super::{AgentNetwork, BmcEndpoint, Credentials, InvalidHost, NodeSettings, capabilities, name, ports};
 
 /// The inspect interface of the agent.
 const AGENT: &str = "agent";
 
-/// A node as a host wants it. `Debug` shows no login.
+/// The desired node of a host. `Debug` shows no credentials.
 #[derive(Clone, PartialEq)]
 pub struct NodeRecord {
     name: String,
     profile: Profile,
     inspect_interface: &'static str,
     deploy_interface: Option<&'static str>,
-    /// Each key that is ours; `None`: it shall not be there.
+    /// The managed keys; `None`: the key must not exist.
     driver_info: Vec<(&'static str, Option<Value>)>,
-    /// `None`: nobody knows how the machine boots, so it stays.
+    /// `None`: the boot mode is unknown and not changed.
     boot_mode: Option<BootMode>,
     architecture: Architecture,
     automated_clean: bool,
@@ -42,28 +42,28 @@ pub struct NodeRecord {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Architecture {
     Known(String),
-    /// Good enough where nothing is known.
+    /// Used only when the node has none.
     Guess(String),
 }
 
 impl NodeRecord {
-    /// The node that the host wants. `hardware` is what its HardwareData says, if there is one.
+    /// The desired node. `hardware` is the content of the HardwareData, if it exists.
     ///
     /// # Errors
-    /// When a field of the host cannot be said in Ironic's words, or asks for what its BMC cannot do.
+    /// When a field of the host is invalid, or the BMC does not support it.
     pub fn of(
         host: &BareMetalHost,
         credentials: &Credentials,
         hardware: Option<&HardwareDetails>,
         network: &AgentNetwork,
         settings: &NodeSettings,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, InvalidHost> {
         let bmc = host.spec.bmc.clone().unwrap_or_default();
-        let controller = Controller::of(&bmc.address, settings)?;
-        let profile = controller.profile();
+        let endpoint = BmcEndpoint::of(&bmc.address, settings)?;
+        let profile = endpoint.profile();
         let boot_mode = boot_mode(host);
-        check_abilities(host, &controller, boot_mode, settings)?;
-        let mut driver_info = controller.driver_info(&bmc, credentials, settings);
+        check_abilities(host, &endpoint, boot_mode, settings)?;
+        let mut driver_info = endpoint.driver_info(&bmc, credentials, settings);
         driver_info.extend(settings.ramdisk.driver_info(&profile));
         for (key, value) in &driver_info {
             text::check(&format!("driver_info/{key}"), value.as_ref().unwrap_or(&Value::Null))?;
@@ -82,13 +82,13 @@ impl NodeRecord {
         })
     }
 
-    /// The node's name.
+    /// The name of the node.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The body that creates it.
+    /// The request body that creates the node.
     #[must_use]
     pub fn creation(&self) -> NewNode {
         let (Architecture::Known(architecture) | Architecture::Guess(architecture)) = &self.architecture;
@@ -97,7 +97,7 @@ impl NodeRecord {
         if let Some(capabilities) = capabilities::with_boot_mode(None, mode) {
             properties.insert("capabilities".to_owned(), capabilities.into());
         }
-        // differs: node-created-whole. The Go manager creates a part of it and changes the rest right away.
+        // differs: node-created-whole. The Go manager creates a part of it and patches the rest at once.
         let mut more = Map::from_iter([("automated_clean".to_owned(), self.automated_clean.into())]);
         let deploy = ("deploy_interface", self.deploy_interface);
         for (kind, wanted) in self.interfaces().into_iter().chain([deploy]) {
@@ -119,11 +119,11 @@ impl NodeRecord {
         }
     }
 
-    /// What is to be changed of the node as it is found.
+    /// The changes that the observed node needs.
     ///
     /// # Errors
-    /// When the machine must not be switched off and this Ironic does not know that.
-    pub fn changes(&self, found: &Node, passwords: Passwords) -> Result<Changes, Refusal> {
+    /// When `disablePowerOff` is set and Ironic does not support it.
+    pub fn changes(&self, found: &Node, passwords: Passwords) -> Result<Changes, InvalidHost> {
         let mut changes = Comparison::with(found, passwords);
         let name = found.name.as_deref().map(Value::from);
         changes.field("name", name, Some(self.name.as_str().into()));
@@ -131,27 +131,27 @@ impl NodeRecord {
         // differs: driver-info-keys. The Go manager replaces the whole map.
         for (key, wanted) in &self.driver_info {
             if !(wanted.is_none() && is_authority(key, found)) {
-                changes.entry(Part::DriverInfo, key, wanted.clone());
+                changes.entry(RecordMap::DriverInfo, key, wanted.clone());
             }
         }
         match (found.disable_power_off, self.disable_power_off) {
-            (None, true) => return Err(Refusal::DisablePowerOff),
+            (None, true) => return Err(InvalidHost::DisablePowerOff),
             (None, false) => {}
             (Some(found), wanted) => changes.field("disable_power_off", Some(found.into()), Some(wanted.into())),
         }
-        let cleans = found.automated_clean.map(Value::from);
-        changes.field("automated_clean", cleans, Some(self.automated_clean.into()));
+        let automated_clean = found.automated_clean.map(Value::from);
+        changes.field("automated_clean", automated_clean, Some(self.automated_clean.into()));
         self.compare_properties(found, &mut changes);
         if let Some(wanted) = self.network.wanted() {
-            // differs: agent-network-cleared. The Go manager leaves the network data of a host that names none any more.
+            // differs: agent-network-cleared. The Go manager keeps the network data when the reference is removed.
             let shown = Value::Object(found.network_data.0.clone());
             changes.field("network_data", Some(shown), Some(Value::Object(wanted)));
         }
         Ok(changes.done())
     }
 
-    /// Interfaces are only brought in line when the BMC is of another type than the node was made for: otherwise
-    /// somebody chose them, or they are of an age when there were fewer.
+    /// Interfaces are updated only when the BMC type changes: otherwise an operator selected them, or an older manager
+    /// created fewer.
     fn compare_interfaces(&self, found: &Node, changes: &mut Comparison<'_>) {
         // differs: bmc-type-change. The Go manager keeps driver and interfaces of the former type.
         let is_retyped = found.driver.as_deref() != Some(self.profile.driver)
@@ -159,7 +159,7 @@ impl NodeRecord {
         changes.driver(self.profile.driver);
         for (kind, wanted) in self.interfaces() {
             if is_retyped || kind == "inspect_interface" {
-                changes.kind(kind, shown(found, kind), wanted);
+                changes.interface(kind, shown(found, kind), wanted);
             }
         }
     }
@@ -170,18 +170,18 @@ impl NodeRecord {
             .boot_mode
             .and_then(|mode| capabilities::with_boot_mode(shown("capabilities"), mode));
         if let Some(capabilities) = capabilities {
-            changes.entry(Part::Properties, "capabilities", Some(capabilities.into()));
+            changes.entry(RecordMap::Properties, "capabilities", Some(capabilities.into()));
         }
         let architecture = match &self.architecture {
             Architecture::Known(known) => Some(known),
             Architecture::Guess(guess) => shown("cpu_arch").is_none().then_some(guess),
         };
         if let Some(architecture) = architecture {
-            changes.entry(Part::Properties, "cpu_arch", Some(architecture.as_str().into()));
+            changes.entry(RecordMap::Properties, "cpu_arch", Some(architecture.as_str().into()));
         }
     }
 
-    /// Every interface that the BMC's type decides. `None` leaves the choice to Ironic.
+    /// Every interface that the BMC type determines. `None`: Ironic selects it.
     const fn interfaces(&self) -> [(&'static str, Option<&'static str>); 8] {
         let interfaces = &self.profile.interfaces;
         [
@@ -221,39 +221,38 @@ fn shown<'a>(node: &'a Node, kind: &str) -> Option<&'a str> {
     interface.as_deref()
 }
 
-/// Whether an operator of Ironic said by whom the BMC's certificate is signed. Only the word not to look at it is ours
-/// to take back.
+/// Whether an Ironic operator configured a CA for the BMC. Only a disabled verification is managed and removed.
 fn is_authority(key: &str, found: &Node) -> bool {
     key.ends_with("_verify_ca") && found.driver_info.get(key) != Some(&Value::Bool(false))
 }
 
-/// What the host asks of its BMC, against what such a BMC can do.
+/// Checks that the BMC supports what the host requests.
 fn check_abilities(
     host: &BareMetalHost,
-    controller: &Controller,
+    endpoint: &BmcEndpoint,
     boot_mode: Option<BootMode>,
     settings: &NodeSettings,
-) -> Result<(), Refusal> {
-    let profile = controller.profile();
-    let driver = controller.type_name();
+) -> Result<(), InvalidHost> {
+    let profile = endpoint.profile();
+    let driver = endpoint.type_name();
     if host.spec.inspection_mode == Some(InspectionMode::Fast) && !profile.supports_fast_inspection() {
-        return Err(Refusal::FastInspection { driver });
+        return Err(InvalidHost::FastInspection { driver });
     }
     if boot_mode == Some(BootMode::UefiSecureBoot) && !profile.secure_boot {
-        return Err(Refusal::SecureBoot { driver });
+        return Err(InvalidHost::SecureBoot { driver });
     }
     if profile.requires_provisioning_network && settings.provisioning_network_disabled {
-        return Err(Refusal::ProvisioningNetwork { driver });
+        return Err(InvalidHost::ProvisioningNetwork { driver });
     }
     let inspected = !host.inspection_disabled();
     if (profile.needs_mac || !inspected) && ports::boot_address(host)?.is_none() {
-        return Err(Refusal::BootMacMissing { driver, inspected });
+        return Err(InvalidHost::BootMacMissing { driver, inspected });
     }
     Ok(())
 }
 
-/// How the machine boots: as is in force, else as the spec says. A host that was registered before there were boot
-/// modes and says nothing of its own is left as it is.
+/// The boot mode: from the status, else from the spec. A host registered before boot modes existed, without one in its
+/// spec, is not changed.
 fn boot_mode(host: &BareMetalHost) -> Option<BootMode> {
     let status = &host.status.provisioning;
     let is_new = matches!(
@@ -274,7 +273,7 @@ fn inspect_interface(host: &BareMetalHost, profile: &Profile) -> &'static str {
     }
 }
 
-/// How a node that is created is deployed: by what runs on its machine already, if anything does.
+/// The deploy interface of a new node: by what the machine already runs.
 fn deploy_interface(host: &BareMetalHost, profile: &Profile) -> Option<&'static str> {
     let in_force = &host.status.provisioning;
     if profile.driver == FAKE_DRIVER {

@@ -1,28 +1,28 @@
-//! How the program was started, as far as nodes are told of it.
+//! The flags that node records depend on.
 
 use super::Ramdisk;
 
-/// The flag that lets hosts without a machine in.
+/// The flag that allows fake hardware.
 pub(super) const FAKE_FLAG: &str = "--lab-fake-hardware";
-/// What the Go manager tells nodes of the boot order where nothing else is configured.
+/// The Go manager's default for the boot device.
 const BOOT_DEVICE: &str = "Default";
 
-/// Settings that end in a node's record. The defaults are those of the Go manager.
+/// Settings of node records. The defaults are those of the Go manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// Whether `fake://` addresses are taken. For laboratories.
+    /// Whether `fake://` addresses are allowed. For laboratories.
     pub fake_hardware: bool,
-    /// Whether there is no network from which machines could boot the agent.
+    /// Whether there is no provisioning network.
     pub provisioning_network_disabled: bool,
-    /// What the agent is booted from.
+    /// The ramdisk of the agent.
     pub ramdisk: Ramdisk,
-    /// Where machines with an IPv6 BMC reach Ironic's images.
+    /// The URL of Ironic's images for machines with an IPv6 BMC.
     pub external_url_v6: Option<String>,
     /// `force_persistent_boot_device` of machines that boot from their disk.
     pub direct_boot_device: String,
     /// `force_persistent_boot_device` of machines that boot a live ISO.
     pub live_iso_boot_device: String,
-    /// The architecture of machines of which nothing is known yet.
+    /// The architecture of machines before inspection.
     pub own_architecture: String,
 }
 

@@ -1,99 +1,102 @@
-//! The host waits for an image.
+//! `available`: the host waits for an image.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::inspecting::is_asked;
-use super::preparing::disk;
-use super::register::registered;
-use super::{operable, recover, turn, unexpected};
+use super::graph::Trigger;
+use super::inspecting::is_inspection_requested;
+use super::preparing::root_device_hints;
+use super::register::ensure_registered;
+use super::{recover, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
 use crate::error::Failure;
 use crate::node::Instance;
-use crate::plan::{End, Pass};
+use crate::plan::{Decision, Planner};
 use crate::{power, status};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let node = registered(pass)?;
-    if pass.host().spec.externally_provisioned == Some(true) {
-        pass.draft.status.provisioning.root_device_hints = None;
-        return Ok(End::Go(Why::External));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let node = ensure_registered(planner)?;
+    if planner.host().spec.externally_provisioned == Some(true) {
+        planner.draft.status.provisioning.root_device_hints = None;
+        return Ok(Decision::ChangeState(Trigger::External));
     }
     match &node.provision_state {
-        S::Manageable | S::Available => operable(pass, node)?,
+        S::Manageable | S::Available => require_operable(planner, node)?,
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt_on_failed(Failure::attempt(ErrorType::Preparation, error))?;
-            return Ok(recover(pass, node));
+            planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
+            return Ok(recover(planner, node));
         }
         S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
-            return Ok(End::Wait(Wait::OnNode("Ironic is at work")));
+            return Ok(Decision::Wait(Wait::OnNode("Ironic is busy")));
         }
         _ => {
-            return Err(unexpected(
-                pass,
+            return Err(unexpected_state(
+                planner,
                 node,
-                "Undeploy the node in Ironic if nothing needs what runs there",
+                "Undeploy the node in Ironic if its system is not needed",
             ));
         }
     }
-    status::clear_of(&mut pass.draft.status, ErrorType::Preparation);
-    if is_asked(pass) && !pass.host().inspection_disabled() {
-        turn(pass)?;
-        return Ok(End::Go(Why::Inspect));
+    status::clear_kind(&mut planner.draft.status, ErrorType::Preparation);
+    if is_inspection_requested(planner) && !planner.host().inspection_disabled() {
+        require_slot(planner)?;
+        return Ok(Decision::ChangeState(Trigger::Inspect));
     }
-    if disk(pass)? != pass.host().status.provisioning.root_device_hints {
-        return Ok(End::Go(Why::Prepare));
+    if root_device_hints(planner)? != planner.host().status.provisioning.root_device_hints {
+        return Ok(Decision::ChangeState(Trigger::Prepare));
     }
-    let Some(image) = wanted_image(pass.host()) else {
-        forget_deployments(pass);
-        return power::settle(pass, node);
+    let Some(image) = desired_image(planner.host()) else {
+        clear_deployment_history(planner);
+        return power::reconcile(planner, node);
     };
-    if !pass.host().spec.online {
-        return power::settle(pass, node);
+    if !planner.host().spec.online {
+        return power::reconcile(planner, node);
     }
-    provision(pass, image)
+    provision(planner, image)
 }
 
-/// What was deployed, or failed to be, is over.
-fn forget_deployments(pass: &mut Pass<'_>) {
-    pass.draft.status.provisioning_fail_count = 0;
-    pass.draft.status.last_attempted_image = None;
-    status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
+/// Clears the records of past deployments.
+fn clear_deployment_history(planner: &mut Planner<'_>) {
+    planner.draft.status.provisioning_fail_count = 0;
+    planner.draft.status.last_attempted_image = None;
+    status::clear_kind(&mut planner.draft.status, ErrorType::Provisioning);
 }
 
-/// What is so as soon as the host gets here, so that it is written with the state and not after it.
-pub(super) fn arrive(pass: &mut Pass<'_>) {
-    if wanted_image(pass.host()).is_none() {
-        forget_deployments(pass);
+/// Applied on entering the state, so that it is written together with the state.
+pub(super) fn on_enter(planner: &mut Planner<'_>) {
+    if desired_image(planner.host()).is_none() {
+        clear_deployment_history(planner);
     }
 }
 
-/// The image that the host asks for.
-fn wanted_image(host: &BareMetalHost) -> Option<&Image> {
+/// The requested image.
+fn desired_image(host: &BareMetalHost) -> Option<&Image> {
     host.spec.image.as_ref().filter(|image| !image.url.is_empty())
 }
 
-fn provision(pass: &mut Pass<'_>, image: &Image) -> Result<End, End> {
-    Instance::of(pass.host(), image, &pass.facts.settings.node)
-        .map_err(|error| End::Fail(Failure::standing(ErrorType::Provisioning, error.to_string())))?;
-    if pass.host().status.last_attempted_image.as_ref() == Some(image) {
-        may_try_again(pass)?;
+fn provision(planner: &mut Planner<'_>, image: &Image) -> Result<Decision, Decision> {
+    Instance::of(planner.host(), image, &planner.facts.settings.node)
+        .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))?;
+    if planner.host().status.last_attempted_image.as_ref() == Some(image) {
+        require_retry_allowed(planner)?;
     } else {
-        pass.draft.status.provisioning_fail_count = 0;
-        pass.draft.status.last_attempted_image = Some(image.clone());
+        planner.draft.status.provisioning_fail_count = 0;
+        planner.draft.status.last_attempted_image = Some(image.clone());
     }
-    turn(pass)?;
-    status::clear(&mut pass.draft.status);
-    Ok(End::Go(Why::Provision))
+    require_slot(planner)?;
+    status::clear(&mut planner.draft.status);
+    Ok(Decision::ChangeState(Trigger::Provision))
 }
 
-/// Whether an image whose deployment failed is tried again, and whether already.
-fn may_try_again(pass: &Pass<'_>) -> Result<(), End> {
-    let (count, limit) = (pass.host().status.provisioning_fail_count, pass.facts.settings.retries);
+/// Requires that the deployment of a failed image may be retried now.
+fn require_retry_allowed(planner: &Planner<'_>) -> Result<(), Decision> {
+    let (count, limit) = (
+        planner.host().status.provisioning_fail_count,
+        planner.facts.settings.retries,
+    );
     if limit > 0 && count >= i64::from(limit) {
-        return Err(End::Fail(Failure::standing(
+        return Err(Decision::Fail(Failure::until_host_changes(
             ErrorType::Provisioning,
             format!(
                 "provisioning failed {count} times, retry limit ({limit}) reached; change image or reset provisioningFailCount \
@@ -101,8 +104,11 @@ fn may_try_again(pass: &Pass<'_>) -> Result<(), End> {
             ),
         )));
     }
-    match pass.left_to_wait() {
-        Some(left) if count > 0 => Err(End::Rest(Wait::After(left, "a deployment failed"))),
+    match planner.remaining_backoff() {
+        Some(left) if count > 0 => Err(Decision::WaitUnchanged(Wait::After(
+            left,
+            "retry after a failed deployment",
+        ))),
         _ => Ok(()),
     }
 }

@@ -1,9 +1,9 @@
-//! The host leaves: Ironic forgets it, then everything that waited for it is let go.
+//! `deleting`: Ironic deletes the node, then the finalizers are removed.
 
-use crate::deletion::{forget, release};
-use crate::plan::{End, Pass};
+use crate::deletion::{ensure_node_deleted, remove_finalizers};
+use crate::plan::{Decision, Planner};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    forget(pass)?;
-    release(pass)
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    ensure_node_deleted(planner)?;
+    remove_finalizers(planner)
 }

@@ -1,4 +1,4 @@
-//! What the host ran is removed, and its disks are cleaned as asked.
+//! `deprovisioning`: the image is removed, and the disks are cleaned as requested.
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{ErrorType, Image};
@@ -6,133 +6,133 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
+use super::graph::Trigger;
 use super::provisioned::is_cancelled;
-use super::provisioning::cleaning_failed;
-use super::register::registered;
-use super::{operable, order, recover, turn, unexpected, went_on};
+use super::provisioning::cleaning_failure;
+use super::register::ensure_registered;
+use super::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Wait};
-use crate::brakes::transition;
-use crate::deletion::MOST_ATTEMPTS;
+use crate::deletion::MAX_ATTEMPTS;
 use crate::error::Failure;
-use crate::facts::{NodeSeen, NodeSight};
+use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
-use crate::object::annotate_without;
-use crate::plan::{End, Pass};
+use crate::object::remove_annotation;
+use crate::plan::{Decision, Planner};
+use crate::safety::disruptive_transition;
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let status = &pass.host().status;
-    if pass.is_leaving() {
-        if pass.host().spec.externally_provisioned == Some(true) && pass.rules.keep_external {
-            return Ok(End::Go(Why::External));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let status = &planner.host().status;
+    if planner.is_deleting() {
+        if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+            return Ok(Decision::ChangeState(Trigger::External));
         }
-        // Deployments that failed before stay in the count: they are no attempts to remove.
+        // Failed deployments are part of the count, but are not attempts to deprovision.
         let of_removal = status.error_count - status.provisioning_fail_count.max(0);
-        if status.error_type.is_some() && of_removal > MOST_ATTEMPTS {
-            pass.count(Count::One("metal3_delete_without_deprovisioning_total"));
-            return Ok(End::Go(Why::GivenUp));
+        if status.error_type.is_some() && of_removal > MAX_ATTEMPTS {
+            planner.count(Count::One("metal3_delete_without_deprovisioning_total"));
+            return Ok(Decision::ChangeState(Trigger::GivenUp));
         }
-    } else if is_taken_back(pass)? {
-        return Ok(End::Go(Why::TakenBack));
+    } else if is_image_restored(planner)? {
+        return Ok(Decision::ChangeState(Trigger::ImageRestored));
     }
-    let node = registered(pass)?;
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active | S::DeployFailed | S::WaitCallBack => {
-            operable(pass, node)?;
-            tear_down(pass, node)
+            require_operable(planner, node)?;
+            tear_down(planner, node)
         }
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
-            pass.attempt_on_failed(Failure::attempt(ErrorType::Provisioning, error))?;
-            tear_down(pass, node)
+            planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, error))?;
+            tear_down(planner, node)
         }
         S::CleanFailed => {
-            pass.attempt(&cleaning_failed(pass, node)?)?;
-            Ok(recover(pass, node))
+            planner.retry(&cleaning_failure(planner, node)?)?;
+            Ok(recover(planner, node))
         }
         S::Manageable => {
-            operable(pass, node)?;
-            let why = why(pass);
-            turn(pass)?;
-            transition(pass, node, Transition::Provide, &why)?;
-            went_on(pass);
-            Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
+            require_operable(planner, node)?;
+            let why = audit_reason(planner);
+            require_slot(planner)?;
+            disruptive_transition(planner, node, Transition::Provide, &why)?;
+            clear_error(planner);
+            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
         }
         S::Available => {
-            pass.abreast()?;
-            Ok(done(pass))
+            planner.require_fresh_node()?;
+            Ok(done(planner))
         }
-        S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
-        // Taken over from elsewhere without a login that could be tried: under control is what cleaning needs.
-        S::Enroll => Ok(order(pass, node, Transition::Manage)),
+        S::InspectFailed | S::AdoptFailed => Ok(request_transition(planner, node, Transition::Manage)),
+        // Adopted without verified credentials: cleaning needs a manageable node.
+        S::Enroll => Ok(request_transition(planner, node, Transition::Manage)),
         S::Deleting | S::Cleaning | S::CleanWait | S::Deploying | S::Adopting | S::Verifying => {
-            Ok(End::Wait(Wait::OnNode("Ironic is at work")))
+            Ok(Decision::Wait(Wait::OnNode("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
+        S::Inspecting | S::InspectWait => Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware"))),
         S::ServiceFailed | S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceWait | S::ServiceHold => {
-            Err(unexpected(pass, node, "Bring the node to active in Ironic"))
+            Err(unexpected_state(planner, node, "Bring the node to active in Ironic"))
         }
-        _ => Err(unexpected(
-            pass,
+        _ => Err(unexpected_state(
+            planner,
             node,
             "Bring the node to active, manageable or available in Ironic",
         )),
     }
 }
 
-fn tear_down(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    let why = why(pass);
-    turn(pass)?;
-    transition(pass, node, Transition::Delete, &why)?;
-    went_on(pass);
-    pass.tell(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
-    Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+fn tear_down(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    let why = audit_reason(planner);
+    require_slot(planner)?;
+    disruptive_transition(planner, node, Transition::Delete, &why)?;
+    clear_error(planner);
+    planner.record_event(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
+    Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
 }
 
-/// Whether the image that runs is wanted again, and nothing was removed yet.
-fn is_taken_back(pass: &Pass<'_>) -> Result<bool, End> {
-    let host = pass.host();
-    let runs = matches!(pass.facts.node, NodeSight::Found(node, seen)
-        if node.provision_state == S::Active && seen >= NodeSeen::Current);
-    // differs: `host-deprovision-taken-back`. The Go manager goes on.
+/// Whether the running image is requested again before anything was removed.
+fn is_image_restored(planner: &Planner<'_>) -> Result<bool, Decision> {
+    let host = planner.host();
+    let runs = matches!(planner.facts.node, ObservedNode::Found(node, freshness)
+        if node.provision_state == S::Active && freshness >= NodeFreshness::Current);
+    // differs: `host-deprovision-taken-back`. The Go manager continues.
     let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);
-    if !runs || !is_wanted || !pass.rules.take_back {
+    if !runs || !is_wanted || !planner.rules.cancel_deprovisioning {
         return Ok(false);
     }
-    pass.abreast()?;
+    planner.require_fresh_node()?;
     Ok(true)
 }
 
-fn why(pass: &Pass<'_>) -> String {
-    if pass.is_leaving() {
+fn audit_reason(planner: &Planner<'_>) -> String {
+    if planner.is_deleting() {
         return "deletion of the host".to_owned();
     }
-    match (&pass.host().spec.image, pass.host().status.error_type) {
+    match (&planner.host().spec.image, planner.host().status.error_type) {
         (_, Some(_)) => "a failed deployment".to_owned(),
         (Some(image), None) if !image.url.is_empty() => "another image in spec.image".to_owned(),
         _ => "the removal of spec.image".to_owned(),
     }
 }
 
-fn done(pass: &mut Pass<'_>) -> End {
-    annotate_without(pass, REBOOT_ANNOTATION);
-    // It was for this once.
-    annotate_without(pass, CONFIRM_ANNOTATION);
-    // Ironic has ended that instance.
-    annotate_without(pass, FORMER_ANNOTATION);
-    let failed = pass.host().status.provisioning_fail_count > 0;
-    let status = &mut pass.draft.status;
+fn done(planner: &mut Planner<'_>) -> Decision {
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    // The confirmation is valid once.
+    remove_annotation(planner, CONFIRM_ANNOTATION);
+    // Ironic ended that instance.
+    remove_annotation(planner, FORMER_ANNOTATION);
+    let failed = planner.host().status.provisioning_fail_count > 0;
+    let status = &mut planner.draft.status;
     status.provisioning.image = Image::default();
     status.provisioning.custom_deploy = None;
     if !failed {
-        // After a failed deployment the error says why the host is available, and its count when it is tried again.
+        // After a failed deployment the error stays as the reason, and its count determines the backoff of the retry.
         crate::status::clear(status);
         status.error_count = 0;
     }
-    pass.tell(reason::DEPROVISIONING_COMPLETE, "Image deprovisioning completed");
-    End::Go(if pass.is_leaving() {
-        Why::PoweredOff
+    planner.record_event(reason::DEPROVISIONING_COMPLETE, "Image deprovisioning completed");
+    Decision::ChangeState(if planner.is_deleting() {
+        Trigger::PoweredOff
     } else {
-        Why::Deprovisioned
+        Trigger::Deprovisioned
     })
 }

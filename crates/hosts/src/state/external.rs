@@ -1,20 +1,21 @@
-//! The host runs what something else deployed. Only its power is kept.
+//! `externally provisioned`: only the power is managed.
 
-use super::graph::Why;
-use super::provisioned::steady;
-use crate::plan::{End, Pass};
+use super::graph::Trigger;
+use super::provisioned::keep_running;
+use crate::plan::{Decision, Planner};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    if pass.host().spec.externally_provisioned == Some(true) {
-        return steady(pass);
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    if planner.host().spec.externally_provisioned == Some(true) {
+        return keep_running(planner);
     }
-    let spec = &pass.host().spec;
-    // The image that is asked for is the one that runs: whoever claims the machine says so.
-    pass.draft.status.provisioning.image = spec.image.clone().unwrap_or_default();
-    pass.draft
+    let spec = &planner.host().spec;
+    // The requested image is taken as the running one.
+    planner.draft.status.provisioning.image = spec.image.clone().unwrap_or_default();
+    planner
+        .draft
         .status
         .provisioning
         .custom_deploy
         .clone_from(&spec.custom_deploy);
-    Ok(End::Go(Why::Claimed))
+    Ok(Decision::ChangeState(Trigger::NoLongerExternal))
 }

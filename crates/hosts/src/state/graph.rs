@@ -1,48 +1,48 @@
-//! The states of a host and every way from one to another, as a table.
+//! The states of a host and the transitions between them, as a table.
 //!
-//! A state's code names a reason to leave; where that leads is said here and nowhere else, so no host can go a way that
-//! is not in the table. The page about hosts is rendered from it.
+//! The code of a state returns a trigger; the table maps it to the next state. The page about hosts is rendered from
+//! it.
 
 use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 
 /// A reason to leave a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
-    /// A BMC is given.
+pub enum Trigger {
+    /// The host has a BMC.
     Managed,
-    /// None is.
+    /// The host has no BMC.
     Unmanaged,
-    /// Registered, and something else deployed the machine.
+    /// The host is externally provisioned.
     External,
-    /// Inspection is forbidden.
+    /// Inspection is disabled.
     NotInspected,
-    /// Registered, and its hardware is to be looked at.
+    /// Inspection is needed.
     Inspect,
     /// The hardware is known.
     Inspected,
-    /// Disks and firmware are as asked for.
+    /// Preparation is complete.
     Prepared,
-    /// The disk to deploy to changed.
+    /// The root device hints changed.
     Prepare,
-    /// An image is asked for.
+    /// An image is requested.
     Provision,
     /// The image is deployed.
     Provisioned,
     /// The deployment failed.
     Failed,
-    /// The image is no longer asked for, or another is.
+    /// The image is not requested any more, or another one is.
     Cancelled,
-    /// What something else deployed is ours now.
-    Claimed,
-    /// What was to be removed is wanted again, and still runs.
-    TakenBack,
-    /// What ran is removed.
+    /// The host is not externally provisioned any more.
+    NoLongerExternal,
+    /// The removed image is requested again and still runs.
+    ImageRestored,
+    /// The image is removed.
     Deprovisioned,
-    /// The machine is off, or may not be switched off.
+    /// The machine is off, or must not be powered off.
     PoweredOff,
-    /// Ironic has no node, so there is nothing to do to the machine.
-    Forgotten,
-    /// It failed too often to keep the host from going.
+    /// Ironic has no node of the host.
+    NodeAbsent,
+    /// The operation failed too often to delay the deletion further.
     GivenUp,
     /// The host is deleted.
     Deleted,
@@ -50,264 +50,289 @@ pub enum Why {
     DeletedDetached,
 }
 
-/// A way from one state to another.
+/// A transition between states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// From.
+    /// The old state.
     pub from: State,
-    /// Why.
-    pub why: Why,
-    /// To.
+    /// The trigger.
+    pub trigger: Trigger,
+    /// The new state.
     pub to: State,
-    /// In words.
+    /// The condition, for the documentation.
     pub when: &'static str,
-    /// Whether what went wrong before is forgotten.
-    pub forgets_errors: bool,
+    /// Whether the transition clears the error and its count.
+    pub clears_errors: bool,
 }
 
-const fn edge(from: State, why: Why, to: State, when: &'static str) -> Edge {
+const fn edge(from: State, trigger: Trigger, to: State, when: &'static str) -> Edge {
     Edge {
         from,
-        why,
+        trigger,
         to,
         when,
-        forgets_errors: true,
+        clears_errors: true,
     }
 }
 
-/// A way on which the errors stay: they say why the host goes it, or count towards giving up.
-const fn failing(from: State, why: Why, to: State, when: &'static str) -> Edge {
+/// A transition that keeps the error: it is its reason, or counts towards giving up.
+const fn failing(from: State, trigger: Trigger, to: State, when: &'static str) -> Edge {
     Edge {
         from,
-        why,
+        trigger,
         to,
         when,
-        forgets_errors: false,
+        clears_errors: false,
     }
 }
 
 const DELETED: &str = "the host is deleted";
 const DETACHED: &str = "the host is deleted while it is detached, and its deletion is not delayed";
 
-/// All of them.
+/// All transitions.
 pub const EDGES: &[Edge] = &[
     edge(
         State::None,
-        Why::Managed,
+        Trigger::Managed,
         State::Registering,
         "`spec.bmc` has an address or credentials",
     ),
-    edge(State::None, Why::Unmanaged, State::Unmanaged, "`spec.bmc` has neither"),
-    edge(State::None, Why::Deleted, State::Deleting, DELETED),
+    edge(
+        State::None,
+        Trigger::Unmanaged,
+        State::Unmanaged,
+        "`spec.bmc` has neither",
+    ),
+    edge(State::None, Trigger::Deleted, State::Deleting, DELETED),
     edge(
         State::Unmanaged,
-        Why::Managed,
+        Trigger::Managed,
         State::Registering,
         "`spec.bmc` has an address or credentials",
     ),
-    edge(State::Unmanaged, Why::Deleted, State::Deleting, DELETED),
+    edge(State::Unmanaged, Trigger::Deleted, State::Deleting, DELETED),
     edge(
         State::Registering,
-        Why::External,
+        Trigger::External,
         State::ExternallyProvisioned,
-        "the BMC obeys, and `spec.externallyProvisioned` is set",
+        "the BMC is verified, and `spec.externallyProvisioned` is set",
     ),
     edge(
         State::Registering,
-        Why::NotInspected,
+        Trigger::NotInspected,
         State::Preparing,
-        "the BMC obeys, and inspection is disabled",
+        "the BMC is verified, and inspection is disabled",
     ),
     edge(
         State::Registering,
-        Why::Inspect,
+        Trigger::Inspect,
         State::Inspecting,
-        "the BMC obeys, and it is the host's turn",
+        "the BMC is verified, and the host has a busy-host slot",
     ),
-    edge(State::Registering, Why::Deleted, State::Deleting, DELETED),
+    edge(State::Registering, Trigger::Deleted, State::Deleting, DELETED),
     edge(
         State::Inspecting,
-        Why::NotInspected,
+        Trigger::NotInspected,
         State::Preparing,
-        "inspection was disabled meanwhile",
+        "inspection is disabled",
     ),
     edge(
         State::Inspecting,
-        Why::Inspected,
+        Trigger::Inspected,
         State::Preparing,
         "Ironic has an inventory of the machine",
     ),
-    edge(State::Inspecting, Why::Deleted, State::PoweringOffBeforeDelete, DELETED),
+    edge(
+        State::Inspecting,
+        Trigger::Deleted,
+        State::PoweringOffBeforeDelete,
+        DELETED,
+    ),
     edge(
         State::MatchProfile,
-        Why::Inspected,
+        Trigger::Inspected,
         State::Preparing,
         "always: an older manager wrote this state",
     ),
     edge(
         State::MatchProfile,
-        Why::Deleted,
+        Trigger::Deleted,
         State::PoweringOffBeforeDelete,
         DELETED,
     ),
     edge(
         State::Preparing,
-        Why::Prepared,
+        Trigger::Prepared,
         State::Available,
-        "nothing is left to set up",
+        "preparation is complete",
     ),
-    edge(State::Preparing, Why::Deleted, State::PoweringOffBeforeDelete, DELETED),
+    edge(
+        State::Preparing,
+        Trigger::Deleted,
+        State::PoweringOffBeforeDelete,
+        DELETED,
+    ),
     edge(
         State::Available,
-        Why::External,
+        Trigger::External,
         State::ExternallyProvisioned,
         "`spec.externallyProvisioned` is set",
     ),
     edge(
         State::Available,
-        Why::Inspect,
+        Trigger::Inspect,
         State::Inspecting,
-        "the annotation `inspect.metal3.io` asks for it, and it is the host's turn",
+        "the annotation `inspect.metal3.io` requests it, and the host has a busy-host slot",
     ),
     edge(
         State::Available,
-        Why::Prepare,
+        Trigger::Prepare,
         State::Preparing,
         "the root device hints changed",
     ),
     failing(
         State::Available,
-        Why::Provision,
+        Trigger::Provision,
         State::Provisioning,
-        "`spec.image` is set, `spec.online` is true, it is the host's turn and no attempt has to be waited for",
+        "`spec.image` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending",
     ),
-    edge(State::Available, Why::Deleted, State::PoweringOffBeforeDelete, DELETED),
-    edge(State::Available, Why::DeletedDetached, State::Deleting, DETACHED),
+    edge(
+        State::Available,
+        Trigger::Deleted,
+        State::PoweringOffBeforeDelete,
+        DELETED,
+    ),
+    edge(State::Available, Trigger::DeletedDetached, State::Deleting, DETACHED),
     edge(
         State::Provisioning,
-        Why::Provisioned,
+        Trigger::Provisioned,
         State::Provisioned,
         "the node is active with the image",
     ),
     failing(
         State::Provisioning,
-        Why::Failed,
+        Trigger::Failed,
         State::Deprovisioning,
-        "the deployment failed: what is left of it is removed at once",
+        "the deployment failed: its remains are removed at once",
     ),
     edge(
         State::Provisioning,
-        Why::Cancelled,
+        Trigger::Cancelled,
         State::Deprovisioning,
         "`spec.image` is no longer set",
     ),
-    edge(State::Provisioning, Why::Deleted, State::Deprovisioning, DELETED),
-    edge(State::Provisioning, Why::DeletedDetached, State::Deleting, DETACHED),
+    edge(State::Provisioning, Trigger::Deleted, State::Deprovisioning, DELETED),
+    edge(State::Provisioning, Trigger::DeletedDetached, State::Deleting, DETACHED),
     edge(
         State::Provisioned,
-        Why::Cancelled,
+        Trigger::Cancelled,
         State::Deprovisioning,
         "`spec.image` is no longer set or has another URL, and the budget allows it",
     ),
     edge(
         State::Provisioned,
-        Why::Deleted,
+        Trigger::Deleted,
         State::Deprovisioning,
         "the host is deleted, and the budget allows it",
     ),
     edge(
         State::Provisioned,
-        Why::External,
+        Trigger::External,
         State::PoweringOffBeforeDelete,
         "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased",
     ),
-    edge(State::Provisioned, Why::DeletedDetached, State::Deleting, DETACHED),
+    edge(State::Provisioned, Trigger::DeletedDetached, State::Deleting, DETACHED),
     edge(
         State::ExternallyProvisioned,
-        Why::Claimed,
+        Trigger::NoLongerExternal,
         State::Provisioned,
         "`spec.externallyProvisioned` is no longer set",
     ),
     edge(
         State::ExternallyProvisioned,
-        Why::Deleted,
+        Trigger::Deleted,
         State::PoweringOffBeforeDelete,
         DELETED,
     ),
     edge(
         State::ExternallyProvisioned,
-        Why::DeletedDetached,
+        Trigger::DeletedDetached,
         State::Deleting,
         DETACHED,
     ),
     failing(
         State::Deprovisioning,
-        Why::Deprovisioned,
+        Trigger::Deprovisioned,
         State::Available,
         "the node is available, and the host is not deleted",
     ),
     edge(
         State::Deprovisioning,
-        Why::TakenBack,
+        Trigger::ImageRestored,
         State::Provisioned,
-        "the image is wanted again, and nothing was removed yet",
+        "the image is requested again, and nothing was removed yet",
     ),
     edge(
         State::Deprovisioning,
-        Why::PoweredOff,
+        Trigger::PoweredOff,
         State::PoweringOffBeforeDelete,
         "the node is available, and the host is deleted",
     ),
-    // Switching off is attempted as often as it always is.
+    // The error count starts again, so powering off gets its own attempts.
     edge(
         State::Deprovisioning,
-        Why::GivenUp,
+        Trigger::GivenUp,
         State::PoweringOffBeforeDelete,
-        "the host is deleted, and removal failed more than three times",
+        "the host is deleted, and deprovisioning failed more than three times",
     ),
     edge(
         State::Deprovisioning,
-        Why::External,
+        Trigger::External,
         State::PoweringOffBeforeDelete,
         "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased",
     ),
     edge(
         State::Deprovisioning,
-        Why::Forgotten,
+        Trigger::NodeAbsent,
         State::Deleting,
-        "the host is deleted, Ironic has no node of it and the credentials cannot be used",
+        "the host is deleted, Ironic has no node of it and the credentials are unusable",
     ),
-    edge(State::Deprovisioning, Why::DeletedDetached, State::Deleting, DETACHED),
+    edge(
+        State::Deprovisioning,
+        Trigger::DeletedDetached,
+        State::Deleting,
+        DETACHED,
+    ),
     edge(
         State::PoweringOffBeforeDelete,
-        Why::PoweredOff,
+        Trigger::PoweredOff,
         State::Deleting,
         "the machine is off, or `spec.disablePowerOff` is set",
     ),
     edge(
         State::PoweringOffBeforeDelete,
-        Why::Forgotten,
+        Trigger::NodeAbsent,
         State::Deleting,
         "Ironic has no node of the host",
     ),
     edge(
         State::PoweringOffBeforeDelete,
-        Why::GivenUp,
+        Trigger::GivenUp,
         State::Deleting,
-        "switching off failed more than three times, or the node is not the host's or serves another",
+        "powering off failed more than three times, or the node belongs to another host or instance",
     ),
     edge(
         State::PoweringOffBeforeDelete,
-        Why::DeletedDetached,
+        Trigger::DeletedDetached,
         State::Deleting,
         DETACHED,
     ),
-    edge(State::Registering, Why::DeletedDetached, State::Deleting, DETACHED),
-    edge(State::Inspecting, Why::DeletedDetached, State::Deleting, DETACHED),
-    edge(State::Preparing, Why::DeletedDetached, State::Deleting, DETACHED),
+    edge(State::Registering, Trigger::DeletedDetached, State::Deleting, DETACHED),
+    edge(State::Inspecting, Trigger::DeletedDetached, State::Deleting, DETACHED),
+    edge(State::Preparing, Trigger::DeletedDetached, State::Deleting, DETACHED),
 ];
 
-/// Every state of the graph, in the order of a host's life.
+/// Every state of the graph, in the order of the life cycle.
 pub const STATES: [State; 13] = [
     State::None,
     State::Unmanaged,
@@ -324,13 +349,13 @@ pub const STATES: [State; 13] = [
     State::Deleting,
 ];
 
-/// The way out of a state for a reason.
+/// The transition for a trigger.
 #[must_use]
-pub fn way(from: &State, why: Why) -> Option<&'static Edge> {
-    EDGES.iter().find(|edge| edge.from == *from && edge.why == why)
+pub fn edge_for(from: &State, trigger: Trigger) -> Option<&'static Edge> {
+    EDGES.iter().find(|edge| edge.from == *from && edge.trigger == trigger)
 }
 
-/// The name of a state, where there may be none.
+/// The name of a state; the empty state is `(new)`.
 #[must_use]
 pub fn name(state: &State) -> String {
     match state {
@@ -339,7 +364,7 @@ pub fn name(state: &State) -> String {
     }
 }
 
-/// The section of the page about hosts.
+/// The rendered section of the page about hosts.
 #[must_use]
 pub fn page() -> String {
     let mut text = String::from("## States\n\n```mermaid\nstateDiagram-v2\n");
@@ -347,13 +372,16 @@ pub fn page() -> String {
     for state in &STATES {
         text.push_str(&format!("    state \"{}\" as {}\n", name(state), key(state)));
     }
-    for Edge { from, why, to, .. } in EDGES {
-        text.push_str(&format!("    {} --> {}: {why:?}\n", key(from), key(to)));
+    for Edge { from, trigger, to, .. } in EDGES {
+        text.push_str(&format!("    {} --> {}: {trigger:?}\n", key(from), key(to)));
     }
     text.push_str("```\n\n| From | To | When |\n| --- | --- | --- |\n");
     for Edge { from, to, when, .. } in EDGES {
         text.push_str(&format!("| `{}` | `{}` | {when} |\n", name(from), name(to)));
     }
-    text.push_str("| `deleting` | gone | Ironic has no node of the host |\n\n`ready`, an older word for `available`, is read as that.\n");
+    text.push_str(
+        "| `deleting` | (deleted) | Ironic has no node of the host |\n\n`ready` is an older name of \
+                   `available`.\n",
+    );
     text
 }

@@ -1,4 +1,4 @@
-//! The hardware is looked at.
+//! `inspecting`: Ironic inspects the hardware.
 
 use metal3_api::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED, REBOOT_ANNOTATION};
 use metal3_api::metal3::v1alpha1::ErrorType;
@@ -7,100 +7,99 @@ use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::register::registered;
-use super::{operable, order, said, turn, unexpected};
+use super::graph::Trigger;
+use super::register::ensure_registered;
+use super::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
 use crate::error::Failure;
-use crate::facts::{Read, Sight};
+use crate::facts::{Observed, Read};
 use crate::names::reason;
 use crate::node::inventory;
-use crate::object::{annotate_without, record_hardware};
-use crate::plan::{End, Pass};
+use crate::object::{record_hardware, remove_annotation};
+use crate::plan::{Decision, Planner};
 use crate::status;
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    if pass.host().inspection_disabled() {
-        pass.tell(reason::INSPECTION_SKIPPED, "inspection is disabled");
-        return Ok(End::Go(Why::NotInspected));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    if planner.host().inspection_disabled() {
+        planner.record_event(reason::INSPECTION_SKIPPED, "inspection is disabled");
+        return Ok(Decision::ChangeState(Trigger::NotInspected));
     }
-    let node = registered(pass)?;
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
-        // The wish stays until the inspection that it asks for has begun: an abort that nobody remembers would look like
-        // a failure.
-        S::InspectWait if is_forced(pass) => Ok(order(pass, node, Transition::Abort)),
-        S::Inspecting if is_forced(pass) => Ok(End::Wait(Wait::OnNode(
-            "Ironic is at work, and then it is asked to abort",
+        // The annotation stays until the new inspection has begun: otherwise the abort would look like a failure.
+        S::InspectWait if is_reboot_forced(planner) => Ok(request_transition(planner, node, Transition::Abort)),
+        S::Inspecting if is_reboot_forced(planner) => Ok(Decision::Wait(Wait::OnNode(
+            "Ironic is busy; the inspection is aborted next",
         ))),
-        S::InspectFailed if is_forced(pass) => start(pass, node),
+        S::InspectFailed if is_reboot_forced(planner) => start(planner, node),
         S::Inspecting | S::InspectWait => {
-            drop_wishes(pass);
-            Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware")))
+            remove_request_annotations(planner);
+            Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware")))
         }
-        S::Available => Ok(order(pass, node, Transition::Manage)),
+        S::Available => Ok(request_transition(planner, node, Transition::Manage)),
         S::InspectFailed => {
-            let error = match pass.told(ErrorType::Inspection) {
-                Some(told) => told.to_owned(),
-                None => said(pass, node)?,
+            let error = match planner.recorded_error(ErrorType::Inspection) {
+                Some(recorded) => recorded.to_owned(),
+                None => failure_reason(planner, node)?,
             };
-            pass.attempt(&Failure::attempt(ErrorType::Inspection, error))?;
-            start(pass, node)
+            planner.retry(&Failure::retryable(ErrorType::Inspection, error))?;
+            start(planner, node)
         }
         S::Manageable => {
-            operable(pass, node)?;
-            match pass.facts.inventory {
-                _ if is_asked(pass) => start(pass, node),
-                Sight::Unknown => Err(End::read(Read::Inventory)),
-                Sight::Absent => start(pass, node),
-                Sight::Found(found) => done(pass, found),
+            require_operable(planner, node)?;
+            match planner.facts.inventory {
+                _ if is_inspection_requested(planner) => start(planner, node),
+                Observed::Unknown => Err(Decision::read(Read::Inventory)),
+                Observed::Absent => start(planner, node),
+                Observed::Found(found) => done(planner, found),
             }
         }
-        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(End::Wait(Wait::OnNode("Ironic is at work"))),
+        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(Wait::OnNode("Ironic is busy"))),
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt_on_failed(Failure::attempt(ErrorType::Inspection, error))?;
-            Ok(super::recover(pass, node))
+            planner.retry_node_failure(Failure::retryable(ErrorType::Inspection, error))?;
+            Ok(super::recover(planner, node))
         }
-        _ => Err(unexpected(
-            pass,
+        _ => Err(unexpected_state(
+            planner,
             node,
-            "If nothing needs what runs there, undeploy the node in Ironic; else set spec.externallyProvisioned",
+            "If its system is not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned",
         )),
     }
 }
 
-/// Whether another inspection is asked for, whatever is known already.
-pub(super) fn is_asked(pass: &Pass<'_>) -> bool {
+/// Whether an inspection is requested by annotation.
+pub(super) fn is_inspection_requested(planner: &Planner<'_>) -> bool {
     let asks = |value: &str| value != INSPECTION_DISABLED;
-    pass.host().annotation(INSPECT_ANNOTATION).is_some_and(asks)
+    planner.host().annotation(INSPECT_ANNOTATION).is_some_and(asks)
 }
 
-/// Whether the agent that is waited for is to be booted anew. An annotation of a client's own, which it takes away itself,
-/// asks for no such thing: it would be so for ever.
-pub(super) fn is_forced(pass: &Pass<'_>) -> bool {
-    // differs: `host-forced-reboot-once`. The Go manager aborts as long as any of them is there.
-    let mut requests = pass.host().reboot_requests();
+/// Whether a forced reboot restarts the agent. A client annotation with a suffix does not: it would restart the agent
+/// for as long as the client keeps it.
+pub(super) fn is_reboot_forced(planner: &Planner<'_>) -> bool {
+    // differs: `host-forced-reboot-once`. The Go manager aborts as long as any reboot annotation exists.
+    let mut requests = planner.host().reboot_requests();
     requests.any(|(name, request)| name == REBOOT_ANNOTATION && request.is_ok_and(|request| request.force))
 }
 
-/// What was asked for is under way.
-fn drop_wishes(pass: &mut Pass<'_>) {
-    annotate_without(pass, INSPECT_ANNOTATION);
-    annotate_without(pass, REBOOT_ANNOTATION);
+/// Removes the annotations of requests that are in progress.
+fn remove_request_annotations(planner: &mut Planner<'_>) {
+    remove_annotation(planner, INSPECT_ANNOTATION);
+    remove_annotation(planner, REBOOT_ANNOTATION);
 }
 
-fn start(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    turn(pass)?;
-    drop_wishes(pass);
-    status::clear_of(&mut pass.draft.status, ErrorType::Inspection);
-    pass.tell(reason::INSPECTION_STARTED, "Hardware inspection started");
-    Ok(order(pass, node, Transition::Inspect))
+fn start(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    require_slot(planner)?;
+    remove_request_annotations(planner);
+    status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);
+    planner.record_event(reason::INSPECTION_STARTED, "Hardware inspection started");
+    Ok(request_transition(planner, node, Transition::Inspect))
 }
 
-fn done(pass: &mut Pass<'_>, found: &Inspection) -> Result<End, End> {
+fn done(planner: &mut Planner<'_>, found: &Inspection) -> Result<Decision, Decision> {
     let details = inventory::details(found);
-    record_hardware(pass, &details)?;
-    pass.draft.status.hardware = Some(details);
-    pass.tell(reason::INSPECTION_COMPLETE, "Hardware inspection completed");
-    Ok(End::Go(Why::Inspected))
+    record_hardware(planner, &details)?;
+    planner.draft.status.hardware = Some(details);
+    planner.record_event(reason::INSPECTION_COMPLETE, "Hardware inspection completed");
+    Ok(Decision::ChangeState(Trigger::Inspected))
 }

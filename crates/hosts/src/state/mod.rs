@@ -1,4 +1,4 @@
-//! What each state asks for. One file a state; where it leads to is said by [`graph`].
+//! The decision of each state, one file per state; [`graph`] defines the transitions.
 
 mod available;
 mod deleting;
@@ -17,195 +17,204 @@ mod start;
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
-use metal3_ironic::slots::Turn;
+use metal3_ironic::slots::SlotState;
 
 use crate::action::{Count, Request, Wait};
 use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
-use crate::facts::{Cure, NodeSeen, NodeSight, Read, Sight};
-use crate::node::Controller;
-use crate::plan::{End, Pass};
+use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, RefusalClass};
+use crate::node::BmcEndpoint;
+use crate::plan::{Decision, Planner};
 use crate::{power, status};
 
 pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
 
-/// What the host's state asks for.
-pub(crate) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    refused(pass)?;
-    match pass.state() {
-        State::None | State::Unmanaged => start::run(pass),
-        State::Registering => registering::run(pass),
-        State::MatchProfile => Ok(End::Go(graph::Why::Inspected)),
-        State::Inspecting => inspecting::run(pass),
-        State::Preparing => preparing::run(pass),
-        State::Available | State::Ready => available::run(pass),
-        State::Provisioning => provisioning::run(pass),
-        State::Provisioned => provisioned::run(pass),
-        State::ExternallyProvisioned => external::run(pass),
-        State::Deprovisioning => deprovisioning::run(pass),
-        State::PoweringOffBeforeDelete => powering_off::run(pass),
-        State::Deleting => deleting::run(pass),
-        State::Other(text) => Err(End::Fail(Failure::standing(
+/// Runs the decision of the host's state.
+pub(crate) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    check_refused(planner)?;
+    match planner.state() {
+        State::None | State::Unmanaged => start::run(planner),
+        State::Registering => registering::run(planner),
+        State::MatchProfile => Ok(Decision::ChangeState(graph::Trigger::Inspected)),
+        State::Inspecting => inspecting::run(planner),
+        State::Preparing => preparing::run(planner),
+        State::Available | State::Ready => available::run(planner),
+        State::Provisioning => provisioning::run(planner),
+        State::Provisioned => provisioned::run(planner),
+        State::ExternallyProvisioned => external::run(planner),
+        State::Deprovisioning => deprovisioning::run(planner),
+        State::PoweringOffBeforeDelete => powering_off::run(planner),
+        State::Deleting => deleting::run(planner),
+        State::Other(text) => Err(Decision::Fail(Failure::until_host_changes(
             ErrorType::Registration,
             format!(
-                "status.provisioning.state is {text:?}, which this version does not know; the host is left as it is. Go \
-                 back to the version that wrote it"
+                "status.provisioning.state is {text:?}, which this version does not support; the host is not \
+                 changed. Return to the version that wrote it"
             ),
         ))),
     }
 }
 
-/// What of a state is known as the host gets there: it is written together with it, and whoever waits for the state does
-/// not find the host changed under its hands.
-pub(crate) fn arrive(pass: &mut Pass<'_>, at: &State) {
+/// Applies what is known on entering a state, so that it is written together with the state and watchers of the state
+/// see a complete host.
+pub(crate) fn on_enter(planner: &mut Planner<'_>, at: &State) {
     match at {
-        State::Available => available::arrive(pass),
+        State::Available => available::on_enter(planner),
         State::Provisioned => {}
         _ => return,
     }
-    if let NodeSight::Found(node, seen) = pass.facts.node
-        && seen != NodeSeen::Stale
+    if let ObservedNode::Found(node, freshness) = planner.facts.node
+        && freshness != NodeFreshness::Stale
     {
-        power::observe(pass, node);
+        power::record_power_state(planner, node);
     }
 }
 
-/// Tells what Ironic refused. The request is made again when its time has come, or when the host has changed.
-fn refused(pass: &mut Pass<'_>) -> Result<(), End> {
-    let Some(refused) = pass.facts.refused.filter(|refused| refused.cure != Cure::Wait) else {
+/// Records a rejected request. It is repeated after its backoff, or when the host has changed.
+fn check_refused(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let Some(refused) = planner
+        .facts
+        .refused
+        .filter(|refused| refused.class != RefusalClass::Transient)
+    else {
         return Ok(());
     };
-    if refused.cure == Cure::Change && power::is_soft(refused.request) {
+    if refused.class == RefusalClass::Invalid && power::is_soft(refused.request) {
         return Ok(());
     }
-    if !refused.is_fresh && pass.host().status.operational_status == OperationalStatus::Delayed {
-        // The attempt is due and only waits for its turn: what was told was taken back for it.
+    if !refused.is_fresh && planner.host().status.operational_status == OperationalStatus::Delayed {
+        // The retry is due and only waits for a slot: the error was cleared for it.
         return Ok(());
     }
-    let message = format!("Ironic refuses the request ({}): {}", refused.request, refused.message);
-    let failure = Failure::attempt(kind_in(pass.state()), message);
+    let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
+    let failure = Failure::retryable(kind_in(planner.state()), message);
     if refused.is_fresh {
-        // It was attempted just now, whatever is told of attempts before.
-        return Err(End::Fail(failure));
+        // Attempted in this reconcile, whatever is recorded of earlier attempts.
+        return Err(Decision::Fail(failure));
     }
-    pass.attempt(&failure)
+    planner.retry(&failure)
 }
 
-/// Whether Ironic works with the node as asked; a fault or maintenance is told instead of waited for in silence
-/// (differs: `host-maintenance-told`).
-fn operable(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
-    let told = |message: String| {
-        let kind = kind_in(pass.state());
-        // A host that leaves must not wait for ever: its attempts are counted.
-        if pass.is_leaving() {
-            return Err(pass.fails(Failure::attempt(kind, message)));
+/// Requires that Ironic operates the node: a fault or maintenance is recorded instead of waited for silently (differs:
+/// `host-maintenance-told`).
+fn require_operable(planner: &Planner<'_>, node: &Node) -> Result<(), Decision> {
+    let failure = |message: String| {
+        let kind = kind_in(planner.state());
+        // A deletion must not wait for ever: its attempts are counted.
+        if planner.is_deleting() {
+            return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
         }
-        Err(End::Fail(Failure::until(
+        Err(Decision::Fail(Failure::until(
             kind,
             message,
             Wait::OnNode("the node has a fault"),
         )))
     };
     match (node.fault.as_deref(), node.maintenance) {
-        (Some(POWER_FAULT), _) => told(
-            "Ironic does not reach the BMC (power failure); check its address, network and login. Ironic goes on by itself \
-             once it does"
+        (Some(POWER_FAULT), _) => failure(
+            "Ironic cannot reach the BMC (power failure); check its address, network and credentials. Ironic \
+             continues once the BMC responds"
                 .to_owned(),
         ),
-        (Some(fault), _) => told(format!(
+        (Some(fault), _) => failure(format!(
             "Ironic reports a fault of the node ({fault}): {}; correct it and end the node's maintenance in Ironic",
             node.last_error.as_deref().unwrap_or("no details")
         )),
-        (None, true) => told(format!(
-            "the node is in maintenance ({}), so Ironic leaves it alone; end its maintenance in Ironic",
+        (None, true) => failure(format!(
+            "the node is in maintenance ({}), so Ironic does not operate it; end its maintenance in Ironic",
             node.maintenance_reason.as_deref().unwrap_or("no reason given")
         )),
         (None, false) => Ok(()),
     }
 }
 
-/// Tells that the node is in a state in which it should not be, and leaves it alone (differs: `host-unexpected-state`).
-fn unexpected(pass: &Pass<'_>, node: &Node, cure: &str) -> End {
+/// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).
+fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision {
     let message = format!(
-        "in Ironic the node is in state {:?}, which does not fit a host that is {:?}; it is left as it is. {cure}",
+        "in Ironic the node is in state {:?}, which is unexpected for a host in state {:?}; the node is not \
+         changed. {cure}",
         node.provision_state.as_str(),
-        graph::name(pass.state()),
+        graph::name(planner.state()),
     );
-    let kind = kind_in(pass.state());
-    if pass.is_leaving() {
-        return pass.fails(Failure::attempt(kind, message));
+    let kind = kind_in(planner.state());
+    if planner.is_deleting() {
+        return planner.fail_with_backoff(Failure::retryable(kind, message));
     }
-    End::Fail(Failure::until(
+    Decision::Fail(Failure::until(
         kind,
         message,
         Wait::OnNode("the node is in an unexpected state"),
     ))
 }
 
-/// Why an operation failed, in Ironic's words.
-fn said(pass: &Pass<'_>, node: &Node) -> Result<String, End> {
-    match (&node.last_error, pass.facts.last_history_error) {
+/// The reason of a failed operation, from Ironic.
+fn failure_reason(planner: &Planner<'_>, node: &Node) -> Result<String, Decision> {
+    match (&node.last_error, planner.facts.last_history_error) {
         (Some(error), _) => Ok(error.clone()),
-        // A node is failed before Ironic says why, and is held until then.
-        (None, _) if node.reservation.is_some() => {
-            Err(End::Wait(Wait::OnNode("Ironic has not said yet why it failed")))
-        }
-        // Switching it off afterwards, and any look at its power, erase the words of a failure.
-        (None, Sight::Unknown) => Err(End::read(Read::History)),
-        (None, Sight::Found(error)) => Ok(error.to_owned()),
-        (None, Sight::Absent) => {
-            Ok("Ironic gives no reason; look at its log and at the console of the machine".to_owned())
+        // Ironic sets the failed state before the reason, and holds a reservation until then.
+        (None, _) if node.reservation.is_some() => Err(Decision::Wait(Wait::OnNode(
+            "Ironic has not reported the reason of the failure yet",
+        ))),
+        // Powering off, and each power synchronisation, erase the reason from the node.
+        (None, Observed::Unknown) => Err(Decision::read(Read::History)),
+        (None, Observed::Found(error)) => Ok(error.to_owned()),
+        (None, Observed::Absent) => {
+            Ok("Ironic reports no reason; check its log and the console of the machine".to_owned())
         }
     }
 }
 
-/// A request that harms nobody, after which the node has to be seen anew.
-fn order(pass: &mut Pass<'_>, node: &Node, to: Transition) -> End {
-    pass.ask(Request::Provision(node.uuid.clone(), to));
-    End::Wait(Wait::OnNode("Ironic is at work"))
+/// Adds a transition without impact; the next decision needs a new observation of the node.
+fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Transition) -> Decision {
+    planner.request(Request::Provision(node.uuid.clone(), to));
+    Decision::Wait(Wait::OnNode("Ironic is busy"))
 }
 
-/// Has Ironic forget a failure: ends the maintenance that it set, and takes the node back under control.
-fn recover(pass: &mut Pass<'_>, node: &Node) -> End {
+/// Recovers from a failed state: ends the maintenance that Ironic set, and makes the node manageable.
+fn recover(planner: &mut Planner<'_>, node: &Node) -> Decision {
     if node.maintenance {
-        pass.ask(Request::ClearMaintenance(node.uuid.clone()));
+        planner.request(Request::ClearMaintenance(node.uuid.clone()));
     }
-    order(pass, node, Transition::Manage)
+    request_transition(planner, node, Transition::Manage)
 }
 
-/// What held a request back is cured, since it is made now: whatever fails from here on is another failure. The error of a
-/// deployment stays, which says why the host is torn down.
-fn went_on(pass: &mut Pass<'_>) {
-    let kind = kind_in(pass.state());
-    if pass.told(kind).is_some() {
-        status::clear_of(&mut pass.draft.status, kind);
+/// Clears an error whose request is sent now: a later failure is a new one. The error of a deployment stays, as the
+/// reason for deprovisioning.
+fn clear_error(planner: &mut Planner<'_>) {
+    let kind = kind_in(planner.state());
+    if planner.recorded_error(kind).is_some() {
+        status::clear_kind(&mut planner.draft.status, kind);
     }
 }
 
-/// Passes when the host may load the provisioning network.
-fn turn(pass: &mut Pass<'_>) -> Result<(), End> {
-    let address = pass.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
-    let loads = Controller::of(address, &pass.facts.settings.node)
-        .is_ok_and(|controller| controller.loads_provisioning_network());
-    let delayed = pass.host().status.operational_status == OperationalStatus::Delayed;
-    let turn = if loads { pass.facts.turn } else { Some(Turn::Granted) };
-    match turn {
-        None => Err(End::read(Read::Turn)),
-        Some(Turn::Granted) => {
-            status::end_delay(&mut pass.draft.status);
+/// Requires a busy-host slot.
+fn require_slot(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let address = planner.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
+    let loads = BmcEndpoint::of(address, &planner.facts.settings.node)
+        .is_ok_and(|endpoint| endpoint.loads_provisioning_network());
+    let delayed = planner.host().status.operational_status == OperationalStatus::Delayed;
+    let slot = if loads {
+        planner.facts.slot
+    } else {
+        Some(SlotState::Granted)
+    };
+    match slot {
+        None => Err(Decision::read(Read::Slot)),
+        Some(SlotState::Granted) => {
+            status::end_delay(&mut planner.draft.status);
             Ok(())
         }
-        Some(Turn::Waiting { .. }) => {
+        Some(SlotState::Waiting { .. }) => {
             if !delayed {
-                pass.draft.status.operational_status = OperationalStatus::Delayed;
-                pass.count(Count::One(if *pass.state() == State::Deprovisioning {
+                planner.draft.status.operational_status = OperationalStatus::Delayed;
+                planner.count(Count::One(if *planner.state() == State::Deprovisioning {
                     "metal3_delayed__deprovisioning_total"
                 } else {
                     "metal3_delayed__provisioning_total"
                 }));
             }
-            Err(End::Wait(Wait::OnTurn))
+            Err(Decision::Wait(Wait::OnSlot))
         }
     }
 }

@@ -1,76 +1,76 @@
-//! The host leaves: its machine is switched off first.
+//! `powering off before delete`: the machine of a deleted host is powered off.
 
 use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 
-use super::graph::Why;
-use super::order;
-use super::register::registered;
+use super::graph::Trigger;
+use super::register::ensure_registered;
+use super::request_transition;
 use crate::action::{Count, Request, Wait};
-use crate::brakes::harm;
-use crate::claim::is_ours;
-use crate::deletion::MOST_ATTEMPTS;
+use crate::deletion::MAX_ATTEMPTS;
 use crate::error::Failure;
-use crate::facts::{NodeSeen, NodeSight};
+use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::reason;
-use crate::plan::{End, Pass};
+use crate::ownership::is_owned_node;
+use crate::plan::{Decision, Planner};
 use crate::power;
+use crate::safety::request_disruptive;
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let status = &pass.host().status;
-    if status.error_type.is_some() && status.error_count > MOST_ATTEMPTS {
-        pass.count(Count::One("metal3_delete_without_powering_off_total"));
-        return Ok(End::Go(Why::GivenUp));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let status = &planner.host().status;
+    if status.error_type.is_some() && status.error_count > MAX_ATTEMPTS {
+        planner.count(Count::One("metal3_delete_without_powering_off_total"));
+        return Ok(Decision::ChangeState(Trigger::GivenUp));
     }
-    if pass.host().spec.disable_power_off == Some(true) {
-        return Ok(End::Go(Why::PoweredOff));
+    if planner.host().spec.disable_power_off == Some(true) {
+        return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }
-    if pass.facts.node == NodeSight::Absent {
-        return Ok(End::Go(Why::Forgotten));
+    if planner.facts.node == ObservedNode::Absent {
+        return Ok(Decision::ChangeState(Trigger::NodeAbsent));
     }
-    if let NodeSight::Found(node, seen) = pass.facts.node
-        && seen >= NodeSeen::Current
-        && !is_ours(pass, node)
+    if let ObservedNode::Found(node, freshness) = planner.facts.node
+        && freshness >= NodeFreshness::Current
+        && !is_owned_node(planner, node)
     {
-        return Ok(End::Go(Why::GivenUp));
+        return Ok(Decision::ChangeState(Trigger::GivenUp));
     }
-    let node = registered(pass)?;
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
-        S::InspectWait => return Ok(order(pass, node, Transition::Abort)),
+        S::InspectWait => return Ok(request_transition(planner, node, Transition::Abort)),
         S::Inspecting | S::Cleaning | S::CleanWait | S::Deleting | S::Deploying | S::Adopting | S::Verifying => {
-            return Ok(End::Wait(Wait::OnNode("Ironic is at work")));
+            return Ok(Decision::Wait(Wait::OnNode("Ironic is busy")));
         }
         _ => {}
     }
-    // Off may be on its way to on.
+    // A power-on may be in progress.
     if power::is_switching(node) {
-        return Ok(End::Wait(Wait::OnNode("Ironic switches the power")));
+        return Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")));
     }
     if node.power_state == Some(PowerState::Off) {
-        pass.draft.status.powered_on = false;
-        return Ok(End::Go(Why::PoweredOff));
+        planner.draft.status.powered_on = false;
+        return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }
     if node.fault.is_some() || node.maintenance {
         let message = format!(
-            "the machine cannot be switched off while its node has a fault or is in maintenance ({}); after {MOST_ATTEMPTS} \
-             more attempts the host goes without",
+            "the machine cannot be powered off while its node has a fault or is in maintenance ({}); after \
+             {MAX_ATTEMPTS} more attempts the deletion continues without powering off",
             node.fault
                 .as_deref()
                 .or(node.maintenance_reason.as_deref())
                 .unwrap_or("no reason given")
         );
-        return Err(pass.fails(Failure::attempt(ErrorType::PowerManagement, message)));
+        return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::PowerManagement, message)));
     }
-    if let Some(error) = power::failure_of(node) {
-        pass.attempt_on_failed(Failure::attempt(
+    if let Some(error) = power::power_error(node) {
+        planner.retry_node_failure(Failure::retryable(
             ErrorType::PowerManagement,
             format!("PowerOff operation failed: {error}"),
         ))?;
     }
     let off = Request::Power(node.uuid.clone(), Power::Off);
-    harm(pass, node, off, "deletion of the host")?;
-    pass.tell(reason::POWER_OFF, "Host is powered off to be deleted");
-    Ok(End::Wait(Wait::OnNode("Ironic switches the power")))
+    request_disruptive(planner, node, off, "deletion of the host")?;
+    planner.record_event(reason::POWER_OFF, "Host is powered off before deletion");
+    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
 }

@@ -1,54 +1,54 @@
-//! Disks and firmware are set up. Nothing of that is built, and whoever asks for it was told: what is left is to choose
-//! the disk and to tell Ironic of every network card.
+//! `preparing`: selects the root device and creates the ports. RAID and firmware settings are not supported and
+//! rejected at registration.
 
 use metal3_api::metal3::v1alpha1::{ErrorType, RootDeviceHints};
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::register::{ports, registered};
-use super::{operable, recover, unexpected};
+use super::graph::Trigger;
+use super::register::{ensure_ports, ensure_registered};
+use super::{recover, require_operable, unexpected_state};
 use crate::action::Wait;
 use crate::error::Failure;
 use crate::names::reason;
 use crate::node::profile;
-use crate::plan::{End, Pass};
+use crate::plan::{Decision, Planner};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let node = registered(pass)?;
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
-            pass.attempt_on_failed(Failure::attempt(ErrorType::Preparation, error))?;
-            return Ok(recover(pass, node));
+            planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
+            return Ok(recover(planner, node));
         }
-        S::Manageable | S::Available => operable(pass, node)?,
+        S::Manageable | S::Available => require_operable(planner, node)?,
         S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
-            return Ok(End::Wait(Wait::OnNode("Ironic is at work")));
+            return Ok(Decision::Wait(Wait::OnNode("Ironic is busy")));
         }
         _ => {
-            return Err(unexpected(
-                pass,
+            return Err(unexpected_state(
+                planner,
                 node,
-                "Undeploy the node in Ironic if nothing needs what runs there",
+                "Undeploy the node in Ironic if its system is not needed",
             ));
         }
     }
-    ports(pass, node)?;
-    let hints = disk(pass)?;
-    pass.draft.status.provisioning.root_device_hints = hints;
-    if pass.host().status.hardware_profile.is_none() {
-        let chosen = profile::choose(pass.host()).map_err(|error| refused(&error))?;
-        pass.draft.status.hardware_profile = Some(chosen.name().to_owned());
-        pass.tell(reason::PROFILE_SET, format!("Hardware profile set: {}", chosen.name()));
+    ensure_ports(planner, node)?;
+    let hints = root_device_hints(planner)?;
+    planner.draft.status.provisioning.root_device_hints = hints;
+    if planner.host().status.hardware_profile.is_none() {
+        let chosen = profile::choose(planner.host()).map_err(|error| invalid(&error))?;
+        planner.draft.status.hardware_profile = Some(chosen.name().to_owned());
+        planner.record_event(reason::PROFILE_SET, format!("Hardware profile set: {}", chosen.name()));
     }
-    Ok(End::Go(Why::Prepared))
+    Ok(Decision::ChangeState(Trigger::Prepared))
 }
 
-/// The disk that a deployment goes to.
-pub(super) fn disk(pass: &Pass<'_>) -> Result<Option<RootDeviceHints>, End> {
-    profile::root_device(pass.host()).map_err(|error| refused(&error))
+/// The root device hints of a deployment.
+pub(super) fn root_device_hints(planner: &Planner<'_>) -> Result<Option<RootDeviceHints>, Decision> {
+    profile::root_device(planner.host()).map_err(|error| invalid(&error))
 }
 
-fn refused(error: &crate::node::Refusal) -> End {
-    End::Fail(Failure::standing(ErrorType::Registration, error.to_string()))
+fn invalid(error: &crate::node::InvalidHost) -> Decision {
+    Decision::Fail(Failure::until_host_changes(ErrorType::Registration, error.to_string()))
 }

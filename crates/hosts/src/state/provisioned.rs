@@ -1,43 +1,43 @@
-//! The host runs an image: its power is kept, and its node is taken over anew where Ironic lost it.
+//! `provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::register::registered;
-use super::{operable, order, unexpected};
+use super::graph::Trigger;
+use super::register::ensure_registered;
+use super::{request_transition, require_operable, unexpected_state};
 use crate::action::{Request, Wait};
-use crate::brakes::{may_tear_down, transition};
 use crate::error::Failure;
 use crate::names::reason;
 use crate::node::Instance;
-use crate::plan::{End, Pass};
+use crate::plan::{Decision, Planner};
+use crate::safety::{check_deprovision_budget, disruptive_transition};
 use crate::{power, status};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    if is_cancelled(pass.host()) {
-        may_tear_down(pass)?;
-        if !pass.rules.record_first {
-            at_once(pass)?;
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    if is_cancelled(planner.host()) {
+        check_deprovision_budget(planner)?;
+        if !planner.rules.record_first {
+            deprovision_unrecorded(planner)?;
         }
-        return Ok(End::Go(Why::Cancelled));
+        return Ok(Decision::ChangeState(Trigger::Cancelled));
     }
-    steady(pass)
+    keep_running(planner)
 }
 
-/// What a program does that asks first and records then. Only without the rule that forbids it.
-fn at_once(pass: &mut Pass<'_>) -> Result<(), End> {
-    let node = registered(pass)?;
+/// Requests the deletion before recording it. Only reached with the rule switched off.
+fn deprovision_unrecorded(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let node = ensure_registered(planner)?;
     if node.provision_state == S::Active {
-        transition(pass, node, Transition::Delete, "spec.image")?;
+        disruptive_transition(planner, node, Transition::Delete, "spec.image")?;
     }
     Ok(())
 }
 
-/// Whether what runs is no longer what is asked for. Only the URL of an image tells: a new checksum changes nothing on
-/// a machine that runs.
+/// Whether the running image is not requested any more. Only the URL counts: a new checksum changes nothing on a
+/// running machine.
 pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
     let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
         deploy
@@ -59,53 +59,53 @@ pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
     }
 }
 
-/// Keeps a machine that runs something as it is.
-pub(super) fn steady(pass: &mut Pass<'_>) -> Result<End, End> {
-    let node = registered(pass)?;
+/// Keeps a running machine as it is.
+pub(super) fn keep_running(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active => {
-            operable(pass, node)?;
-            status::clear_of(&mut pass.draft.status, ErrorType::ProvisionedRegistration);
-            power::settle(pass, node)
+            require_operable(planner, node)?;
+            status::clear_kind(&mut planner.draft.status, ErrorType::ProvisionedRegistration);
+            power::reconcile(planner, node)
         }
-        S::Manageable if pass.rules.adopt_the_provisioned => adopt(pass, node),
+        S::Manageable if planner.rules.adopt_the_provisioned => adopt(planner, node),
         S::Manageable => {
-            // Only without the rule: what a program does that takes a node without a system for one to be cleaned.
-            transition(pass, node, Transition::Provide, "nothing runs on the node")?;
-            Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
+            // Only reached with the rule switched off: cleans a node that Ironic lost.
+            disruptive_transition(planner, node, Transition::Provide, "the node runs nothing")?;
+            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
         }
-        S::Adopting => Ok(End::Wait(Wait::OnNode("Ironic takes the machine over"))),
+        S::Adopting => Ok(Decision::Wait(Wait::OnNode("Ironic is adopting the machine"))),
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             let message = format!("Host adoption failed: {error}");
-            pass.attempt_on_failed(Failure::attempt(ErrorType::ProvisionedRegistration, message))?;
-            adopt(pass, node)
+            planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
+            adopt(planner, node)
         }
-        _ => Err(unexpected(
-            pass,
+        _ => Err(unexpected_state(
+            planner,
             node,
-            "If the machine still runs what it should, bring the node to manageable in Ironic: it is then taken over as it \
-             is. To deploy it anew, remove spec.image and set it again",
+            "If the machine still runs the right system, bring the node to manageable in Ironic: it is then adopted \
+             as it is. To deploy it again, remove spec.image and set it again",
         )),
     }
 }
 
-/// Has Ironic take the machine over as it runs. It is told the image first, since it does not take over a machine that
-/// boots an ISO without knowing which.
-fn adopt(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    let host = pass.host();
+/// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the
+/// ISO.
+fn adopt(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    let host = planner.host();
     let runs = &host.status.provisioning.image;
     let image = if runs.url.is_empty() {
         host.spec.image.as_ref()
     } else {
         Some(runs)
     };
-    let settings = &pass.facts.settings.node;
+    let settings = &planner.facts.settings.node;
     let instance = image.and_then(|image| Instance::of(host, image, settings).ok());
     let changes = instance.map(|instance| instance.changes(node).patch);
     if let Some(patch) = changes.filter(|patch| !patch.is_empty()) {
-        pass.ask(Request::PatchNode(node.uuid.clone(), patch));
+        planner.request(Request::PatchNode(node.uuid.clone(), patch));
     }
-    pass.tell(reason::REGISTERED, "Ironic is to take over the machine as it runs");
-    Ok(order(pass, node, Transition::Adopt))
+    planner.record_event(reason::REGISTERED, "adoption of the running machine requested");
+    Ok(request_transition(planner, node, Transition::Adopt))
 }

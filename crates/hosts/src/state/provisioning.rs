@@ -1,7 +1,7 @@
-//! An image is deployed.
+//! `provisioning`: an image is deployed.
 //!
-//! The node is cleaned if it was not, told what to deploy, checked, and deployed. What went wrong is removed at once;
-//! the pause comes before the next attempt.
+//! The node is cleaned if needed, configured, validated and deployed. A failed deployment is removed at once; the
+//! backoff comes before the next attempt.
 
 use std::collections::BTreeSet;
 
@@ -11,138 +11,141 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::inspecting::is_forced;
-use super::register::registered;
-use super::{operable, order, recover, said, turn, unexpected, went_on};
-use crate::action::{Harm, Request, Wait};
-use crate::brakes::{look, transition};
+use super::graph::Trigger;
+use super::inspecting::is_reboot_forced;
+use super::register::ensure_registered;
+use super::{
+    clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
+};
+use crate::action::{Impact, Request, Wait};
 use crate::error::Failure;
-use crate::facts::{Read, Secret, Sight};
+use crate::facts::{Observed, Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, Occupant, config_drive};
-use crate::object::annotate_without;
-use crate::plan::{End, Pass};
+use crate::node::{Instance, InstanceOwner, config_drive};
+use crate::object::remove_annotation;
+use crate::plan::{Decision, Planner};
+use crate::safety::{disruptive_transition, require_live_reads};
 use crate::status;
 
 const WHY: &str = "spec.image";
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let Some(image) = pass.host().spec.image.as_ref().filter(|image| !image.url.is_empty()) else {
-        return Ok(End::Go(Why::Cancelled));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let Some(image) = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty()) else {
+        return Ok(Decision::ChangeState(Trigger::Cancelled));
     };
-    let instance = instance(pass, image)?;
-    let node = registered(pass)?;
+    let instance = instance(planner, image)?;
+    let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Manageable => {
-            operable(pass, node)?;
-            turn(pass)?;
-            transition(pass, node, Transition::Provide, WHY)?;
-            went_on(pass);
-            Ok(End::Wait(Wait::OnNode("Ironic cleans the machine")))
+            require_operable(planner, node)?;
+            require_slot(planner)?;
+            disruptive_transition(planner, node, Transition::Provide, WHY)?;
+            clear_error(planner);
+            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
         }
         S::CleanFailed => {
-            pass.attempt(&cleaning_failed(pass, node)?)?;
-            Ok(recover(pass, node))
+            planner.retry(&cleaning_failure(planner, node)?)?;
+            Ok(recover(planner, node))
         }
-        S::InspectFailed | S::AdoptFailed => Ok(order(pass, node, Transition::Manage)),
+        S::InspectFailed | S::AdoptFailed => Ok(request_transition(planner, node, Transition::Manage)),
         S::Available => {
-            operable(pass, node)?;
-            deploy(pass, node, image, &instance)
+            require_operable(planner, node)?;
+            deploy(planner, node, image, &instance)
         }
-        S::DeployFailed => failed(pass, node, &instance),
+        S::DeployFailed => failed(planner, node, &instance),
         S::Active => {
-            pass.abreast()?;
-            done(pass, node, image, &instance)
+            planner.require_fresh_node()?;
+            done(planner, node, image, &instance)
         }
-        S::WaitCallBack if is_forced(pass) => begin_anew(pass, node),
-        // The wish stays until it can be met.
-        S::Deploying if is_forced(pass) => Ok(End::Wait(Wait::OnNode(
-            "Ironic is at work, and then the deployment is begun anew",
+        S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node),
+        // The annotation stays until the restart is possible.
+        S::Deploying if is_reboot_forced(planner) => Ok(Decision::Wait(Wait::OnNode(
+            "Ironic is busy; the deployment is restarted next",
         ))),
         S::Deleting => {
-            annotate_without(pass, REBOOT_ANNOTATION);
-            went_on(pass);
-            Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+            remove_annotation(planner, REBOOT_ANNOTATION);
+            clear_error(planner);
+            Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
         }
         S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Adopting => {
-            // The machine is started on the way, or is begun anew already.
-            annotate_without(pass, REBOOT_ANNOTATION);
-            Ok(End::Wait(Wait::OnNode("Ironic is at work")))
+            // The deployment powers the machine on, or is restarted already.
+            remove_annotation(planner, REBOOT_ANNOTATION);
+            Ok(Decision::Wait(Wait::OnNode("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(End::Wait(Wait::OnNode("Ironic looks at the hardware"))),
+        S::Inspecting | S::InspectWait => Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware"))),
         S::Error => {
-            let error = node.last_error.as_deref().unwrap_or("tear-down failed");
-            count_deployments_alone(pass);
-            Ok(End::FailAndGo(
-                Failure::attempt(ErrorType::Provisioning, error),
-                Why::Failed,
+            let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
+            reset_error_count(planner);
+            Ok(Decision::FailAndChangeState(
+                Failure::retryable(ErrorType::Provisioning, error),
+                Trigger::Failed,
             ))
         }
-        _ => Err(unexpected(pass, node, "Bring the node to available in Ironic")),
+        _ => Err(unexpected_state(planner, node, "Bring the node to available in Ironic")),
     }
 }
 
-/// For a forced reboot: the agent that is waited for is given up, and the deployment with it. Nothing of the image runs
-/// yet; the node is cleaned and gets it once more.
-fn begin_anew(pass: &mut Pass<'_>, node: &Node) -> Result<End, End> {
-    operable(pass, node)?;
-    transition(pass, node, Transition::Delete, "a forced reboot")?;
-    annotate_without(pass, REBOOT_ANNOTATION);
-    Ok(End::Wait(Wait::OnNode("Ironic tears down")))
+/// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
+/// cleaned and deployed again.
+fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+    require_operable(planner, node)?;
+    disruptive_transition(planner, node, Transition::Delete, "a forced reboot")?;
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
 }
 
-/// The failure of a cleaning, as it is told or to be told.
-pub(super) fn cleaning_failed(pass: &Pass<'_>, node: &Node) -> Result<Failure, End> {
-    let message = match pass.told(ErrorType::Provisioning) {
-        Some(told) => told.to_owned(),
-        None => format!("Cleaning failed: {}", said(pass, node)?),
+/// The recorded failure of a cleaning, or a new one.
+pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> Result<Failure, Decision> {
+    let message = match planner.recorded_error(ErrorType::Provisioning) {
+        Some(recorded) => recorded.to_owned(),
+        None => format!("Cleaning failed: {}", failure_reason(planner, node)?),
     };
-    Ok(Failure::attempt(ErrorType::Provisioning, message))
+    Ok(Failure::retryable(ErrorType::Provisioning, message))
 }
 
-fn instance(pass: &Pass<'_>, image: &Image) -> Result<Instance, End> {
-    Instance::of(pass.host(), image, &pass.facts.settings.node)
-        .map_err(|error| End::Fail(Failure::standing(ErrorType::Provisioning, error.to_string())))
+fn instance(planner: &Planner<'_>, image: &Image) -> Result<Instance, Decision> {
+    Instance::of(planner.host(), image, &planner.facts.settings.node)
+        .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))
 }
 
-fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) -> Result<End, End> {
-    if pass.host().annotation(REBOOT_ANNOTATION).is_some() {
-        // The machine is started on the way. A change of the host puts that of its status off, so it comes first.
-        annotate_without(pass, REBOOT_ANNOTATION);
-        return Ok(End::Wait(Wait::Again));
+fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> Result<Decision, Decision> {
+    if planner.host().annotation(REBOOT_ANNOTATION).is_some() {
+        // The deployment powers the machine on. A write of the host postpones the write of its status, so it comes
+        // first.
+        remove_annotation(planner, REBOOT_ANNOTATION);
+        return Ok(Decision::Wait(Wait::Replan));
     }
-    if let Occupant::Another(uuid) = instance.occupies(node)
-        && pass.rules.own_instance
+    if let InstanceOwner::Other(uuid) = instance.owner_of(node)
+        && planner.rules.own_instance
     {
-        return Err(pass.fails(Failure::attempt(
+        return Err(planner.fail_with_backoff(Failure::retryable(
             ErrorType::Provisioning,
             format!(
-                "in Ironic the node serves instance {uuid}; it is left as it is. If nothing needs that, remove instance_uuid \
-                 from node {}",
+                "in Ironic the node serves instance {uuid}; it is not changed. If nothing uses that instance, \
+                 remove instance_uuid from node {}",
                 node.uuid
             ),
         )));
     }
-    if pass.host().status.last_attempted_image.as_ref() != Some(image) {
-        pass.draft.status.last_attempted_image = Some(image.clone());
-        return Ok(End::Wait(Wait::Again));
+    if planner.host().status.last_attempted_image.as_ref() != Some(image) {
+        planner.draft.status.last_attempted_image = Some(image.clone());
+        return Ok(Decision::Wait(Wait::Replan));
     }
-    let drive = config_drive(pass, instance)?;
-    look(pass, Harm::Erases)?;
+    let drive = config_drive(planner, instance)?;
+    require_live_reads(planner, Impact::Erases)?;
     let patch = instance.changes(node).patch;
     if !patch.is_empty() {
-        pass.ask(Request::PatchNode(node.uuid.clone(), patch));
-        return Ok(End::Wait(Wait::Again));
+        planner.request(Request::PatchNode(node.uuid.clone(), patch));
+        return Ok(Decision::Wait(Wait::Replan));
     }
-    match pass.facts.validation {
-        Sight::Unknown => return Err(End::read(Read::Validation)),
-        Sight::Absent => {}
-        Sight::Found(verdict) => {
-            let against = verdict.against_deploying();
-            if !against.is_empty() {
-                let message = format!("host validation error: {}", against.join("; "));
-                return Err(pass.fails(Failure::attempt(ErrorType::Provisioning, message)));
+    match planner.facts.validation {
+        Observed::Unknown => return Err(Decision::read(Read::Validation)),
+        Observed::Absent => {}
+        Observed::Found(verdict) => {
+            let errors = verdict.deploy_errors();
+            if !errors.is_empty() {
+                let message = format!("host validation error: {}", errors.join("; "));
+                return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::Provisioning, message)));
             }
         }
     }
@@ -150,28 +153,33 @@ fn deploy(pass: &mut Pass<'_>, node: &Node, image: &Image, instance: &Instance) 
         config_drive: drive,
         steps: Vec::new(),
     };
-    turn(pass)?;
-    transition(pass, node, deploy, WHY)?;
-    status::clear_of(&mut pass.draft.status, ErrorType::Provisioning);
-    pass.tell(reason::PROVISIONING_STARTED, "Image provisioning started");
-    Ok(End::Wait(Wait::OnNode("Ironic deploys the image")))
+    require_slot(planner)?;
+    disruptive_transition(planner, node, deploy, WHY)?;
+    status::clear_kind(&mut planner.draft.status, ErrorType::Provisioning);
+    planner.record_event(reason::PROVISIONING_STARTED, "Image provisioning started");
+    Ok(Decision::Wait(Wait::OnNode("Ironic is deploying the image")))
 }
 
-/// What the machine is told at its first start.
-fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::calls::provision::ConfigDrive, End> {
-    let told = |error: crate::node::Refusal| End::Fail(Failure::standing(ErrorType::Provisioning, error.to_string()));
-    let host: &BareMetalHost = pass.host();
-    let named = config_drive::references(host).map_err(told)?;
-    let facts = pass.facts;
+/// The config drive.
+fn config_drive(
+    planner: &Planner<'_>,
+    instance: &Instance,
+) -> Result<metal3_ironic::calls::provision::ConfigDrive, Decision> {
+    let invalid = |error: crate::node::InvalidHost| {
+        Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string()))
+    };
+    let host: &BareMetalHost = planner.host();
+    let named = config_drive::references(host).map_err(invalid)?;
+    let facts = planner.facts;
     let agent = named.agent_network.filter(|_| named.network_data.is_none());
     let (mut reads, mut missing) = (BTreeSet::new(), None);
-    let mut values = |name: Option<&str>, sight: Sight<Secret<'_>>, read: Read| match (name, sight) {
+    let mut values = |name: Option<&str>, sight: Observed<Secret<'_>>, read: Read| match (name, sight) {
         (None, _) => {}
-        (Some(_), Sight::Unknown | Sight::Found(Secret { values: None, .. })) => {
+        (Some(_), Observed::Unknown | Observed::Found(Secret { values: None, .. })) => {
             reads.insert(read);
         }
-        (Some(name), Sight::Absent) => missing = Some(name.to_owned()),
-        (Some(_), Sight::Found(_)) => {}
+        (Some(name), Observed::Absent) => missing = Some(name.to_owned()),
+        (Some(_), Observed::Found(_)) => {}
     };
     if !instance.is_live_iso() {
         values(named.user_data, facts.user_data, Read::UserData);
@@ -180,14 +188,14 @@ fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::c
         values(agent, facts.agent_network, Read::AgentNetwork);
     }
     if let Some(name) = missing {
-        return Err(End::Fail(Failure::until(
+        return Err(Decision::Fail(Failure::until(
             ErrorType::Provisioning,
-            format!("Secret {name}, which the host names for its first start, does not exist; create it"),
+            format!("Secret {name} for the config drive does not exist; create it"),
             Wait::OnSecret(name),
         )));
     }
     if !reads.is_empty() {
-        return Err(End::Read(reads));
+        return Err(Decision::Read(reads));
     }
     let parts = config_drive::Parts {
         user_data: named.user_data.and_then(|_| facts.user_data.found()?.values),
@@ -195,32 +203,32 @@ fn config_drive(pass: &Pass<'_>, instance: &Instance) -> Result<metal3_ironic::c
         meta_data: named.meta_data.and_then(|_| facts.meta_data.found()?.values),
         agent_network: agent.and_then(|_| facts.agent_network.found()?.values),
     };
-    config_drive::build(host, &parts, instance.is_live_iso()).map_err(told)
+    config_drive::build(host, &parts, instance.is_live_iso()).map_err(invalid)
 }
 
-fn failed(pass: &mut Pass<'_>, node: &Node, instance: &Instance) -> Result<End, End> {
-    let said = said(pass, node)?;
-    let image = pass.host().spec.image.as_ref();
+fn failed(planner: &mut Planner<'_>, node: &Node, instance: &Instance) -> Result<Decision, Decision> {
+    let failure_reason = failure_reason(planner, node)?;
+    let image = planner.host().spec.image.as_ref();
     let what = if instance.is_written_on(node) {
         describe(image)
     } else {
-        "of an image that was asked for before".to_owned()
+        "of the formerly requested image".to_owned()
     };
-    let message = format!("Image provisioning failed {what}: {said}");
-    count_deployments_alone(pass);
-    // differs: `host-cleanup-at-once`. The Go manager backs off first.
-    let fails = &mut pass.draft.status.provisioning_fail_count;
-    *fails = fails.saturating_add(1);
-    Ok(End::FailAndGo(
-        Failure::attempt(ErrorType::Provisioning, message),
-        Why::Failed,
+    let message = format!("Image provisioning failed {what}: {failure_reason}");
+    reset_error_count(planner);
+    // differs: `host-cleanup-at-once`. The Go manager waits for the backoff first.
+    let failures = &mut planner.draft.status.provisioning_fail_count;
+    *failures = failures.saturating_add(1);
+    Ok(Decision::FailAndChangeState(
+        Failure::retryable(ErrorType::Provisioning, message),
+        Trigger::Failed,
     ))
 }
 
-/// Errors from before, of another image or of cleaning, are no attempts to remove what comes to be removed now: there
-/// only what exceeds the failed deployments counts.
-fn count_deployments_alone(pass: &mut Pass<'_>) {
-    let status = &mut pass.draft.status;
+/// Earlier errors, of another image or of cleaning, are not attempts to deprovision: only failures beyond the failed
+/// deployments count there.
+fn reset_error_count(planner: &mut Planner<'_>) {
+    let status = &mut planner.draft.status;
     status.error_count = status.provisioning_fail_count.max(0);
 }
 
@@ -232,34 +240,34 @@ fn describe(image: Option<&Image>) -> String {
     }
 }
 
-fn done(pass: &mut Pass<'_>, node: &Node, image: &Image, asked: &Instance) -> Result<End, End> {
-    if let Occupant::Another(uuid) = asked.occupies(node)
-        && pass.rules.own_instance
+fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance) -> Result<Decision, Decision> {
+    if let InstanceOwner::Other(uuid) = asked.owner_of(node)
+        && planner.rules.own_instance
     {
-        return Err(unexpected(
-            pass,
+        return Err(unexpected_state(
+            planner,
             node,
             &format!("It serves instance {uuid}, which is not this host"),
         ));
     }
-    let attempted = pass.host().status.last_attempted_image.clone();
-    let before = attempted.filter(|before| instance(pass, before).is_ok_and(|before| before.is_written_on(node)));
-    let deployed = if asked.is_written_on(node) || !pass.rules.match_image {
+    let attempted = planner.host().status.last_attempted_image.clone();
+    let before = attempted.filter(|before| instance(planner, before).is_ok_and(|before| before.is_written_on(node)));
+    let deployed = if asked.is_written_on(node) || !planner.rules.match_image {
         image.clone()
     } else if let Some(before) = before {
-        // differs: `host-image-as-deployed`. The host runs the former image, and the next pass sees that.
+        // differs: `host-image-as-deployed`. The former image runs; the next reconcile handles the new one.
         before
     } else {
-        return Err(unexpected(
-            pass,
+        return Err(unexpected_state(
+            planner,
             node,
-            "It runs an image that this host did not ask for. To have it replaced, remove spec.image and set it again",
+            "It runs an image that this host did not request. To replace it, remove spec.image and set it again",
         ));
     };
-    pass.draft.status.provisioning.image = deployed;
-    pass.draft.status.provisioning_fail_count = 0;
-    // The machine was just started.
-    annotate_without(pass, REBOOT_ANNOTATION);
-    pass.tell(reason::PROVISIONING_COMPLETE, "Image provisioning completed");
-    Ok(End::Go(Why::Provisioned))
+    planner.draft.status.provisioning.image = deployed;
+    planner.draft.status.provisioning_fail_count = 0;
+    // The deployment powered the machine on.
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    planner.record_event(reason::PROVISIONING_COMPLETE, "Image provisioning completed");
+    Ok(Decision::ChangeState(Trigger::Provisioned))
 }

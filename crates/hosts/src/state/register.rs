@@ -1,7 +1,8 @@
-//! That Ironic has a node of the host, and that its BMC obeys: what every state but the first and the last relies on.
+//! Registration: Ironic has a node of the host, and the BMC accepts the credentials. Every state between the first and
+//! the last depends on it.
 //!
-//! Steady hosts cost nothing here: the node is compared as the change feed shows it. What is sent is remembered by the
-//! version of the Secret, since Ironic does not show what it has.
+//! A steady host needs no request: the node is compared with the change feed. Sent credentials are recorded by the
+//! version of the Secret, since Ironic does not show them.
 
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
@@ -13,67 +14,67 @@ use metal3_runtime::patch::Changes;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
 
-use super::graph::Why;
-use super::order;
+use super::graph::Trigger;
+use super::request_transition;
 use crate::action::{Count, Request, Step, Wait};
 use crate::error::Failure;
-use crate::facts::{NodeSeen, NodeSight, Read, Secret, Sight};
+use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, Secret};
 use crate::names::reason;
-use crate::node::{AgentNetwork, Credentials, NodeRecord, Passwords, Refusal, not_yet, ports};
-use crate::plan::{End, Pass, document};
+use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
+use crate::plan::{Decision, Planner, document};
 use crate::status;
 
-/// The way to the BMC, as the host gives it.
-struct Access {
+/// The BMC access that the host specifies.
+struct BmcAccess {
     /// The Secret, as the status records it.
     secret: CredentialsStatus,
-    /// Whether Ironic may not have this login.
+    /// Whether Ironic may not have these credentials.
     is_new: bool,
-    /// The node that the host wants. Nothing: no reason to compare.
+    /// The desired node. `None`: no comparison is needed.
     record: Option<NodeRecord>,
 }
 
-/// The node of the host, under control. Ends the decision while it is not.
-pub(super) fn registered<'a>(pass: &mut Pass<'a>) -> Result<&'a Node, End> {
-    let access = match access(pass) {
+/// The node of the host, manageable. Ends the decision while it is not.
+pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> Result<&'a Node, Decision> {
+    let access = match bmc_access(planner) {
         Ok(access) => access,
-        Err(End::Fail(_)) if pass.is_leaving() => return without_access(pass),
+        Err(Decision::Fail(_)) if planner.is_deleting() => return node_without_credentials(planner),
         Err(end) => return Err(end),
     };
-    if let NodeSight::Foreign { name } = pass.facts.node {
-        let mac = pass.host().spec.boot_mac_address.as_deref().unwrap_or_default();
+    if let ObservedNode::Foreign { name } = planner.facts.node {
+        let mac = planner.host().spec.boot_mac_address.as_deref().unwrap_or_default();
         let message = format!(
             "MAC address {mac} conflicts with existing node {name}; correct spec.bootMACAddress, or remove that node from Ironic"
         );
-        return Err(pass.fails(Failure::attempt(ErrorType::Registration, message)));
+        return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message)));
     }
-    let Some(node) = pass.node()? else {
-        return Err(create(pass, &access));
+    let Some(node) = planner.node()? else {
+        return Err(create_node(planner, &access));
     };
-    node.uuid.as_str().clone_into(&mut pass.draft.status.provisioning.id);
-    correct(pass, node, &access)?;
-    obey(pass, node, &access)
+    node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
+    update_node(planner, node, &access)?;
+    verify_bmc(planner, node, &access)
 }
 
-/// For a host that leaves and whose login cannot be used: Ironic has it.
-fn without_access<'a>(pass: &mut Pass<'a>) -> Result<&'a Node, End> {
-    match pass.node()? {
+/// For a deleted host with unusable credentials: Ironic has its own copy.
+fn node_without_credentials<'a>(planner: &mut Planner<'a>) -> Result<&'a Node, Decision> {
+    match planner.node()? {
         Some(node) => Ok(node),
-        None => Err(End::Go(Why::Forgotten)),
+        None => Err(Decision::ChangeState(Trigger::NodeAbsent)),
     }
 }
 
-fn failure(message: impl Into<String>) -> Failure {
-    Failure::standing(ErrorType::Registration, message)
+fn registration_failure(message: impl Into<String>) -> Failure {
+    Failure::until_host_changes(ErrorType::Registration, message)
 }
 
-fn refusal(refusal: &Refusal) -> End {
-    End::Fail(failure(refusal.to_string()))
+fn invalid(invalid: &InvalidHost) -> Decision {
+    Decision::Fail(registration_failure(invalid.to_string()))
 }
 
-fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
-    let bmc = pass.host().spec.bmc.clone().unwrap_or_default();
-    let credential = |message: &str| End::Fail(failure(message).told_as(reason::CREDENTIAL_ERROR));
+fn bmc_access(planner: &mut Planner<'_>) -> Result<BmcAccess, Decision> {
+    let bmc = planner.host().spec.bmc.clone().unwrap_or_default();
+    let credential = |message: &str| Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR));
     if bmc.credentials_name.is_empty() {
         return Err(credential(
             "No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret",
@@ -82,12 +83,12 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
     if bmc.address.is_empty() {
         return Err(credential("Empty BMC address; set spec.bmc.address"));
     }
-    let secret = match pass.facts.credentials {
-        Sight::Unknown => return Err(End::read(Read::Credentials)),
-        Sight::Absent => {
+    let secret = match planner.facts.credentials {
+        Observed::Unknown => return Err(Decision::read(Read::Credentials)),
+        Observed::Absent => {
             let name = &bmc.credentials_name;
-            pass.count(Count::One("metal3_credentials_missing_total"));
-            return Err(End::Fail(
+            planner.count(Count::One("metal3_credentials_missing_total"));
+            return Err(Decision::Fail(
                 Failure::until(
                     ErrorType::Registration,
                     format!(
@@ -95,97 +96,103 @@ fn access(pass: &mut Pass<'_>) -> Result<Access, End> {
                     ),
                     Wait::OnSecret(name.clone()),
                 )
-                .told_as(reason::CREDENTIAL_ERROR),
+                .with_event(reason::CREDENTIAL_ERROR),
             ));
         }
-        Sight::Found(secret) => secret,
+        Observed::Found(secret) => secret,
     };
-    claim(pass, &bmc.credentials_name, secret, true)?;
-    supported(pass)?;
+    mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
+    require_supported(planner)?;
     let current = CredentialsStatus {
         credentials: Some(SecretReference {
             name: Some(bmc.credentials_name.clone()),
-            namespace: pass.host().metadata.namespace.clone(),
+            namespace: planner.host().metadata.namespace.clone(),
         }),
         credentials_version: Some(secret.version().to_owned()),
     };
-    let is_new = is_new_login(pass, &current);
-    let is_needed = is_new || !matches!(pass.facts.node, NodeSight::Found(..)) || pass.is_changed();
+    let is_new = is_new_login(planner, &current);
+    let is_needed = is_new || !matches!(planner.facts.node, ObservedNode::Found(..)) || planner.has_new_generation();
     let record = match secret.values {
-        None if is_needed || *pass.state() == State::Registering => return Err(End::read(Read::Credentials)),
+        None if is_needed || *planner.state() == State::Registering => return Err(Decision::read(Read::Credentials)),
         None => None,
         Some(values) => {
-            let login = Credentials::of(values)
-                .map_err(|error| End::Fail(failure(error.to_string()).told_as(reason::CREDENTIAL_ERROR)))?;
-            let network = agent_network(pass)?;
-            let hardware = pass.host().status.hardware.as_ref();
-            let settings = &pass.facts.settings.node;
-            Some(NodeRecord::of(pass.host(), &login, hardware, &network, settings).map_err(|error| refusal(&error))?)
+            let login = Credentials::of(values).map_err(|error| {
+                Decision::Fail(registration_failure(error.to_string()).with_event(reason::CREDENTIAL_ERROR))
+            })?;
+            let network = agent_network(planner)?;
+            let hardware = planner.host().status.hardware.as_ref();
+            let settings = &planner.facts.settings.node;
+            Some(
+                NodeRecord::of(planner.host(), &login, hardware, &network, settings)
+                    .map_err(|error| invalid(&error))?,
+            )
         }
     };
-    Ok(Access {
+    Ok(BmcAccess {
         secret: current,
         is_new,
         record,
     })
 }
 
-/// Whether Ironic was never sent what this version of the Secret holds, as far as is known.
-fn is_new_login(pass: &mut Pass<'_>, current: &CredentialsStatus) -> bool {
-    if pass.host().status.tried_credentials == *current {
+/// Whether the credentials in this version of the Secret may not have been sent to Ironic.
+fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool {
+    if planner.host().status.tried_credentials == *current {
         return false;
     }
-    // differs: `host-same-login`. The Go manager sends the login again for every label.
-    let Some(known) = pass.facts.same_login else {
+    // differs: `host-same-login`. The Go manager sends the credentials again after every label change.
+    let Some(known) = planner.facts.login_unchanged_for else {
         return true;
     };
-    pass.record_login(current.clone(), known);
+    planner.record_login_version(current.clone(), known);
     false
 }
 
-/// Whether all that the host still asks for is built.
-fn supported(pass: &Pass<'_>) -> Result<(), End> {
-    // What runs was made by a manager that could, and cleaning needs none of it.
+/// Rejects fields that are not supported.
+fn require_supported(planner: &Planner<'_>) -> Result<(), Decision> {
+    // A running host was deployed by a manager with support, and cleaning needs none of these fields.
     let is_done = matches!(
-        pass.state(),
+        planner.state(),
         State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
     );
-    match not_yet::of(pass.host()).first() {
-        Some(asked) if !is_done && !pass.is_leaving() => Err(End::Fail(failure(asked.to_string()))),
+    match unsupported::of(planner.host()).first() {
+        Some(asked) if !is_done && !planner.is_deleting() => {
+            Err(Decision::Fail(registration_failure(asked.to_string())))
+        }
         _ => Ok(()),
     }
 }
 
-/// The network of the agent.
-fn agent_network(pass: &mut Pass<'_>) -> Result<AgentNetwork, End> {
-    let name = pass.host().spec.preprovisioning_network_data_name.clone();
+/// The network data of the agent.
+fn agent_network(planner: &mut Planner<'_>) -> Result<AgentNetwork, Decision> {
+    let name = planner.host().spec.preprovisioning_network_data_name.clone();
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(AgentNetwork::None);
     };
-    match pass.facts.agent_network {
-        Sight::Unknown => Err(End::read(Read::AgentNetwork)),
-        Sight::Absent if pass.is_leaving() => Ok(AgentNetwork::Unread),
-        Sight::Absent => Err(End::Fail(Failure::until(
+    match planner.facts.agent_network {
+        Observed::Unknown => Err(Decision::read(Read::AgentNetwork)),
+        Observed::Absent if planner.is_deleting() => Ok(AgentNetwork::Unread),
+        Observed::Absent => Err(Decision::Fail(Failure::until(
             ErrorType::Registration,
             format!(
                 "failed to read preprovisioningNetworkData: create Secret {name}, or remove spec.preprovisioningNetworkDataName"
             ),
             Wait::OnSecret(name),
         ))),
-        Sight::Found(secret) => {
-            claim(pass, &name, secret, false)?;
+        Observed::Found(secret) => {
+            mark_secret_used(planner, &name, secret, false)?;
             let Some(values) = secret.values else {
-                return Err(End::read(Read::AgentNetwork));
+                return Err(Decision::read(Read::AgentNetwork));
             };
-            AgentNetwork::of(values).map_err(|error| refusal(&error))
+            AgentNetwork::of(values).map_err(|error| invalid(&error))
         }
     }
 }
 
-/// Marks a Secret as one that a host uses: label, finalizer, and for the login an owner. One patch, before the values
-/// are sent, so that our own bookkeeping does not look like another login.
-fn claim(pass: &mut Pass<'_>, name: &str, secret: Secret<'_>, is_login: bool) -> Result<(), End> {
-    if pass.is_leaving() {
+/// Marks a Secret as used by the host: label, finalizer, and an owner reference on the credentials. One patch before
+/// the values are sent, so that the new version does not look like new credentials.
+fn mark_secret_used(planner: &mut Planner<'_>, name: &str, secret: Secret<'_>, is_login: bool) -> Result<(), Decision> {
+    if planner.is_deleting() {
         return Ok(());
     }
     let mut wanted = secret.metadata.clone();
@@ -197,14 +204,14 @@ fn claim(pass: &mut Pass<'_>, name: &str, secret: Secret<'_>, is_login: bool) ->
     }
     if is_login {
         let owners = wanted.owner_references.get_or_insert_default();
-        match owners.iter_mut().find(|owner| owner.uid == pass.uid) {
-            // An older manager made itself the controller of it.
+        match owners.iter_mut().find(|owner| owner.uid == planner.uid) {
+            // An older manager made the host the controller of the Secret.
             Some(owner) => owner.controller = None,
             None => owners.push(k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
                 api_version: "metal3.io/v1alpha1".to_owned(),
                 kind: "BareMetalHost".to_owned(),
-                name: pass.host().metadata.name.clone().unwrap_or_default(),
-                uid: pass.uid.to_owned(),
+                name: planner.host().metadata.name.clone().unwrap_or_default(),
+                uid: planner.uid.to_owned(),
                 ..Default::default()
             }),
         }
@@ -214,9 +221,9 @@ fn claim(pass: &mut Pass<'_>, name: &str, secret: Secret<'_>, is_login: bool) ->
         return Ok(());
     }
     for one in step {
-        pass.step(one);
+        planner.step(one);
     }
-    Err(End::Wait(Wait::Again))
+    Err(Decision::Wait(Wait::Replan))
 }
 
 fn change_secret(
@@ -230,7 +237,7 @@ fn change_secret(
     let patch = changes
         .main
         .zip(version)
-        .map(|(patch, version)| patch.only_at(&version));
+        .map(|(patch, version)| patch.with_precondition(&version));
     patch
         .map(|patch| Step::PatchSecret {
             name: name.to_owned(),
@@ -240,127 +247,127 @@ fn change_secret(
         .collect()
 }
 
-/// Lets go of the Secrets that a leaving host used, whatever is in them.
-pub(crate) fn release_secrets(pass: &mut Pass<'_>) -> Result<(), End> {
-    let login = pass.host().spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
-    let network = pass.host().spec.preprovisioning_network_data_name.clone();
+/// Removes the finalizer from the Secrets of a deleted host, whatever they contain.
+pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    let login = planner.host().spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
+    let network = planner.host().spec.preprovisioning_network_data_name.clone();
     let used = [
-        (login, pass.facts.credentials, Read::Credentials),
-        (network, pass.facts.agent_network, Read::AgentNetwork),
+        (login, planner.facts.credentials, Read::Credentials),
+        (network, planner.facts.agent_network, Read::AgentNetwork),
     ];
     for (name, sight, read) in used {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             continue;
         };
         let secret = match sight {
-            Sight::Unknown => return Err(End::read(read)),
-            Sight::Absent => continue,
-            Sight::Found(secret) => secret,
+            Observed::Unknown => return Err(Decision::read(read)),
+            Observed::Absent => continue,
+            Observed::Found(secret) => secret,
         };
         let mut wanted = secret.metadata.clone();
         if let Some(finalizers) = &mut wanted.finalizers {
             finalizers.retain(|one| one != SECRET_FINALIZER);
         }
         for step in change_secret(&name, secret, &wanted) {
-            pass.step(step);
+            planner.step(step);
         }
     }
     Ok(())
 }
 
-/// Creates the node. Only a search that found nothing leads here.
-fn create(pass: &mut Pass<'_>, access: &Access) -> End {
+/// Creates the node. Only reached after a search without a result.
+fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     let Some(record) = &access.record else {
-        return End::read(Read::Credentials);
+        return Decision::read(Read::Credentials);
     };
-    pass.ask(Request::CreateNode(Box::new(record.creation())));
-    pass.tell(reason::REGISTERED, "registered with Ironic");
-    End::Wait(Wait::Again)
+    planner.request(Request::CreateNode(Box::new(record.creation())));
+    planner.record_event(reason::REGISTERED, "registered with Ironic");
+    Decision::Wait(Wait::Replan)
 }
 
-/// Brings the node's record in line with the host.
-fn correct(pass: &mut Pass<'_>, node: &Node, access: &Access) -> Result<(), End> {
-    let is_created = matches!(pass.facts.node, NodeSight::Found(_, NodeSeen::Created));
+/// Updates the node record.
+fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Result<(), Decision> {
+    let is_created = matches!(planner.facts.node, ObservedNode::Found(_, NodeFreshness::Created));
     let passwords = if access.is_new && !is_created {
         Passwords::Changed
     } else {
         Passwords::AsSent
     };
     let changes = match &access.record {
-        Some(record) => record.changes(node, passwords).map_err(|error| refusal(&error))?,
+        Some(record) => record.changes(node, passwords).map_err(|error| invalid(&error))?,
         None => return Ok(()),
     };
-    let is_waiting = access.is_new && !is_created && changes.login_waits();
+    let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
     if access.is_new && !is_waiting {
-        pass.draft.status.tried_credentials = access.secret.clone();
-        pass.count(Count::One("metal3_credentials_updated_total"));
+        planner.draft.status.tried_credentials = access.secret.clone();
+        planner.count(Count::One("metal3_credentials_updated_total"));
     }
     if changes.patch.is_empty() {
         return Ok(());
     }
-    pass.ask(Request::PatchNode(node.uuid.clone(), changes.patch));
+    planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));
     if node.provision_state == S::Enroll {
         return Ok(());
     }
-    Err(End::Wait(Wait::Again))
+    Err(Decision::Wait(Wait::Replan))
 }
 
-/// Creates the ports that the node lacks. Ends the decision if there are any.
-pub(super) fn ports(pass: &mut Pass<'_>, node: &Node) -> Result<(), End> {
+/// Creates the missing ports. Ends the decision if there are any.
+pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> Result<(), Decision> {
     if !ports::may_be_created(&node.provision_state) {
         return Ok(());
     }
-    let hardware = pass.host().status.hardware.as_ref();
-    if ports::wanted(pass.host(), hardware)
-        .map_err(|error| refusal(&error))?
+    let hardware = planner.host().status.hardware.as_ref();
+    if ports::wanted(planner.host(), hardware)
+        .map_err(|error| invalid(&error))?
         .is_empty()
     {
         return Ok(());
     }
-    let found = match pass.facts.ports {
-        Sight::Unknown => return Err(End::read(Read::Ports)),
-        Sight::Absent => &[],
-        Sight::Found(found) => found,
+    let found = match planner.facts.ports {
+        Observed::Unknown => return Err(Decision::read(Read::Ports)),
+        Observed::Absent => &[],
+        Observed::Found(found) => found,
     };
-    let missing = ports::missing(pass.host(), hardware, found).map_err(|error| refusal(&error))?;
+    let missing = ports::missing(planner.host(), hardware, found).map_err(|error| invalid(&error))?;
     if missing.is_empty() {
         return Ok(());
     }
     for port in missing {
-        pass.ask(Request::CreatePort {
+        planner.request(Request::CreatePort {
             node: node.uuid.clone(),
             address: port.address,
             pxe_enabled: port.pxe_enabled,
         });
     }
-    Err(End::Wait(Wait::Again))
+    Err(Decision::Wait(Wait::Replan))
 }
 
-/// Has Ironic try the BMC, where it has not.
-fn obey<'a>(pass: &mut Pass<'a>, node: &'a Node, access: &Access) -> Result<&'a Node, End> {
+/// Requests the verification of the BMC if needed.
+fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> Result<&'a Node, Decision> {
     match &node.provision_state {
         S::Enroll => {
             match &node.last_error {
                 Some(error) if !access.is_new => {
-                    pass.attempt_on_failed(Failure::attempt(ErrorType::Registration, error.clone()))?;
+                    planner.retry_node_failure(Failure::retryable(ErrorType::Registration, error.clone()))?;
                 }
-                _ => status::clear_of(&mut pass.draft.status, ErrorType::Registration),
+                _ => status::clear_kind(&mut planner.draft.status, ErrorType::Registration),
             }
-            Err(order(pass, node, Transition::Manage))
+            Err(request_transition(planner, node, Transition::Manage))
         }
-        S::Verifying => Err(End::Wait(Wait::OnNode("Ironic tries the BMC"))),
+        S::Verifying => Err(Decision::Wait(Wait::OnNode("Ironic verifies the BMC"))),
         _ => {
-            let status = &mut pass.draft.status;
-            // Under another version of the Secret it is the login that was tried which was found good.
+            let status = &mut planner.draft.status;
+            // After a mere version change of the Secret, the tried credentials are the verified ones.
             let is_tried = status.tried_credentials == access.secret || !access.is_new;
             if is_tried && status.good_credentials != status.tried_credentials {
                 status.good_credentials.clone_from(&status.tried_credentials);
-                // differs: `host-access-tried`. The Go manager says so of every login that it sent.
-                if *pass.state() == State::Registering {
-                    pass.tell(reason::ACCESS_VALIDATED, "Verified access to BMC");
+                // differs: `host-access-tried`. The Go manager reports every login that it sent.
+                if *planner.state() == State::Registering {
+                    planner.record_event(reason::ACCESS_VALIDATED, "Verified access to BMC");
                 }
             }
-            status::clear_of(&mut pass.draft.status, ErrorType::Registration);
+            status::clear_kind(&mut planner.draft.status, ErrorType::Registration);
             Ok(node)
         }
     }

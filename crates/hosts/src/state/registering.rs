@@ -1,35 +1,35 @@
-//! The BMC is tried.
+//! `registering`: Ironic verifies the BMC.
 
 use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::graph::Why;
-use super::register::{ports, registered};
-use super::{operable, turn};
+use super::graph::Trigger;
+use super::register::{ensure_ports, ensure_registered};
+use super::{require_operable, require_slot};
 use crate::error::Failure;
-use crate::plan::{End, Pass};
+use crate::plan::{Decision, Planner};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    let node = registered(pass)?;
-    operable(pass, node)?;
-    if pass.host().spec.externally_provisioned == Some(true) {
-        ports(pass, node)?;
-        return Ok(End::Go(Why::External));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    let node = ensure_registered(planner)?;
+    require_operable(planner, node)?;
+    if planner.host().spec.externally_provisioned == Some(true) {
+        ensure_ports(planner, node)?;
+        return Ok(Decision::ChangeState(Trigger::External));
     }
-    runs_nothing(pass, node)?;
-    if pass.host().inspection_disabled() {
-        ports(pass, node)?;
-        return Ok(End::Go(Why::NotInspected));
+    require_unused_node(planner, node)?;
+    if planner.host().inspection_disabled() {
+        ensure_ports(planner, node)?;
+        return Ok(Decision::ChangeState(Trigger::NotInspected));
     }
-    // Before the ports are read: who has to wait would read them once more when its turn has come.
-    turn(pass)?;
-    ports(pass, node)?;
-    Ok(End::Go(Why::Inspect))
+    // Before the ports are read: a host that waits for a slot would read them again later.
+    require_slot(planner)?;
+    ensure_ports(planner, node)?;
+    Ok(Decision::ChangeState(Trigger::Inspect))
 }
 
-/// A new host whose node runs something has lost its status, or is not as new as it says.
-fn runs_nothing(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
+/// Rejects a new host whose node is in use: its status was lost.
+fn require_unused_node(planner: &Planner<'_>, node: &Node) -> Result<(), Decision> {
     let is_in_use = node.instance_uuid.is_some()
         || matches!(
             node.provision_state,
@@ -38,13 +38,13 @@ fn runs_nothing(pass: &Pass<'_>, node: &Node) -> Result<(), End> {
     if !is_in_use {
         return Ok(());
     }
-    // differs: `host-new-over-running`. The Go manager inspects it, which fails for ever without a word.
-    Err(pass.fails(Failure::attempt(
+    // differs: `host-new-over-running`. The Go manager inspects it, which fails for ever without a message.
+    Err(planner.fail_with_backoff(Failure::retryable(
         ErrorType::Registration,
         format!(
-            "in Ironic node {} is in use ({}, instance {}), and this host has no record of that; it is left as it is. Restore \
-             the host's status (annotation baremetalhost.metal3.io/status), or set spec.externallyProvisioned to keep what \
-             runs, or undeploy the node in Ironic",
+            "in Ironic node {} is in use ({}, instance {}), and this host has no record of it; it is not changed. \
+             Restore the host's status (annotation baremetalhost.metal3.io/status), or set \
+             spec.externallyProvisioned to keep the running system, or undeploy the node in Ironic",
             node.uuid,
             node.provision_state,
             node.instance_uuid.as_deref().unwrap_or("none"),

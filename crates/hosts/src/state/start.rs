@@ -1,26 +1,23 @@
-//! Hosts that are new, and hosts without a BMC.
+//! New hosts, and hosts without a BMC.
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
 
-use super::graph::Why;
+use super::graph::Trigger;
 use crate::action::{Count, Wait};
 use crate::names::reason;
-use crate::plan::{End, Pass};
+use crate::plan::{Decision, Planner};
 
-pub(super) fn run(pass: &mut Pass<'_>) -> Result<End, End> {
-    if !pass.host().is_unmanaged() {
-        pass.draft.status.operational_status = OperationalStatus::Ok;
-        pass.count(Count::One("metal3_host_registration_required_total"));
-        return Ok(End::Go(Why::Managed));
+pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+    if !planner.host().is_unmanaged() {
+        planner.draft.status.operational_status = OperationalStatus::Ok;
+        planner.count(Count::One("metal3_host_registration_required_total"));
+        return Ok(Decision::ChangeState(Trigger::Managed));
     }
-    if *pass.state() == State::Unmanaged {
-        return Ok(End::Wait(Wait::OnUser("no BMC is given")));
+    if *planner.state() == State::Unmanaged {
+        return Ok(Decision::Wait(Wait::OnUser("the host has no BMC")));
     }
-    pass.draft.status.operational_status = OperationalStatus::Discovered;
-    pass.tell(
-        reason::DISCOVERED,
-        "the host has no BMC; set spec.bmc to have it managed",
-    );
-    pass.count(Count::One("metal3_host_unmanaged_total"));
-    Ok(End::Go(Why::Unmanaged))
+    planner.draft.status.operational_status = OperationalStatus::Discovered;
+    planner.record_event(reason::DISCOVERED, "the host has no BMC; set spec.bmc to manage it");
+    planner.count(Count::One("metal3_host_unmanaged_total"));
+    Ok(Decision::ChangeState(Trigger::Unmanaged))
 }

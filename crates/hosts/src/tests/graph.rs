@@ -8,7 +8,7 @@ const BEGIN: &str = "<!-- states: rendered from the table in crates/hosts/src/st
 const END: &str = "<!-- end of states -->";
 
 #[test]
-fn the_page_about_hosts_shows_the_graph_of_the_code() {
+fn page_contains_the_rendered_graph() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controllers/baremetalhost.md");
     let text = std::fs::read_to_string(path).unwrap();
     let (_, rest) = text.split_once(BEGIN).expect("the section begins");
@@ -17,10 +17,10 @@ fn the_page_about_hosts_shows_the_graph_of_the_code() {
 }
 
 #[test]
-fn a_reason_leads_from_a_state_to_one_other() {
-    let mut seen = BTreeSet::new();
+fn trigger_leads_to_one_other_state() {
+    let mut found = BTreeSet::new();
     for edge in EDGES {
-        assert!(seen.insert((name(&edge.from), edge.why)), "{edge:?}");
+        assert!(found.insert((name(&edge.from), edge.trigger)), "{edge:?}");
         assert_ne!(edge.from, edge.to, "{edge:?}");
     }
 }

@@ -1,10 +1,10 @@
-mod arrivals;
+mod deprovision_attempts;
+mod fixture;
 mod graph;
 mod model;
-mod places;
+mod on_enter;
 mod properties;
-mod recorded;
-mod removal;
 mod rows;
-mod scene;
+mod slot_use;
 mod tables;
+mod upstream_defects;

@@ -1,25 +1,25 @@
-//! What holds of every plan, whatever the facts.
+//! Properties of every plan, for arbitrary facts.
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::scene::{OTHER_UID, Scene, UID, at, image};
-use crate::action::{Harm, Order, Plan, Request, Step};
-use crate::facts::{Cure, HostSeen, LastView, NodeSeen, Refused};
+use super::fixture::{Fixture, OTHER_UID, UID, at, image};
+use crate::action::{Impact, Order, Plan, Request, Step};
+use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused};
 use crate::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
-use metal3_ironic::slots::Turn;
+use metal3_ironic::slots::SlotState;
 
-const SEEN: [NodeSeen; 5] = [
-    NodeSeen::Stale,
-    NodeSeen::Current,
-    NodeSeen::Abreast,
-    NodeSeen::Live,
-    NodeSeen::Created,
+const FRESHNESS: [NodeFreshness; 5] = [
+    NodeFreshness::Stale,
+    NodeFreshness::Current,
+    NodeFreshness::InState,
+    NodeFreshness::Live,
+    NodeFreshness::Created,
 ];
 
-/// Annotations that change what is decided.
+/// Annotations that change the decision.
 const ANNOTATIONS: [(&str, &str); 10] = [
     ("baremetalhost.metal3.io/paused", ""),
     ("clusterctl.cluster.x-k8s.io/delete-for-move", ""),
@@ -45,7 +45,7 @@ fn state() -> impl Strategy<Value = String> {
     proptest::sample::select(texts)
 }
 
-fn node() -> impl Strategy<Value = Option<Option<(serde_json::Value, NodeSeen)>>> {
+fn node() -> impl Strategy<Value = Option<Option<(serde_json::Value, NodeFreshness)>>> {
     let states: Vec<&str> = ProvisionState::KNOWN
         .iter()
         .map(ProvisionState::as_str)
@@ -58,30 +58,32 @@ fn node() -> impl Strategy<Value = Option<Option<(serde_json::Value, NodeSeen)>>
         proptest::option::of(proptest::sample::select(vec!["power failure", "clean failure"])),
         proptest::option::of(Just("power: broken")),
         any::<bool>(),
-        proptest::sample::select(SEEN.to_vec()),
+        proptest::sample::select(FRESHNESS.to_vec()),
         proptest::option::of(proptest::sample::select(vec!["a", "b"])),
     );
-    let found = change.prop_map(|(state, instance, power, fault, error, maintenance, seen, written)| {
-        let mut node = super::scene::node(state);
-        node["instance_uuid"] = json!(instance);
-        node["power_state"] = json!(power);
-        node["fault"] = json!(fault);
-        node["last_error"] = json!(error);
-        node["maintenance"] = json!(maintenance);
-        if let Some(name) = written {
-            let image = image(name);
-            node["instance_info"] = json!({ "image_source": image["url"], "image_os_hash_algo": "sha256",
+    let found = change.prop_map(
+        |(state, instance, power, fault, error, maintenance, freshness, written)| {
+            let mut node = super::fixture::node(state);
+            node["instance_uuid"] = json!(instance);
+            node["power_state"] = json!(power);
+            node["fault"] = json!(fault);
+            node["last_error"] = json!(error);
+            node["maintenance"] = json!(maintenance);
+            if let Some(name) = written {
+                let image = image(name);
+                node["instance_info"] = json!({ "image_source": image["url"], "image_os_hash_algo": "sha256",
                 "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
                 "root_device": { "name": "s== /dev/sda" } });
-            node["driver_info"]["force_persistent_boot_device"] = json!("Default");
-        }
-        Some(Some((node, seen)))
-    });
+                node["driver_info"]["force_persistent_boot_device"] = json!("Default");
+            }
+            Some(Some((node, freshness)))
+        },
+    );
     prop_oneof![6 => found, 1 => Just(None), 1 => Just(Some(None))]
 }
 
 prop_compose! {
-    fn wish()(
+    fn host_change()(
         online in any::<bool>(),
         asked in proptest::option::of(proptest::sample::select(vec!["a", "b"])),
         runs in proptest::option::of(proptest::sample::select(vec!["a", "b"])),
@@ -105,7 +107,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn mood()(
+    fn error_state()(
         error in proptest::option::of(proptest::sample::select(vec![
             "registration error", "provisioning error", "power management error", "inspection error",
         ])),
@@ -119,32 +121,32 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn scene()(
-        state in state(), node in node(), wish in wish(), mood in mood(),
+    fn fixture()(
+        state in state(), node in node(), host_change in host_change(), error_state in error_state(),
         annotations in proptest::collection::vec(proptest::sample::select(ANNOTATIONS.to_vec()), 0..3),
         deleted in any::<bool>(), is_live in any::<bool>(), was_paused in proptest::bool::weighted(0.2),
-        secret in 0_u8..6, known in any::<[bool; 4]>(), turn in 0_u8..3, left in 0_u32..2, hours in 0_i64..3,
+        secret in 0_u8..6, known in any::<[bool; 4]>(), slot in 0_u8..3, left in 0_u32..2, hours in 0_i64..3,
         refused in proptest::option::of(proptest::sample::select(vec!["manage", "soft power off"])),
-    ) -> Scene {
+    ) -> Fixture {
         let status = json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "lastUpdated": at(0),
             "lastAttemptedImage": image("a"),
             "provisioning": { "state": state, "ID": "" } });
-        let mut scene = Scene::new(&state).status(status).host(wish).status(mood);
-        for (name, value) in annotations { scene = scene.annotated(name, value); }
-        if deleted { scene = scene.deleted(); }
-        scene.node = node;
-        if is_live { scene.host_seen = HostSeen::Live; }
-        scene.before = LastView { paused: was_paused, moving: false };
-        match secret { 0 => scene.credentials = None, 1 => scene.credentials = Some(None), _ => {} }
-        if known[0] { scene.ports = Some(Vec::new()); }
-        if known[1] { scene.inventory = Some(None); }
-        if known[2] { scene.hardware_data = None; }
-        if known[3] { scene.validation = serde_json::from_value(json!({})).ok(); }
-        scene.turn = [None, Some(Turn::Granted), Some(Turn::Waiting { ahead: 1 })][usize::from(turn)];
-        scene.left = left;
-        scene.refused = refused.map(|request| Refused { request, cure: Cure::Change, message: "no".into(), is_fresh: false });
-        scene.history = Some(None);
-        scene.later(hours)
+        let mut fixture = Fixture::new(&state).status(status).host(host_change).status(error_state);
+        for (name, value) in annotations { fixture = fixture.annotated(name, value); }
+        if deleted { fixture = fixture.deleted(); }
+        fixture.node = node;
+        if is_live { fixture.host_freshness = HostFreshness::Live; }
+        fixture.previous = PreviousView { paused: was_paused, moving: false };
+        match secret { 0 => fixture.credentials = None, 1 => fixture.credentials = Some(None), _ => {} }
+        if known[0] { fixture.ports = Some(Vec::new()); }
+        if known[1] { fixture.inventory = Some(None); }
+        if known[2] { fixture.hardware_data = None; }
+        if known[3] { fixture.validation = serde_json::from_value(json!({})).ok(); }
+        fixture.slot = [None, Some(SlotState::Granted), Some(SlotState::Waiting { ahead: 1 })][usize::from(slot)];
+        fixture.left = left;
+        fixture.refused = refused.map(|request| Refused { request, class: RefusalClass::Invalid, message: "no".into(), is_fresh: false });
+        fixture.history = Some(None);
+        fixture.hours_later(hours)
     }
 }
 
@@ -155,28 +157,30 @@ fn orders(plan: &Plan) -> impl Iterator<Item = &Order> {
     })
 }
 
-/// Whether the host of the scene must not be touched, whatever else is true.
-fn is_untouchable(scene: &Scene) -> bool {
-    let has = |name: &str| scene.host["metadata"]["annotations"].get(name).is_some();
+/// Whether the host must not be touched, whatever else is true.
+fn must_be_left_alone(fixture: &Fixture) -> bool {
+    let has = |name: &str| fixture.host["metadata"]["annotations"].get(name).is_some();
     has("baremetalhost.metal3.io/paused") || has("clusterctl.cluster.x-k8s.io/delete-for-move")
 }
 
-/// Whether a deployment whose agent does not come may be given up: a reboot is forced, and Ironic works with the node.
-fn is_begun_anew(scene: &Scene) -> bool {
-    let (node, _) = scene.node.clone().flatten().unwrap();
-    let wish = &scene.host["metadata"]["annotations"]["reboot.metal3.io"];
-    let is_forced = wish.as_str().is_some_and(|text| text.contains(r#""force":true"#));
+/// Whether a deployment that waits for its agent may be restarted: a reboot is forced, and Ironic operates the node.
+fn is_restarted(fixture: &Fixture) -> bool {
+    let (node, _) = fixture.node.clone().flatten().unwrap();
+    let host_change = &fixture.host["metadata"]["annotations"]["reboot.metal3.io"];
+    let is_forced = host_change
+        .as_str()
+        .is_some_and(|text| text.contains(r#""force":true"#));
     let works = node["maintenance"] == json!(false) && node["fault"].is_null();
-    scene.state().to_string() == "provisioning" && node["provision_state"] == "wait call-back" && is_forced && works
+    fixture.state().to_string() == "provisioning" && node["provision_state"] == "wait call-back" && is_forced && works
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]
-    fn a_plan_is_made_of_any_facts_and_is_the_same_each_time(scene in scene()) {
-        let plan = scene.plan();
-        prop_assert!(plan == scene.plan());
+    fn planning_is_deterministic_for_any_facts(fixture in fixture()) {
+        let plan = fixture.plan();
+        prop_assert!(plan == fixture.plan());
         prop_assert!(plan.reads.is_empty() || plan.steps.is_empty() && plan.events.is_empty() && !plan.spends_budget);
         let statuses = plan.steps.iter().filter(|step| matches!(step, Step::PatchStatus(_))).count();
         let hosts = plan.steps.iter().filter(|step| matches!(step, Step::PatchHost(_))).count();
@@ -184,95 +188,95 @@ proptest! {
     }
 
     #[test]
-    fn a_host_goes_only_ways_of_the_graph(scene in scene()) {
-        let plan = scene.plan();
-        let (from, to) = (scene.state(), scene.after(&plan).status.provisioning.state);
+    fn state_changes_follow_the_graph(fixture in fixture()) {
+        let plan = fixture.plan();
+        let (from, to) = (fixture.state(), fixture.after(&plan).status.provisioning.state);
         let from_name = if from.to_string() == "ready" { "available".to_owned() } else { name(&from) };
-        let is_way = EDGES.iter().any(|edge| name(&edge.from) == from_name && edge.to == to);
-        prop_assert!(from == to || is_way, "{from} to {to}");
+        let has_edge = EDGES.iter().any(|edge| name(&edge.from) == from_name && edge.to == to);
+        prop_assert!(from == to || has_edge, "{from} to {to}");
     }
 
     #[test]
-    fn nothing_is_erased_without_recorded_intent_and_a_live_look(scene in scene()) {
-        let plan = scene.plan();
-        for order in orders(&plan).filter(|order| order.request.harm() == Harm::Erases) {
-            let state = scene.state().to_string();
+    fn nothing_is_erased_without_recorded_state_and_live_reads(fixture in fixture()) {
+        let plan = fixture.plan();
+        for order in orders(&plan).filter(|order| order.request.impact() == Impact::Erases) {
+            let state = fixture.state().to_string();
             let fits = match &order.request {
                 Request::Provision(_, Transition::Provide) => state == "provisioning" || state == "deprovisioning",
                 Request::Provision(_, Transition::Deploy { .. }) => state == "provisioning",
-                Request::Provision(_, Transition::Delete) => state == "deprovisioning" || is_begun_anew(&scene),
+                Request::Provision(_, Transition::Delete) => state == "deprovisioning" || is_restarted(&fixture),
                 _ => false,
             };
             prop_assert!(fits, "{} in {state}", order.request.verb());
-            prop_assert!(scene.host_seen == HostSeen::Live);
-            let (node, seen) = scene.node.clone().flatten().unwrap();
-            prop_assert!(seen >= NodeSeen::Live);
+            prop_assert!(fixture.host_freshness == HostFreshness::Live);
+            let (node, freshness) = fixture.node.clone().flatten().unwrap();
+            prop_assert!(freshness >= NodeFreshness::Live);
             prop_assert!(node["instance_uuid"].is_null() || node["instance_uuid"] == UID);
-            prop_assert!(scene.host["spec"]["externallyProvisioned"] != json!(true));
-            prop_assert!(!is_untouchable(&scene));
+            prop_assert!(fixture.host["spec"]["externallyProvisioned"] != json!(true));
+            prop_assert!(!must_be_left_alone(&fixture));
             prop_assert!(order.audit.is_some());
         }
     }
 
     #[test]
-    fn a_deployment_is_given_up_for_a_forced_reboot_of_a_node_of_ours_that_works(mut scene in scene(), is_forced in any::<bool>()) {
-        scene.host["status"]["provisioning"]["state"] = json!("provisioning");
-        scene.host["metadata"]["annotations"]["reboot.metal3.io"] = json!(if is_forced { r#"{"force":true}"# } else { "" });
-        scene.host_seen = HostSeen::Live;
-        if let Some(Some((node, seen))) = &mut scene.node {
+    fn deployment_is_restarted_only_for_a_forced_reboot_of_an_owned_operable_node(mut fixture in fixture(), is_forced in any::<bool>()) {
+        fixture.host["status"]["provisioning"]["state"] = json!("provisioning");
+        fixture.host["metadata"]["annotations"]["reboot.metal3.io"] = json!(if is_forced { r#"{"force":true}"# } else { "" });
+        fixture.host_freshness = HostFreshness::Live;
+        if let Some(Some((node, freshness))) = &mut fixture.node {
             node["provision_state"] = json!("wait call-back");
-            *seen = NodeSeen::Live;
+            *freshness = NodeFreshness::Live;
         }
-        let plan = scene.plan();
-        let given_up = orders(&plan).filter(|order| order.request.harm() == Harm::Erases);
+        let plan = fixture.plan();
+        let given_up = orders(&plan).filter(|order| order.request.impact() == Impact::Erases);
         for order in given_up {
             prop_assert!(matches!(order.request, Request::Provision(_, Transition::Delete)), "{}", order.request.verb());
-            prop_assert!(is_begun_anew(&scene));
-            let (node, _) = scene.node.clone().flatten().unwrap();
+            prop_assert!(is_restarted(&fixture));
+            let (node, _) = fixture.node.clone().flatten().unwrap();
             prop_assert!(node["instance_uuid"].is_null() || node["instance_uuid"] == UID);
-            prop_assert!(scene.host["spec"]["externallyProvisioned"] != json!(true) && !is_untouchable(&scene));
+            prop_assert!(fixture.host["spec"]["externallyProvisioned"] != json!(true) && !must_be_left_alone(&fixture));
         }
     }
 
     #[test]
-    fn nothing_runs_into_harm_from_the_unknown(scene in scene()) {
-        let plan = scene.plan();
-        let unknown = match &scene.node {
+    fn unknown_node_gets_no_disruptive_request(fixture in fixture()) {
+        let plan = fixture.plan();
+        let unknown = match &fixture.node {
             None | Some(None) => true,
-            Some(Some((_, seen))) => *seen == NodeSeen::Stale,
+            Some(Some((_, freshness))) => *freshness == NodeFreshness::Stale,
         };
         for order in orders(&plan) {
-            let harm = order.request.harm();
-            prop_assert!(harm == Harm::None || !unknown, "{}", order.request.verb());
-            prop_assert!((harm == Harm::None) == order.audit.is_none());
-            prop_assert!(!is_untouchable(&scene), "{}", order.request.verb());
+            let impact = order.request.impact();
+            prop_assert!(impact == Impact::None || !unknown, "{}", order.request.verb());
+            prop_assert!((impact == Impact::None) == order.audit.is_none());
+            prop_assert!(!must_be_left_alone(&fixture), "{}", order.request.verb());
         }
     }
 
     #[test]
-    fn what_runs_and_stays_wanted_is_at_most_switched_as_asked(scene in scene()) {
-        let state = scene.state().to_string();
+    fn running_host_gets_only_requested_power_changes(fixture in fixture()) {
+        let state = fixture.state().to_string();
         let is_running = state == "provisioned" || state == "externally provisioned";
-        let plan = scene.plan();
+        let plan = fixture.plan();
         for request in plan.requests().filter(|_| is_running) {
-            prop_assert!(request.harm() != Harm::Erases);
-            if request.harm() == Harm::Interrupts {
-                let annotations = scene.host["metadata"]["annotations"].as_object().unwrap();
-                let asked = scene.host["spec"]["online"] == json!(false) || annotations.keys().any(|name| name.starts_with("reboot."));
-                prop_assert!(asked && scene.host_seen == HostSeen::Live);
+            prop_assert!(request.impact() != Impact::Erases);
+            if request.impact() == Impact::Interrupts {
+                let annotations = fixture.host["metadata"]["annotations"].as_object().unwrap();
+                let asked = fixture.host["spec"]["online"] == json!(false) || annotations.keys().any(|name| name.starts_with("reboot."));
+                prop_assert!(asked && fixture.host_freshness == HostFreshness::Live);
             }
         }
     }
 
     #[test]
-    fn carried_out_once_a_plan_that_only_writes_the_host_is_not_made_again(scene in scene()) {
-        let plan = scene.plan();
+    fn applied_status_plan_is_not_repeated(fixture in fixture()) {
+        let plan = fixture.plan();
         let only_status = plan.steps.len() == 1 && matches!(plan.steps[0], Step::PatchStatus(_));
         if only_status {
-            let mut next = scene.clone();
-            next.host = serde_json::to_value(scene.after(&plan)).unwrap();
+            let mut next = fixture.clone();
+            next.host = serde_json::to_value(fixture.after(&plan)).unwrap();
             let mut lines = Vec::new();
-            // Several states may be passed through; then nothing is written any more.
+            // Several states may be passed; then nothing is written any more.
             loop {
                 let plan = next.plan();
                 let writes = plan.steps.iter().any(|step| matches!(step, Step::PatchStatus(_)));

@@ -1,4 +1,4 @@
-//! Every row of the decision tables holds, and every edge of the graph is reached by one.
+//! Every row of the decision tables holds, and every edge of the graph is reached by a row.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,29 @@ use super::rows::rows;
 use crate::state::graph::{self, EDGES};
 
 #[test]
-fn each_row_of_the_decision_tables_is_decided_as_it_says() {
-    let mut wrong = Vec::new();
+fn each_row_of_the_decision_tables_holds() {
+    let mut violation = Vec::new();
     for row in rows() {
-        let found = row.scene.tells();
+        let found = row.fixture.summary();
         if found != row.then {
-            wrong.push(format!(
+            violation.push(format!(
                 "{}: {}\n    expected {}\n    found    {found}",
-                row.scene.state(),
+                row.fixture.state(),
                 row.given,
                 row.then
             ));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(violation.is_empty(), "{}", violation.join("\n"));
 }
 
 #[test]
 fn each_edge_of_the_graph_is_reached_by_a_row() {
     let mut reached = BTreeSet::new();
     for row in rows() {
-        let plan = row.scene.plan();
-        let after = row.scene.after(&plan).status.provisioning.state;
-        reached.insert((graph::name(&row.scene.state()), graph::name(&after)));
+        let plan = row.fixture.plan();
+        let after = row.fixture.after(&plan).status.provisioning.state;
+        reached.insert((graph::name(&row.fixture.state()), graph::name(&after)));
     }
     let missed: Vec<_> = EDGES
         .iter()

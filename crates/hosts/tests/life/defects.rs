@@ -1,4 +1,4 @@
-//! What the Go manager was recorded to do wrong, each in a test of its own: here it ends well.
+//! Recorded defects of the Go manager, each with the right behaviour.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use metal3_sim_bmc::fault::Fault;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::env::{TestEnv, Setup, bmc};
+use crate::env::{Setup, TestEnv, bmc};
 use crate::phases::{Phase, SOURCE, image};
 
 fn set_faults(env: &TestEnv, faults: &[Fault]) {
@@ -27,9 +27,9 @@ async fn with_image_requested(env: &TestEnv) {
     env.edit(1, json!({ "spec": { "image": image() } })).await;
 }
 
-/// There the host stayed `provisioning` without an error for ever, and could not be deleted for minutes.
+/// With the Go manager the host stayed `provisioning` without an error for ever, and could not be deleted for minutes.
 #[tokio::test(start_paused = true)]
-async fn the_error_of_a_deployment_that_ironic_erased_is_told_and_the_image_is_tried_again() {
+async fn erased_deployment_error_is_recorded_and_the_image_is_retried() {
     let mut setup = Setup::default();
     setup.pace.power_sync = Duration::from_secs(1);
     let env = TestEnv::new(setup);
@@ -53,9 +53,9 @@ async fn the_error_of_a_deployment_that_ironic_erased_is_told_and_the_image_is_t
     assert!(began.elapsed() < Duration::from_secs(300), "{:?}", began.elapsed());
 }
 
-/// There the node was taken back in one attempt and cleaned in the next, each after a wait that grows.
+/// With the Go manager one attempt made the node manageable and the next cleaned it, each after a growing backoff.
 #[tokio::test(start_paused = true)]
-async fn a_cleaning_that_failed_is_tried_again_after_one_wait() {
+async fn failed_cleaning_is_retried_after_one_backoff() {
     let env = TestEnv::new(Setup::default());
     with_image_requested(&env).await;
     Phase::Provision.end(&env, 1).await;
@@ -74,10 +74,10 @@ async fn a_cleaning_that_failed_is_tried_again_after_one_wait() {
     env.machine(1, |machine| assert!(machine.disk.is_none()));
 }
 
-/// There `deleted` went out in the moment in which clusterctl had replaced all annotations of the source.
+/// The Go manager sent `deleted` while clusterctl had replaced all annotations of the source.
 #[tokio::test(start_paused = true)]
-async fn the_move_that_wiped_a_disk_leaves_it_whenever_the_source_is_looked_at() {
-    // clusterctl's writes, in its order, with so many seconds between them for the program to look.
+async fn move_erases_no_disk_at_any_pause_between_writes() {
+    // The writes of clusterctl in their order, with this many seconds between them.
     for pause in [0, 1, 20] {
         let env = TestEnv::new(Setup::default());
         with_image_requested(&env).await;
@@ -107,9 +107,9 @@ async fn the_move_that_wiped_a_disk_leaves_it_whenever_the_source_is_looked_at()
     }
 }
 
-/// Nobody recorded it, and nothing may happen: a running machine is only told of another way in.
+/// Not a recorded defect: a running machine keeps running with new BMC credentials.
 #[tokio::test(start_paused = true)]
-async fn a_running_host_whose_login_changes_runs_on_and_ironic_has_the_new_one() {
+async fn running_host_keeps_running_with_changed_credentials() {
     let env = TestEnv::new(Setup::default());
     with_image_requested(&env).await;
     Phase::Provision.end(&env, 1).await;
@@ -135,9 +135,9 @@ async fn a_running_host_whose_login_changes_runs_on_and_ironic_has_the_new_one()
     });
 }
 
-/// Nobody recorded it: two hosts were given one address by a slip of the hand, and boot from the provisioning network.
+/// Not a recorded defect: two hosts with the same MAC address boot from the provisioning network.
 #[tokio::test(start_paused = true)]
-async fn a_port_that_another_node_has_is_told_and_holds_no_slot() {
+async fn conflicting_port_is_reported_and_holds_no_slot() {
     let env = TestEnv::new(Setup {
         slots: 1,
         ..Setup::default()
@@ -146,7 +146,7 @@ async fn a_port_that_another_node_has_is_told_and_holds_no_slot() {
     let booting = |number: u32| json!({ "address": format!("redfish://{}/redfish/v1/Systems/1", bmc(number)), "credentialsName": format!("bmc-{number}") });
     env.host(1, json!({ "bmc": booting(1) })).await;
     env.host(2, json!({ "bmc": booting(2), "bootMACAddress": first })).await;
-    // Whose port is the first is chance; the other may not stop anybody.
+    // Either host may get the port; the other must not delay further hosts.
     let is_reported =
         |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.contains("create port"));
     let other = tokio::select! {
@@ -156,7 +156,7 @@ async fn a_port_that_another_node_has_is_told_and_holds_no_slot() {
     Phase::Enrol.end(&env, 3 - other).await;
     env.host(3, json!({ "bmc": booting(3) })).await;
     Phase::Enrol.end(&env, 3).await;
-    // Its user takes the wrong one away.
+    // The user deletes the wrong host.
     env.delete(2).await;
     env.until(2, "end", |host| host.is_none()).await;
     Phase::Enrol.end(&env, 1).await;

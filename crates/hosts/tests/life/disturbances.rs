@@ -1,5 +1,4 @@
-//! What happens to hosts that no step of the main road foresees: Ironic forgets, machines break, the program dies, others
-//! take hosts away.
+//! Life cycles with disturbances: Ironic loses its database, machines fail, the controller crashes, hosts move.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::env::{TestEnv, Setup, bmc};
+use crate::env::{Setup, TestEnv, bmc};
 
 const IMAGE: &str = "http://images.example/disk.raw";
 
@@ -40,10 +39,13 @@ fn set_faults(env: &TestEnv, number: u32, faults: &[Fault]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_switched() {
+async fn running_host_is_adopted_without_changes_after_ironic_lost_its_database() {
     let env = TestEnv::new(Setup::default());
     provisioned(&env, 1).await;
-    let (before, counts) = (env.node(1).await.unwrap().uuid, env.machine(1, |machine| machine.counts));
+    let (before, counts) = (
+        env.node(1).await.unwrap().uuid,
+        env.machine(1, |machine| machine.counts),
+    );
     env.ironic.lose_database();
     env.until(1, "adopted host", |host| {
         host.is_some_and(|host| {
@@ -53,7 +55,7 @@ async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_sw
         })
     })
     .await;
-    // It is left alone for as long as anybody looks.
+    // The machine is not touched.
     sleep(Duration::from_hours(24)).await;
     assert_eq!(env.node(1).await.unwrap().provision_state, ProvisionState::Active);
     env.machine(1, |machine| {
@@ -66,7 +68,7 @@ async fn a_running_host_that_ironic_forgot_is_adopted_and_neither_written_nor_sw
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_machine_is_told_by_its_sort_of_error_and_goes_on_when_it_is_mended() {
+async fn machine_fault_has_its_error_type_and_the_host_recovers() {
     let env = TestEnv::new(Setup::default());
     set_faults(&env, 1, &[Fault::WrongPassword]);
     env.host(1, json!({})).await;
@@ -88,9 +90,9 @@ async fn a_broken_machine_is_told_by_its_sort_of_error_and_goes_on_when_it_is_me
     env.machine(1, |machine| assert!(machine.disk.is_none()));
 }
 
-/// Ironic shows a failed node without words, says them, and erases them again when it looks at the power.
+/// Ironic shows a failed node before its reason, and erases the reason with the next power synchronisation.
 #[tokio::test(start_paused = true)]
-async fn a_failure_whose_words_come_late_and_are_erased_counts_once_and_keeps_them() {
+async fn failure_with_late_and_erased_reason_counts_once_and_keeps_the_reason() {
     let mut setup = Setup::default();
     setup.pace.power_sync = Duration::from_secs(3);
     let env = TestEnv::new(setup);
@@ -102,7 +104,7 @@ async fn a_failure_whose_words_come_late_and_are_erased_counts_once_and_keeps_th
         while env.node(1).await.unwrap().last_error.is_some() {
             sleep(Duration::from_secs(1)).await;
         }
-        // Long enough for the feed, too short for another attempt.
+        // Long enough for the feed, too short for a retry.
         sleep(Duration::from_secs(15)).await;
         let (host, node) = (env.get(1).await.unwrap(), env.node(1).await.unwrap());
         assert_eq!(node.provision_state, ProvisionState::InspectFailed);
@@ -118,7 +120,7 @@ async fn a_failure_whose_words_come_late_and_are_erased_counts_once_and_keeps_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_stripped_off_it() {
+async fn moving_host_is_not_touched_with_any_annotations() {
     let env = TestEnv::new(Setup::default());
     provisioned(&env, 1).await;
     env.edit(
@@ -129,7 +131,7 @@ async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_strippe
     sleep(Duration::from_secs(5)).await;
     let asked = env.ironic.audit();
     let counts = env.machine(1, |machine| machine.counts);
-    // All annotations go, the pause with them, and one that names the move comes; then the object is deleted.
+    // All annotations are replaced by the one that marks the move; then the object is deleted.
     let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
     env.edit(1, json!({ "metadata": { "annotations": stripped } })).await;
     env.interceptor.kill();
@@ -151,7 +153,7 @@ async fn a_host_that_moves_to_another_cluster_is_not_touched_whatever_is_strippe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_came_from_another_cluster_runs_on_and_is_torn_down_when_asked() {
+async fn moved_host_keeps_running_and_is_deprovisioned_on_request() {
     const PAUSED: &str = "baremetalhost.metal3.io/paused";
     let env = TestEnv::new(Setup::default());
     provisioned(&env, 1).await;
@@ -164,7 +166,7 @@ async fn a_host_that_came_from_another_cluster_runs_on_and_is_torn_down_when_ask
     env.delete(1).await;
     env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
     env.until(1, "end", |host| host.is_none()).await;
-    // As clusterctl does: made anew and paused, with its status in an annotation; then the pause ends.
+    // As clusterctl does: created paused, with its status in an annotation; then unpaused.
     let status = serde_json::to_string(&there.status).unwrap();
     let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
     let moved = json!({ "metadata": { "name": there.metadata.name, "annotations": annotations }, "spec": there.spec });
@@ -186,16 +188,22 @@ async fn a_host_that_came_from_another_cluster_runs_on_and_is_torn_down_when_ask
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_that_is_deleted_while_its_machine_is_switched_on_leaves_it_off() {
+async fn host_deleted_during_power_on_ends_powered_off() {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({ "online": false })).await;
     env.until_state(1, "available").await;
     set_faults(&env, 1, &[Fault::SlowBmc(10)]);
     env.edit(1, json!({ "spec": { "online": true } })).await;
-    while !env.interceptor.log().asked.iter().any(|asked| asked.ends_with("power on")) {
+    while !env
+        .interceptor
+        .log()
+        .asked
+        .iter()
+        .any(|asked| asked.ends_with("power on"))
+    {
         sleep(Duration::from_millis(10)).await;
     }
-    // The feed comes by and shows a machine that is off still.
+    // The feed polls while the machine is still off.
     sleep(Duration::from_secs(3)).await;
     assert!(env.node(1).await.unwrap().target_power_state.is_some());
     env.delete(1).await;
@@ -204,7 +212,7 @@ async fn a_host_that_is_deleted_while_its_machine_is_switched_on_leaves_it_off()
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_hosts_than_allowed_load_the_provisioning_network_even_when_the_program_dies() {
+async fn busy_hosts_stay_within_the_limit_across_crashes() {
     const HOSTS: u32 = 5;
     let env = TestEnv::new(Setup {
         slots: 2,
@@ -241,7 +249,7 @@ async fn no_more_hosts_than_allowed_load_the_provisioning_network_even_when_the_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bmc_that_hangs_delays_no_other_host() {
+async fn hanging_bmc_delays_no_other_host() {
     let mut durations = Vec::new();
     for faults in [&[][..], &[Fault::SlowBmc(30)]] {
         let env = TestEnv::new(Setup::default());
@@ -258,6 +266,6 @@ async fn a_bmc_that_hangs_delays_no_other_host() {
     let (healthy, with_hanging_bmc) = (durations[0], durations[1]);
     assert!(
         with_hanging_bmc <= healthy + Duration::from_secs(2),
-        "{with_hanging_bmc:?} beside it, {healthy:?} without"
+        "{with_hanging_bmc:?} with a hanging BMC, {healthy:?} without"
     );
 }

@@ -1,37 +1,37 @@
-//! Each request to Ironic of the reference life is struck by each blow, and each write to the API server: the machine is
-//! written once and never erased while its host is provisioned, nothing that destroys is done twice, and the life ends as
-//! it does without.
+//! Crash sweep: each fault at each request to Ironic and at each write to the API server of the reference life cycle.
+//! The machine is written once and never erased while its host is provisioned, no destructive request has two effects,
+//! and the final state is the same as without a fault.
 
 use std::collections::BTreeMap;
 
 use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_sim_faults::{Fault, Plan, Rule};
 
-use crate::env::{TestEnv, PASSWORD, Setup, CONTROLLER_USER};
-use crate::phases::{Phase, SOURCE};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
 use crate::interceptor::IronicFault;
+use crate::phases::{Phase, SOURCE};
 
-/// Every so many cases is run, unless the variable asks for all.
+/// Every n-th case runs, unless the variable requests all.
 const EVERY: usize = 30;
-const ALL: &str = "METAL3_HOSTS_EVERY_BLOW";
-/// What destroys, and how often a life has it done.
+const ALL: &str = "METAL3_HOSTS_EVERY_CASE";
+/// Destructive requests, and how often a life cycle performs them.
 const DESTROYS: [(&str, usize); 3] = [
     ("PUT nodes/_/states/provision active", 1),
     ("PUT nodes/_/states/provision deleted", 1),
     ("DELETE nodes/_", 1),
 ];
 
-/// A sort of write: verb and resource.
+/// A kind of write: verb and resource.
 type WriteKind = (&'static str, &'static str);
 const STATUS: WriteKind = ("patch", "baremetalhosts/status");
-/// Every other sort of write that a life makes.
+/// All other kinds of writes in a life cycle.
 const OTHERS: [WriteKind; 4] = [
     ("patch", "baremetalhosts"),
     ("patch", "secrets"),
     ("create", "hardwaredata"),
     ("patch", "hardwaredata"),
 ];
-/// What goes wrong with a write.
+/// Faults of a write.
 const FAULTS: [Fault; 5] = [
     Fault::CrashBefore,
     Fault::CrashAfter,
@@ -43,23 +43,23 @@ const FAULTS: [Fault; 5] = [
     },
 ];
 
-/// What is struck in a life, and how.
+/// The fault of a life cycle.
 #[derive(Debug, Clone, Copy)]
 enum Case {
     NoFault,
     /// The n-th request to Ironic, counted from 1.
     Ironic(usize, IronicFault),
-    /// The n-th write of a sort, counted from 1.
+    /// The n-th write of a kind, counted from 1.
     Write(WriteKind, u64, Fault),
 }
 
-/// What a life took.
+/// The requests of a life cycle.
 struct Counts {
     requests: usize,
     writes: BTreeMap<WriteKind, u64>,
 }
 
-/// One life.
+/// Runs one life cycle.
 async fn run_lifecycle(case: Case) -> Counts {
     let env = TestEnv::new(Setup::default());
     match case {
@@ -81,23 +81,24 @@ async fn run_lifecycle(case: Case) -> Counts {
     assert_eq!(log.injected, is_injected, "{case:?} at a request that was not made");
     for (what, most) in DESTROYS {
         let done = log.done.get(what).copied().unwrap_or_default();
-        assert!(
-            done <= most,
-            "{case:?}: {what} was done {done} times: {:#?}",
-            log.asked
-        );
+        assert!(done <= most, "{case:?}: {what} was done {done} times: {:#?}", log.asked);
     }
     Counts {
         requests: log.asked.len(),
         writes: OTHERS
             .into_iter()
             .chain([STATUS])
-            .map(|(verb, resource)| ((verb, resource), env.cluster.audit().of(CONTROLLER_USER, verb, resource)))
+            .map(|(verb, resource)| {
+                (
+                    (verb, resource),
+                    env.cluster.audit().of(CONTROLLER_USER, verb, resource),
+                )
+            })
             .collect(),
     }
 }
 
-/// What must hold at the end of a phase.
+/// Checks the state at the end of a phase.
 async fn check(env: &TestEnv, phase: Phase, case: Case) {
     let written = u32::from(phase != Phase::Enrol);
     let keeps = phase == Phase::Provision;
@@ -118,8 +119,8 @@ async fn check(env: &TestEnv, phase: Phase, case: Case) {
     }
 }
 
-/// Every so many of all, or all if the variable says so.
-#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
+/// Runs every n-th case, or all if the variable is set.
+#[expect(clippy::print_stdout, reason = "the figures are for the test log")]
 async fn run_cases(all: &[Case]) {
     let every = if std::env::var_os(ALL).is_some() { 1 } else { EVERY };
     let run: Vec<_> = all.iter().copied().step_by(every).collect();
@@ -130,7 +131,7 @@ async fn run_cases(all: &[Case]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_blow_to_a_request_to_ironic_writes_a_machine_twice_or_loses_it() {
+async fn faults_of_ironic_requests_neither_repeat_writes_nor_lose_the_machine() {
     let requests = run_lifecycle(Case::NoFault).await.requests;
     let all = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
     let all: Vec<_> = all.collect();
@@ -138,7 +139,7 @@ async fn no_blow_to_a_request_to_ironic_writes_a_machine_twice_or_loses_it() {
     run_cases(&all).await;
 }
 
-/// Each fault at each write of these sorts.
+/// Each fault at each write of these kinds.
 async fn writes(kinds: &[WriteKind]) -> Vec<Case> {
     let counts = run_lifecycle(Case::NoFault).await.writes;
     let each = kinds
@@ -149,14 +150,14 @@ async fn writes(kinds: &[WriteKind]) -> Vec<Case> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_blow_to_a_write_of_the_status_writes_a_machine_twice_or_loses_it() {
+async fn faults_of_status_writes_neither_repeat_writes_nor_lose_the_machine() {
     let all = writes(&[STATUS]).await;
     assert_eq!(all.len(), 14 * 5);
     run_cases(&all).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_blow_to_another_write_writes_a_machine_twice_or_loses_it() {
+async fn faults_of_other_writes_neither_repeat_writes_nor_lose_the_machine() {
     let all = writes(&OTHERS).await;
     assert_eq!(all.len(), 7 * 5);
     run_cases(&all).await;

@@ -1,18 +1,18 @@
-//! What a phase of a host's life may cost at most, on simulated servers and on real ones alike.
+//! Upper limits of requests per phase, for simulated and real servers.
 
 /// Per host. Events, leases and the requests of the change feed are not counted.
 pub(crate) struct Goal {
     /// Writes to the API server.
     pub(crate) writes: u64,
-    /// Reads past the watches.
+    /// API reads that bypass the watches.
     pub(crate) reads: u64,
     /// Requests to Ironic.
     pub(crate) ironic: u64,
-    /// The least that could do, of each.
+    /// The theoretical minimum of each.
     pub(crate) least: [&'static str; 3],
 }
 
-/// From an address to an inspected machine that is on.
+/// From a BMC address to an inspected machine that is on.
 pub(crate) const ENROL: Goal = Goal {
     writes: 16,
     reads: 1,
@@ -24,7 +24,7 @@ pub(crate) const ENROL: Goal = Goal {
     ],
 };
 
-/// Until it runs its image: four requests, and two for the cleaning before the first deployment.
+/// Until the image runs: four requests, and two for the cleaning before the first deployment.
 pub(crate) const PROVISION: Goal = Goal {
     writes: 4,
     reads: 3,
@@ -32,11 +32,11 @@ pub(crate) const PROVISION: Goal = Goal {
     least: [
         "2: before and after",
         "1: the host, before it is written",
-        "4: PATCH, PUT, two looks",
+        "4: PATCH, PUT, two reads",
     ],
 };
 
-/// Until nothing of the image is left.
+/// Until the image is removed.
 pub(crate) const DEPROVISION: Goal = Goal {
     writes: 4,
     reads: 3,
@@ -44,11 +44,11 @@ pub(crate) const DEPROVISION: Goal = Goal {
     least: [
         "2: before and after",
         "1: the host, before it is erased",
-        "2: a look, PUT",
+        "2: a read, PUT",
     ],
 };
 
-/// Until neither host nor node is there.
+/// Until host and node are deleted.
 pub(crate) const DELETE: Goal = Goal {
     writes: 6,
     reads: 1,

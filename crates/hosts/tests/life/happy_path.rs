@@ -1,13 +1,13 @@
-//! The main road.
+//! The life cycle without disturbance.
 
 use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_ironic::model::state::PowerState;
 use serde_json::json;
 
-use crate::env::{TestEnv, Setup};
+use crate::env::{Setup, TestEnv};
 
 #[tokio::test(start_paused = true)]
-async fn a_host_goes_from_an_address_to_an_image_and_back_and_is_gone() {
+async fn host_is_enrolled_provisioned_deprovisioned_and_deleted() {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({})).await;
     env.until_state(1, "available").await;

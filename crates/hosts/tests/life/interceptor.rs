@@ -1,5 +1,5 @@
-//! The way from the program to Ironic: every request but those of the change feed is written down, and struck where a
-//! case says so.
+//! Intercepts the requests of the controller to Ironic: records all except those of the change feed, and injects
+//! faults.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -13,25 +13,25 @@ use metal3_sim_ironic::{Ironic, describe_request};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How late a late answer is: the change feed has come by before.
+/// Delay of a late response: longer than a poll of the change feed.
 const LATE: Duration = Duration::from_secs(15);
 
-/// What strikes a request to Ironic.
+/// A fault at a request to Ironic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IronicFault {
-    /// The program dies before Ironic hears of it.
+    /// The controller crashes before Ironic receives the request.
     KilledBefore,
-    /// The program dies when Ironic has done it.
+    /// The controller crashes after Ironic performed the request.
     KilledAfter,
-    /// Ironic does it, and the connection breaks.
+    /// Ironic performs the request, and the connection breaks.
     ReplyLost,
-    /// The node is locked by somebody else.
+    /// The node is locked.
     Locked,
-    /// Ironic refuses it as one that does not fit the state.
+    /// Ironic rejects the request as invalid in this state.
     WrongState,
-    /// Ironic fails, without effect.
+    /// Ironic fails without an effect.
     Failed,
-    /// Ironic does it, and says so late.
+    /// Ironic performs the request and responds late.
     Late,
 }
 
@@ -46,7 +46,7 @@ impl IronicFault {
         Self::Late,
     ];
 
-    /// What the simulator does; nothing where the way to it does it.
+    /// The fault of the simulator; `None`: the interceptor injects it.
     const fn fault(self) -> Option<Fault> {
         match self {
             Self::Locked => Some(Fault::Conflict),
@@ -63,14 +63,14 @@ impl IronicFault {
     }
 }
 
-/// What was asked for so far.
+/// The requests so far.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLog {
     /// Every request, in order.
     pub(crate) asked: Vec<String>,
-    /// How often each was carried out.
+    /// How often each was performed.
     pub(crate) done: BTreeMap<String, usize>,
-    /// The request to strike, counted from 1, and how.
+    /// The number of the request, counted from 1, and its fault.
     pub(crate) fault: Option<(usize, IronicFault)>,
     pub(crate) injected: bool,
 }
@@ -86,12 +86,12 @@ impl RequestLog {
     }
 }
 
-/// The wire under a program's client.
+/// The transport of the controller's client.
 #[derive(Debug, Clone)]
 pub(crate) struct Interceptor {
     ironic: Ironic,
     log: Arc<Mutex<RequestLog>>,
-    /// Counts the deaths of the program.
+    /// Number of crashes.
     kills: watch::Sender<u64>,
 }
 
@@ -108,7 +108,7 @@ impl Interceptor {
         self.log.lock().unwrap()
     }
 
-    /// Changes when the program dies.
+    /// Changes with every crash.
     pub(crate) fn kills(&self) -> watch::Receiver<u64> {
         self.kills.subscribe()
     }
@@ -127,7 +127,7 @@ impl Interceptor {
             return pending().await;
         }
         if let Some(fault) = fault.and_then(IronicFault::fault) {
-            // Strikes the very next request, which is this one: nothing runs in between.
+            // Applies to the next request, which is this one: nothing runs in between.
             self.ironic.inject(Plan::none().with(Rule::at(1, fault)));
         }
         let answer = self.ironic.exchange(request).await;

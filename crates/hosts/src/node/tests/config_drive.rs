@@ -1,10 +1,10 @@
-//! What a machine is told at its first start.
+//! Config drives.
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
 use super::super::config_drive::{Parts, References, build, references};
-use super::super::{AgentNetwork, Refusal};
+use super::super::{AgentNetwork, InvalidHost};
 use super::{UID, host, values};
 
 fn own() -> Value {
@@ -12,17 +12,17 @@ fn own() -> Value {
            "local_hostname": "host-0", "name": "host-0"})
 }
 
-fn drive(parts: &Parts<'_>) -> Result<Value, Refusal> {
+fn drive(parts: &Parts<'_>) -> Result<Value, InvalidHost> {
     build(&host(json!({})), parts, false).map(|drive| Value::Object(drive.0))
 }
 
 #[test]
-fn a_host_without_secrets_tells_the_machine_its_name() {
+fn config_drive_without_secrets_contains_the_host_name() {
     assert_eq!(drive(&Parts::default()), Ok(json!({"meta_data": own()})));
 }
 
 #[test]
-fn a_live_iso_is_told_nothing() {
+fn live_iso_gets_an_empty_config_drive() {
     let user = values(&[("userData", "#cloud-config\n")]);
     let parts = Parts {
         user_data: Some(&user),
@@ -32,7 +32,7 @@ fn a_live_iso_is_told_nothing() {
 }
 
 #[test]
-fn the_recorded_config_drive_comes_out() {
+fn config_drive_equals_the_recorded_one() {
     let (user, meta) = (
         values(&[("userData", "#cloud-config\n")]),
         values(&[("metaData", "rack: r1\n")]),
@@ -52,7 +52,7 @@ fn the_recorded_config_drive_comes_out() {
 }
 
 #[test]
-fn the_users_meta_data_wins_over_the_hosts() {
+fn user_meta_data_overrides_the_defaults() {
     let meta = values(&[(
         "metaData",
         "name: node-7\nuuid: mine\nnested: {list: [1, true, null]}\n",
@@ -70,7 +70,7 @@ fn the_users_meta_data_wins_over_the_hosts() {
 }
 
 #[test]
-fn a_value_counts_where_the_key_of_its_own_is_missing() {
+fn value_key_is_the_fallback() {
     let (value, both) = (
         values(&[("value", "a: 1")]),
         values(&[("value", "a: 1"), ("networkData", "b: 2"), ("userData", "u")]),
@@ -92,7 +92,7 @@ fn a_value_counts_where_the_key_of_its_own_is_missing() {
 }
 
 #[test]
-fn the_agents_network_is_the_systems_where_it_has_none() {
+fn agent_network_is_the_fallback_for_network_data() {
     let (agent, own_network) = (values(&[("networkData", "a: 1")]), values(&[("networkData", "b: 2")]));
     let parts = Parts {
         agent_network: Some(&agent),
@@ -107,7 +107,7 @@ fn the_agents_network_is_the_systems_where_it_has_none() {
 }
 
 #[test]
-fn empty_parts_are_left_out() {
+fn empty_parts_are_omitted() {
     let empty = values(&[("value", "")]);
     let nothing = values(&[]);
     let parts = Parts {
@@ -120,7 +120,7 @@ fn empty_parts_are_left_out() {
 }
 
 #[test]
-fn words_are_read_as_the_go_manager_reads_them() {
+fn yaml_is_parsed_like_in_the_go_manager() {
     let rows = [
         ("a: yes\nb: off\n", json!({"a": true, "b": false})),
         ("a: 'yes'\n", json!({"a": "yes"})),
@@ -150,13 +150,13 @@ fn words_are_read_as_the_go_manager_reads_them() {
             network_data: Some(&meta),
             ..Parts::default()
         };
-        let found = drive(&parts).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        let found = drive(&parts).unwrap_or_else(|invalid| panic!("{text}: {invalid}"));
         assert_eq!(found.get("network_data").unwrap_or(&json!({})), &expected, "{text}");
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_reference_and_not_repeated() {
+fn unreadable_value_is_rejected_by_reference_without_its_content() {
     let bytes = |bytes: &[u8]| {
         [("value".to_owned(), k8s_openapi::ByteString(bytes.to_vec()))]
             .into_iter()
@@ -195,24 +195,28 @@ fn what_cannot_be_read_is_refused_by_reference_and_not_repeated() {
             "neither \"metaData\" nor \"value\"; set one",
         ),
         (user(&binary), "spec.userData", "store plain text"),
-        (meta(&list), "spec.metaData", "holds no map in YAML or JSON; correct it"),
-        (meta(&scalar), "spec.metaData", "holds no map"),
+        (
+            meta(&list),
+            "spec.metaData",
+            "contains no map in YAML or JSON; correct it",
+        ),
+        (meta(&scalar), "spec.metaData", "contains no map"),
         (network(&broken), "spec.networkData", "(line "),
-        (agent(&list), "spec.preprovisioningNetworkDataName", "holds no map"),
+        (agent(&list), "spec.preprovisioningNetworkDataName", "contains no map"),
     ];
     for (parts, field, words) in rows {
-        let refusal = drive(&parts).unwrap_err();
-        assert_eq!(refusal.field(), field);
-        assert!(refusal.to_string().contains(words), "{refusal}");
+        let invalid = drive(&parts).unwrap_err();
+        assert_eq!(invalid.field(), field);
+        assert!(invalid.to_string().contains(words), "{invalid}");
         assert!(
-            !format!("{refusal} {refusal:?} {parts:?}").contains("canary"),
-            "{refusal}"
+            !format!("{invalid} {invalid:?} {parts:?}").contains("canary"),
+            "{invalid}"
         );
     }
 }
 
 #[test]
-fn an_alias_bomb_is_refused() {
+fn yaml_alias_bomb_is_rejected() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let below = format!("*a{}", level - 1);
@@ -228,7 +232,7 @@ fn an_alias_bomb_is_refused() {
 }
 
 #[test]
-fn the_agents_network_is_read_or_none() {
+fn agent_network_is_parsed_or_none() {
     assert_eq!(AgentNetwork::of(&values(&[])), Ok(AgentNetwork::None));
     assert_eq!(
         AgentNetwork::of(&values(&[("networkData", "{}")])),
@@ -241,7 +245,7 @@ fn the_agents_network_is_read_or_none() {
 }
 
 #[test]
-fn secrets_are_named_in_the_hosts_namespace_only() {
+fn references_to_other_namespaces_are_rejected() {
     let named = |spec| host(spec);
     let full = named(
         json!({"userData": {"name": "u"}, "networkData": {"name": "n", "namespace": "metal"},
@@ -261,10 +265,10 @@ fn secrets_are_named_in_the_hosts_namespace_only() {
     let refused = |host: &BareMetalHost| references(host).unwrap_err();
     assert_eq!(
         refused(&named(json!({"metaData": {"name": "m", "namespace": "other"}}))),
-        Refusal::OtherNamespace { field: "spec.metaData" }
+        InvalidHost::OtherNamespace { field: "spec.metaData" }
     );
     assert_eq!(
         refused(&named(json!({"userData": {}}))),
-        Refusal::Unnamed { field: "spec.userData" }
+        InvalidHost::Unnamed { field: "spec.userData" }
     );
 }

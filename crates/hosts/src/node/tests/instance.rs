@@ -1,9 +1,9 @@
-//! What a deployment writes into the record, and what it takes away.
+//! The record of an instance: keys that are written and removed.
 
 use metal3_api::metal3::v1alpha1::Image;
 use serde_json::{Value, json};
 
-use super::super::{Instance, NodeSettings, Occupant, instance};
+use super::super::{Instance, InstanceOwner, NodeSettings, instance};
 use super::record::{Record, lines};
 use super::{UID, settings, with_status};
 
@@ -94,7 +94,7 @@ fn each_form_of_checksum_has_its_keys() {
 }
 
 #[test]
-fn what_an_earlier_deployment_left_is_taken_away() {
+fn keys_of_an_earlier_deployment_are_removed() {
     let record = available();
     let first = of(raw(), &json!({"bootMode": "UEFISecureBoot"}));
     let patch = first.changes(&record.shown()).patch;
@@ -118,7 +118,7 @@ fn what_an_earlier_deployment_left_is_taken_away() {
 }
 
 #[test]
-fn fake_hardware_keeps_its_way_to_deploy() {
+fn fake_hardware_keeps_its_deploy_interface() {
     let record =
         Record::new(&json!({"driver": "fake-hardware", "deploy_interface": "fake", "provision_state": "available"}));
     let patch = of(live_iso(), &json!({})).changes(&record.shown()).patch;
@@ -126,7 +126,7 @@ fn fake_hardware_keeps_its_way_to_deploy() {
 }
 
 #[test]
-fn the_boot_device_is_the_one_configured_for_the_kind_of_image() {
+fn boot_device_is_configured_per_image_kind() {
     let settings = NodeSettings {
         direct_boot_device: "Never".to_owned(),
         live_iso_boot_device: "Always".to_owned(),
@@ -145,17 +145,17 @@ fn the_boot_device_is_the_one_configured_for_the_kind_of_image() {
 }
 
 #[test]
-fn a_node_that_another_uses_is_not_given_to_us_in_passing() {
+fn node_with_another_instance_keeps_it() {
     let other = "00000000-0000-4000-8000-000000000001";
     let instance = of(raw(), &json!({}));
     for (uuid, expected) in [
-        (Value::Null, Occupant::Nobody),
-        (json!(UID), Occupant::Us),
-        (json!(UID.to_uppercase()), Occupant::Us),
-        (json!(other), Occupant::Another(other.to_owned())),
+        (Value::Null, InstanceOwner::Nobody),
+        (json!(UID), InstanceOwner::ThisHost),
+        (json!(UID.to_uppercase()), InstanceOwner::ThisHost),
+        (json!(other), InstanceOwner::Other(other.to_owned())),
     ] {
         let record = Record::new(&json!({"instance_uuid": uuid}));
-        assert_eq!(instance.occupies(&record.shown()), expected);
+        assert_eq!(instance.owner_of(&record.shown()), expected);
     }
     let taken = Record::new(&json!({"instance_uuid": other}));
     let changes = instance.changes(&taken.shown());
@@ -166,12 +166,12 @@ fn a_node_that_another_uses_is_not_given_to_us_in_passing() {
             .any(|line| line.starts_with("/instance_uuid"))
     );
     let released = taken.clone().patched(instance::release(&taken.shown()));
-    assert_eq!(instance.occupies(&released.shown()), Occupant::Nobody);
+    assert_eq!(instance.owner_of(&released.shown()), InstanceOwner::Nobody);
     assert!(instance::release(&released.shown()).is_empty());
 }
 
 #[test]
-fn the_same_image_is_known_by_source_and_checksum() {
+fn same_image_is_identified_by_source_and_checksum() {
     let on = |info: Value| Record::new(&json!({"instance_info": info})).shown();
     let untyped = json!({"url": "http://192.0.2.9/os.img", "checksum": DIGEST});
     let source = "http://192.0.2.9/os.img";
@@ -228,7 +228,7 @@ fn the_same_image_is_known_by_source_and_checksum() {
 }
 
 #[test]
-fn images_that_cannot_be_deployed_are_refused_by_field() {
+fn invalid_images_are_rejected_by_field() {
     let rows = [
         (
             json!({"url": "http://192.0.2.9/os.img"}),
@@ -258,9 +258,9 @@ fn images_that_cannot_be_deployed_are_refused_by_field() {
     ];
     for (image, field, words) in rows {
         let host = with_status(json!({}), &json!({}));
-        let refusal = Instance::of(&host, &image_of(image.clone()), &settings()).unwrap_err();
-        assert_eq!(refusal.field(), field, "{image}");
-        assert!(refusal.to_string().contains(words), "{image}: {refusal}");
+        let invalid = Instance::of(&host, &image_of(image.clone()), &settings()).unwrap_err();
+        assert_eq!(invalid.field(), field, "{image}");
+        assert!(invalid.to_string().contains(words), "{image}: {invalid}");
     }
     let mut nobody = with_status(json!({}), &json!({}));
     nobody.metadata.uid = None;
@@ -272,12 +272,12 @@ fn images_that_cannot_be_deployed_are_refused_by_field() {
     );
     let hints = json!({"rootDeviceHints": {"model": "a\tb"}});
     let host = with_status(json!({}), &hints);
-    let refusal = Instance::of(&host, &image_of(raw()), &settings()).unwrap_err();
-    assert_eq!(refusal.field(), "spec.rootDeviceHints.model");
+    let invalid = Instance::of(&host, &image_of(raw()), &settings()).unwrap_err();
+    assert_eq!(invalid.field(), "spec.rootDeviceHints.model");
 }
 
 #[test]
-fn an_instance_shows_no_url() {
+fn debug_of_an_instance_contains_no_url() {
     let image = json!({"url": "http://user:canary@192.0.2.9/os.img?token=canary", "checksum": DIGEST});
     let shown = format!("{:?}", of(image, &json!({})));
     assert!(!shown.contains("canary"), "{shown}");

@@ -62,7 +62,7 @@ fn a_real_inventory_becomes_the_documented_details() {
 }
 
 #[test]
-fn nothing_known_has_the_shape_that_the_go_manager_writes() {
+fn empty_inventory_equals_the_go_managers_details() {
     let expected = json!({"systemVendor": {}, "firmware": {"bios": {}}, "cpu": {}});
     assert_eq!(shown(json!({})), expected);
     let nulls =
@@ -71,7 +71,7 @@ fn nothing_known_has_the_shape_that_the_go_manager_writes() {
 }
 
 #[test]
-fn a_clock_is_a_number_or_text_that_begins_with_one() {
+fn clock_is_a_number_or_text_with_a_leading_number() {
     let rows = [
         (json!("3500.0000"), json!(3500)),
         (json!("2095.078"), json!(2095)),
@@ -97,7 +97,7 @@ fn a_clock_is_a_number_or_text_that_begins_with_one() {
 }
 
 #[test]
-fn a_card_has_an_entry_for_each_address_and_one_without() {
+fn card_has_one_entry_per_address_or_one_without() {
     let rows = [
         (json!({}), vec![Value::Null]),
         (json!({"ipv4_address": "192.0.2.1"}), vec![json!("192.0.2.1")]),
@@ -120,7 +120,7 @@ fn a_card_has_an_entry_for_each_address_and_one_without() {
 }
 
 #[test]
-fn odd_parts_of_a_card_are_left_out() {
+fn invalid_parts_of_a_card_are_omitted() {
     let rows = [
         (json!({"speed_mbps": -1}), json!({})),
         (json!({"speed_mbps": 999}), json!({})),
@@ -144,7 +144,7 @@ fn odd_parts_of_a_card_are_left_out() {
 }
 
 #[test]
-fn what_plugins_add_is_taken_where_it_fits() {
+fn plugin_data_is_used_where_valid() {
     let rows = [
         (
             json!({"parsed_lldp": {"eno1": {"switch_port_vlans": [{"id": 7}, {"id": 4095, "name": "x"}, {"id": 4095}, 3],
@@ -180,7 +180,7 @@ fn what_plugins_add_is_taken_where_it_fits() {
 }
 
 #[test]
-fn a_disk_is_known_by_its_path_and_its_kind() {
+fn disk_has_path_and_type() {
     let rows = [
         (
             json!({"name": "/dev/sda", "rotational": true}),
@@ -237,14 +237,14 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_plugin_data_hides_the_machine(plugin_data in any_value()) {
+    fn arbitrary_plugin_data_does_not_fail_the_inspection(plugin_data in any_value()) {
         let found = shown(json!({"inventory": {"hostname": "h", "interfaces": [{"name": "eno1"}]}, "plugin_data": plugin_data}));
         prop_assert_eq!(&found["hostname"], "h");
         prop_assert_eq!(found["nics"].as_array().unwrap().len(), 1);
     }
 
     #[test]
-    fn whatever_is_delivered_the_vlans_fit_the_schema(id in any::<i64>(), untagged in any::<i64>()) {
+    fn vlans_always_match_the_schema(id in any::<i64>(), untagged in any::<i64>()) {
         let found = shown(json!({"inventory": {"interfaces": [{"name": "eno1"}]}, "plugin_data": {"parsed_lldp": {"eno1":
             {"switch_port_vlans": [{"id": id, "name": "v"}], "switch_port_untagged_vlan_id": untagged}}}}));
         for number in [found["nics"][0].get("vlanId"), found["nics"][0]["vlans"][0].get("id")].into_iter().flatten() {

@@ -1,13 +1,12 @@
-//! Tables and properties of the mapping. [`record`] stands for Ironic's side: it takes what is sent, and shows it as
-//! Ironic does, with secrets masked.
+//! Tables and properties of the translation. [`record`] simulates Ironic's record of a node, with masked secrets.
 
 mod config_drive;
 mod instance;
+mod invalid_hosts;
 mod inventory;
 mod ports;
 mod properties;
 mod record;
-mod refusals;
 mod registration;
 mod small;
 
@@ -21,12 +20,12 @@ use super::{Credentials, NodeSettings};
 
 /// A UID of a host.
 const UID: &str = "ffc435b2-48e0-495d-947c-d1d427749274";
-/// A password that must show nowhere.
+/// A password that must not appear anywhere.
 const PASSWORD: &str = "canary-p4ssw0rd";
 /// A BMC that boots virtual media.
 const VIRTUAL_MEDIA: &str = "redfish-virtualmedia+http://192.0.2.10:8000/redfish/v1/Systems/1";
 
-/// A host with this spec, beside `online`.
+/// A host with this spec, in addition to `online`.
 fn host(spec: Value) -> BareMetalHost {
     with_status(spec, &json!({}))
 }
@@ -63,7 +62,7 @@ fn credentials(username: &str, password: &str) -> Credentials {
     Credentials::of(&values(&[("username", username), ("password", password)])).unwrap()
 }
 
-/// Settings of a laboratory that knows the architecture of its machines.
+/// Settings of a laboratory with a known architecture.
 fn settings() -> NodeSettings {
     NodeSettings {
         fake_hardware: true,

@@ -1,4 +1,4 @@
-//! Which ports a node gets.
+//! The ports of a node.
 
 use metal3_api::metal3::v1alpha1::HardwareDetails;
 use metal3_ironic::model::port::Port;
@@ -73,7 +73,7 @@ fn every_address_gets_one_port_and_the_boot_address_boots() {
 }
 
 #[test]
-fn a_port_that_is_there_is_not_made_again_whatever_its_case() {
+fn existing_port_is_not_created_again_in_any_case() {
     let host = host(json!({"bootMACAddress": "52:54:00:AB:CD:EF"}));
     let lacking = |addresses: &[&str]| missing(&host, None, &found(addresses)).unwrap().len();
     assert_eq!(lacking(&[]), 1);
@@ -82,7 +82,7 @@ fn a_port_that_is_there_is_not_made_again_whatever_its_case() {
 }
 
 #[test]
-fn ports_are_made_in_states_that_last() {
+fn ports_are_created_in_stable_states() {
     let may: Vec<_> = ProvisionState::KNOWN
         .iter()
         .filter(|state| may_be_created(state))

@@ -1,9 +1,9 @@
-//! What holds of every host and every node.
+//! Properties of all hosts and nodes.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{AgentNetwork, Instance, NodeRecord, NodeSettings, Occupant, Passwords, Ramdisk};
+use super::super::{AgentNetwork, Instance, InstanceOwner, NodeRecord, NodeSettings, Passwords, Ramdisk};
 use super::record::Record;
 use super::{UID, bmc, credentials, settings, with_status};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, Image};
@@ -104,7 +104,7 @@ fn networks() -> impl Strategy<Value = AgentNetwork> {
 }
 
 prop_compose! {
-    /// A node that somebody made for another host, and that went its way since.
+    /// A node created for another host and changed since.
     fn found()(
         host in hosts(), lab in lab(), network in networks(), state in prop::sample::select(STATES.to_vec()),
         maintenance in any::<bool>(), occupant in prop::sample::select(vec![Value::Null, json!(UID), json!("00000000-0000-4000-8000-000000000001")]),
@@ -133,7 +133,7 @@ fn wanted(host: &BareMetalHost, password: &str, network: &AgentNetwork, lab: &No
 
 proptest! {
     #[test]
-    fn a_created_node_is_as_wanted(host in hosts(), lab in lab(), network in networks()) {
+    fn created_node_needs_no_change(host in hosts(), lab in lab(), network in networks()) {
         let record = wanted(&host, "p", &network, &lab);
         let node = Record::created(record.creation()).shown();
         let changes = record.changes(&node, Passwords::AsSent).unwrap();
@@ -142,13 +142,13 @@ proptest! {
     }
 
     #[test]
-    fn a_change_that_was_made_is_not_asked_for_again(
+    fn applied_change_is_not_requested_again(
         host in hosts(), lab in lab(), network in networks(), found in found(), renewed in any::<bool>(),
     ) {
         let record = wanted(&host, "p", &network, &lab);
         let passwords = if renewed { Passwords::Changed } else { Passwords::AsSent };
         let changes = record.changes(&found.shown(), passwords).unwrap();
-        let passwords = if changes.login_waits() { passwords } else { Passwords::AsSent };
+        let passwords = if changes.is_login_postponed() { passwords } else { Passwords::AsSent };
         let now = found.patched(changes.patch);
         let again = record.changes(&now.shown(), passwords).unwrap();
         prop_assert_eq!(super::record::lines(&again.patch), Vec::<String>::new());
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn a_node_at_rest_ends_as_one_made_for_the_host(host in hosts(), lab in lab(), found in found()) {
+    fn changed_stable_node_equals_a_created_one(host in hosts(), lab in lab(), found in found()) {
         let record = wanted(&host, "p", &AgentNetwork::None, &lab);
         let mut found = found;
         found.0["provision_state"] = "manageable".into();
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn an_instance_that_was_written_is_not_written_again(host in hosts(), lab in lab(), found in found()) {
+    fn written_instance_needs_no_change(host in hosts(), lab in lab(), found in found()) {
         let image = host.spec.image.clone().unwrap();
         let instance = Instance::of(&host, &image, &lab).unwrap();
         let changes = instance.changes(&found.shown());
@@ -189,14 +189,14 @@ proptest! {
         if is_open {
             prop_assert!(instance.is_written_on(&now.shown()));
         }
-        if !matches!(instance.occupies(&now.shown()), Occupant::Another(_)) && again.postponed.is_empty() {
-            prop_assert_eq!(instance.occupies(&now.shown()), Occupant::Us);
+        if !matches!(instance.owner_of(&now.shown()), InstanceOwner::Other(_)) && again.postponed.is_empty() {
+            prop_assert_eq!(instance.owner_of(&now.shown()), InstanceOwner::ThisHost);
         }
         prop_assert_eq!(&now.0["instance_info"]["configdrive"], &json!("secret"));
     }
 
     #[test]
-    fn a_record_never_mixes_with_an_instance(host in hosts(), lab in lab(), found in found()) {
+    fn registration_and_instance_change_disjoint_keys(host in hosts(), lab in lab(), found in found()) {
         let mut found = found;
         found.0["provision_state"] = "available".into();
         found.0["instance_uuid"] = Value::Null;
@@ -211,11 +211,11 @@ proptest! {
     }
 
     #[test]
-    fn no_address_is_too_odd(address in "\\PC{0,40}|[a-z+-]{0,12}:(//)?[ -~]{0,30}") {
+    fn arbitrary_address_does_not_panic(address in "\\PC{0,40}|[a-z+-]{0,12}:(//)?[ -~]{0,30}") {
         let host = with_status(json!({"bmc": bmc(&address)}), &json!({}));
         let made = NodeRecord::of(&host, &credentials("u", "p"), None, &AgentNetwork::None, &settings());
-        if let Err(refusal) = made {
-            prop_assert!(!refusal.field().is_empty() && !refusal.to_string().is_empty());
+        if let Err(invalid) = made {
+            prop_assert!(!invalid.field().is_empty() && !invalid.to_string().is_empty());
         }
     }
 }

@@ -1,19 +1,19 @@
-//! Ironic's side of a node's record.
+//! A simulated record of a node in Ironic.
 
 use metal3_ironic::calls::node::NewNode;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::model::node::Node;
 use serde_json::{Value, json};
 
-/// What Ironic shows in place of a secret.
+/// Ironic's mask.
 const MASK: &str = "******";
 
-/// A record as Ironic keeps it.
+/// A record in Ironic.
 #[derive(Debug, Clone)]
 pub(super) struct Record(pub(super) Value);
 
 impl Record {
-    /// A node that somebody made.
+    /// A node with these fields.
     pub(super) fn new(fields: &Value) -> Self {
         let mut record = Self(json!({
             "uuid": "b74c1d12-05c4-4f4e-9c00-5e0e3a8d9fd7", "name": null, "driver": "redfish",
@@ -26,7 +26,7 @@ impl Record {
         record
     }
 
-    /// The node that this body makes.
+    /// The node created by this body.
     pub(super) fn created(new: NewNode) -> Self {
         let mut fields = Value::Object(new.more);
         fields["name"] = new.name.into();
@@ -39,7 +39,7 @@ impl Record {
         Self::new(&fields)
     }
 
-    /// The node as Ironic shows it.
+    /// The node as Ironic returns it.
     pub(super) fn shown(&self) -> Node {
         let mut shown = self.0.clone();
         mask(&mut shown["driver_info"]);
@@ -47,8 +47,8 @@ impl Record {
         serde_json::from_value(shown).unwrap()
     }
 
-    /// Carries out a patch as Ironic does: `add` replaces, `remove` needs what it removes, and an interface without a
-    /// choice gets the default.
+    /// Applies a patch as Ironic does: `add` replaces, `remove` requires the value, and an interface without a value
+    /// gets the default.
     pub(super) fn patched(mut self, patch: Patch) -> Self {
         let body = patch.into_body().unwrap();
         for operation in body.as_array().unwrap() {
@@ -111,7 +111,7 @@ fn mask(map: &mut Value) {
     }
 }
 
-/// A patch as a list of `path: value`, in its order; nothing behind the path: it is removed.
+/// A patch as a list of `path: value`; an empty value: removed.
 pub(super) fn lines(patch: &Patch) -> Vec<String> {
     let body = patch.clone().into_body().unwrap();
     let line = |operation: &Value| {

@@ -1,4 +1,4 @@
-//! Nodes that are created, and nodes that are brought in line.
+//! Created and updated nodes.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ fn body(host: &BareMetalHost) -> Value {
     body
 }
 
-/// What is changed of this record for this host, whose login Ironic has.
+/// The changes of this record for this host, whose credentials Ironic has.
 fn changed(record: &Record, host: &BareMetalHost) -> Vec<String> {
     let changes = wanted(host, &settings())
         .changes(&record.shown(), Passwords::AsSent)
@@ -40,7 +40,7 @@ fn changed(record: &Record, host: &BareMetalHost) -> Vec<String> {
 }
 
 #[test]
-fn a_new_node_has_everything_at_once() {
+fn new_node_is_created_complete() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let expected = json!({
         "name": "metal~host-0", "driver": "redfish", "automated_clean": true,
@@ -117,7 +117,7 @@ fn each_kind_of_bmc_has_its_driver_and_interfaces() {
 }
 
 #[test]
-fn fake_hardware_deploys_in_its_own_way_and_knows_no_login() {
+fn fake_hardware_has_its_own_deploy_interface_and_no_credentials() {
     let body = body(&host(json!({"bmc": bmc("fake://rack-1")})));
     assert_eq!(
         (&body["deploy_interface"], &body["driver_info"]),
@@ -125,14 +125,14 @@ fn fake_hardware_deploys_in_its_own_way_and_knows_no_login() {
     );
 }
 
-/// The field of the node that is made for this spec and this part of the status.
+/// The field of the node created for this spec and status.
 fn made(mut spec: Value, status: &Value, field: &str) -> Value {
     merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     body(&with_status(spec, status)).get(field).cloned().unwrap_or_default()
 }
 
 #[test]
-fn what_the_spec_says_of_the_machine_is_in_the_new_node() {
+fn fields_of_the_spec_are_in_the_new_node() {
     let properties = |capabilities, arch| json!({"capabilities": capabilities, "cpu_arch": arch});
     let secure = json!({"bootMode": "UEFISecureBoot", "architecture": "aarch64"});
     let rows = [
@@ -167,7 +167,7 @@ fn what_the_spec_says_of_the_machine_is_in_the_new_node() {
 }
 
 #[test]
-fn a_node_that_is_made_anew_is_deployed_like_what_runs_on_its_machine() {
+fn recreated_node_has_the_deploy_interface_of_the_running_image() {
     let image = json!({"url": "http://192.0.2.9/a.iso", "format": "live-iso"});
     let method = json!({"customDeploy": {"method": "install"}});
     let rows = [
@@ -190,7 +190,7 @@ fn a_node_that_is_made_anew_is_deployed_like_what_runs_on_its_machine() {
 }
 
 #[test]
-fn a_node_that_is_as_wanted_is_left_alone() {
+fn matching_node_is_not_changed() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let record = Record::created(wanted(&host, &settings()).creation());
     assert_eq!(changed(&record, &host), Vec::<String>::new());
@@ -252,7 +252,7 @@ fn only_what_differs_is_changed() {
 }
 
 #[test]
-fn a_password_is_sent_again_only_when_it_changed() {
+fn password_is_sent_again_only_after_a_change() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let record = Record::created(wanted(&host, &settings()).creation());
     let renewed = NodeRecord::of(
@@ -272,7 +272,7 @@ fn a_password_is_sent_again_only_when_it_changed() {
 }
 
 #[test]
-fn what_others_put_into_the_record_stays() {
+fn unmanaged_keys_are_kept() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     record.0["driver_info"]["redfish_auth_type"] = "basic".into();
@@ -287,7 +287,7 @@ fn what_others_put_into_the_record_stays() {
 }
 
 #[test]
-fn a_certificate_is_verified_again_when_the_host_says_so() {
+fn certificate_verification_can_be_enabled_again() {
     let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
     let record = Record::created(wanted(&host(json!({"bmc": trusting})), &settings()).creation());
     let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
@@ -295,7 +295,7 @@ fn a_certificate_is_verified_again_when_the_host_says_so() {
 }
 
 #[test]
-fn a_bmc_of_another_type_changes_driver_interfaces_and_login() {
+fn bmc_type_change_updates_driver_interfaces_and_credentials() {
     let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
     let record = Record::created(wanted(&old, &settings()).creation());
     let new = host(json!({"bmc": bmc("redfish://192.0.2.1/redfish/v1/Systems/1")}));
@@ -321,7 +321,7 @@ fn a_bmc_of_another_type_changes_driver_interfaces_and_login() {
 }
 
 #[test]
-fn driver_and_interfaces_wait_for_a_state_that_lets_them_change() {
+fn driver_and_interface_changes_wait_for_an_allowed_state() {
     let old = host(json!({"bmc": bmc("redfish://192.0.2.10:8000/redfish/v1/Systems/1")}));
     let mut record = Record::created(wanted(&old, &settings()).creation());
     record.0["provision_state"] = "active".into();
@@ -349,7 +349,7 @@ fn driver_and_interfaces_wait_for_a_state_that_lets_them_change() {
 }
 
 #[test]
-fn a_driver_that_has_to_wait_is_not_told_what_it_cannot_read() {
+fn postponed_driver_postpones_driver_info() {
     let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
     let mut record = Record::created(wanted(&old, &settings()).creation());
     record.0["provision_state"] = "active".into();
@@ -358,14 +358,14 @@ fn a_driver_that_has_to_wait_is_not_told_what_it_cannot_read() {
         .changes(&record.shown(), Passwords::Changed)
         .unwrap();
     assert_eq!(lines(&changes.patch), ["/automated_clean: false"]);
-    assert!(changes.login_waits());
+    assert!(changes.is_login_postponed());
     for waits in ["driver", "driver_info/ipmi_address", "driver_info/redfish_password"] {
         assert!(changes.postponed.iter().any(|field| field == waits), "{waits}");
     }
 }
 
 #[test]
-fn nothing_is_asked_of_a_node_that_takes_no_changes() {
+fn locked_node_gets_no_changes() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "automatedCleaningMode": "disabled"}));
     let rows = [
         ("manageable", Value::Null, true),
@@ -396,7 +396,7 @@ fn nothing_is_asked_of_a_node_that_takes_no_changes() {
 }
 
 #[test]
-fn a_guessed_architecture_replaces_none_that_is_there() {
+fn guessed_architecture_replaces_no_existing_one() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     record.0["properties"]["cpu_arch"] = "aarch64".into();
@@ -417,7 +417,7 @@ fn a_guessed_architecture_replaces_none_that_is_there() {
 }
 
 #[test]
-fn a_host_from_before_boot_modes_keeps_how_it_boots() {
+fn host_without_recorded_boot_mode_keeps_its_boot_mode() {
     let host = with_status(json!({"bmc": bmc(VIRTUAL_MEDIA)}), &json!({"state": "provisioned"}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     record.0["properties"]["capabilities"] = "boot_mode:bios".into();
@@ -425,20 +425,20 @@ fn a_host_from_before_boot_modes_keeps_how_it_boots() {
 }
 
 #[test]
-fn an_old_dialect_is_asked_for_nothing_it_does_not_know() {
+fn old_api_version_gets_no_unknown_fields() {
     let plain = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&plain, &settings()).creation());
     record.0["disable_power_off"] = Value::Null;
     assert_eq!(changed(&record, &plain), Vec::<String>::new());
     let kept_on = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "disablePowerOff": true}));
-    let refusal = wanted(&kept_on, &settings())
+    let invalid = wanted(&kept_on, &settings())
         .changes(&record.shown(), Passwords::AsSent)
         .unwrap_err();
-    assert_eq!(refusal.field(), "spec.disablePowerOff");
+    assert_eq!(invalid.field(), "spec.disablePowerOff");
 }
 
 #[test]
-fn the_ramdisk_is_named_only_where_the_program_knows_one() {
+fn ramdisk_is_set_only_when_configured() {
     let text = |url: &str| Some(url.to_owned());
     let (kernel, initramfs, iso) = (
         text("http://192.0.2.9/k"),
@@ -485,7 +485,7 @@ fn the_ramdisk_is_named_only_where_the_program_knows_one() {
 }
 
 #[test]
-fn an_iso_replaces_what_booted_before() {
+fn iso_replaces_kernel_and_ramdisk() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = Record::created(wanted(&host, &settings()).creation());
     for key in ["deploy_kernel", "deploy_ramdisk", "kernel_append_params"] {
@@ -510,7 +510,7 @@ fn an_iso_replaces_what_booted_before() {
 }
 
 #[test]
-fn only_machines_with_an_ipv6_bmc_get_the_url_for_them() {
+fn external_url_is_set_only_for_ipv6_bmcs() {
     let url = "http://[2001:db8::1]:6180";
     let settings = NodeSettings {
         external_url_v6: Some(url.to_owned()),
@@ -533,7 +533,7 @@ fn only_machines_with_an_ipv6_bmc_get_the_url_for_them() {
 }
 
 #[test]
-fn the_agents_network_follows_the_host_and_stays_while_it_is_unread() {
+fn agent_network_follows_the_host_and_is_kept_while_unread() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let data = Map::from_iter([("links".to_owned(), json!([]))]);
     let with = |network: &AgentNetwork| {
@@ -556,7 +556,7 @@ fn the_agents_network_follows_the_host_and_stays_while_it_is_unread() {
 }
 
 #[test]
-fn a_node_of_the_go_manager_is_taken_over_without_a_change() {
+fn node_of_the_go_manager_needs_no_change() {
     let mut record = Record::new(&json!({
         "name": "metal~host-0", "driver": "redfish", "provision_state": "active", "automated_clean": true,
         "boot_interface": "redfish-virtual-media", "firmware_interface": "redfish", "inspect_interface": "agent",

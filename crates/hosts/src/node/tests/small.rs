@@ -34,11 +34,11 @@ fn a_profile_is_chosen_by_status_spec_and_address_and_never_changes() {
 }
 
 #[test]
-fn an_unknown_profile_is_refused_where_it_stands_and_only_if_it_is_needed() {
+fn unknown_profile_is_rejected_only_when_needed() {
     let mut spec = json!({"hardwareProfile": "antique"});
-    let refusal = profile::choose(&host(spec.clone())).unwrap_err();
-    assert_eq!(refusal.field(), "spec.hardwareProfile");
-    assert!(refusal.to_string().contains("\"antique\"; set spec.rootDeviceHints"));
+    let invalid = profile::choose(&host(spec.clone())).unwrap_err();
+    assert_eq!(invalid.field(), "spec.hardwareProfile");
+    assert!(invalid.to_string().contains("\"antique\"; set spec.rootDeviceHints"));
     let mut kept = host(json!({}));
     kept.status.hardware_profile = Some("antique".to_owned());
     assert_eq!(profile::choose(&kept).unwrap_err().field(), "status.hardwareProfile");
@@ -48,7 +48,7 @@ fn an_unknown_profile_is_refused_where_it_stands_and_only_if_it_is_needed() {
 }
 
 #[test]
-fn the_root_device_is_hinted_at_unless_the_host_makes_a_disk_for_it() {
+fn root_device_hints_exist_unless_raid_defines_the_root_volume() {
     let device = |host| profile::root_device(&host).unwrap();
     let by_profile = device(host(json!({"bmc": bmc(VIRTUAL_MEDIA)}))).unwrap();
     assert_eq!(by_profile.device_name.as_deref(), Some("/dev/sda"));

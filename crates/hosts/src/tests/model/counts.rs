@@ -1,11 +1,11 @@
-//! What a life costs: requests to Ironic, reads of the API and writes to it, phase by phase.
+//! The cost of a life cycle: requests to Ironic, API reads and API writes per phase.
 
 use super::ironic;
-use super::world::{Deed, World};
+use super::state::{HostChange, ModelState};
 use super::{ALL, ENROLLED};
 use crate::facts::Read;
 
-/// What a phase costs.
+/// The cost of a phase.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cost {
     ironic: usize,
@@ -13,17 +13,17 @@ struct Cost {
     writes: usize,
 }
 
-/// Has everybody act until nothing changes any more. The change feed and the watches cost nothing here.
-fn settle(world: &mut World) -> Cost {
+/// Reconciles until nothing changes any more. The change feed and the watches cost nothing here.
+fn settle(model: &mut ModelState) -> Cost {
     let mut cost = Cost::default();
     for _ in 0..60 {
-        let before = world.figure();
-        let mut program = world.programs.remove(0);
-        program.looks.clear();
-        program.see_host(world.host.as_ref());
-        program.see_node(world.node.as_ref());
-        let had_node = world.node.is_some();
-        let writes = program.pass(world, None);
+        let previous = model.fingerprint();
+        let mut program = model.programs.remove(0);
+        program.reads.clear();
+        program.observe_host(model.host.as_ref());
+        program.observe_node(model.node.as_ref());
+        let had_node = model.node.is_some();
+        let writes = program.reconcile(model, None);
         for write in &writes {
             match write.as_str() {
                 "another object" => cost.writes += 1,
@@ -31,63 +31,63 @@ fn settle(world: &mut World) -> Cost {
                 _ => cost.ironic += 1,
             }
         }
-        for look in &program.looks {
-            match look {
-                // By name, by the plain name, by MAC address: all in vain.
+        for read in &program.reads {
+            match read {
+                // Searches by name, plain name and MAC address, all without a result.
                 Read::Node if !had_node => cost.ironic += 3,
                 Read::Node | Read::Ports | Read::Inventory | Read::Validation | Read::History => cost.ironic += 1,
-                Read::Turn => {}
+                Read::Slot => {}
                 _ => cost.reads += 1,
             }
         }
-        world.programs.insert(0, program);
-        if let Some(node) = &world.node
-            && let Some((node, disk)) = ironic::progress(node, world.disk.as_deref(), false).into_iter().next()
+        model.programs.insert(0, program);
+        if let Some(node) = &model.node
+            && let Some((node, disk)) = ironic::progress(node, model.disk.as_deref(), false).into_iter().next()
         {
-            (world.node, world.disk) = (Some(node), disk);
+            (model.node, model.disk) = (Some(node), disk);
         }
-        if world.figure() == before {
+        if model.fingerprint() == previous {
             return cost;
         }
     }
-    panic!("the world does not come to rest");
+    panic!("the model does not become steady");
 }
 
 #[test]
-fn a_life_costs_no_more_than_it_may() {
-    let mut world = World::start(ENROLLED, ALL);
-    let enrol = settle(&mut world);
+fn life_cycle_stays_within_its_cost_limits() {
+    let mut model = ModelState::start(ENROLLED, ALL);
+    let enrol = settle(&mut model);
     assert_eq!(
-        world.host.as_ref().unwrap()["status"]["provisioning"]["state"],
+        model.host.as_ref().unwrap()["status"]["provisioning"]["state"],
         "available"
     );
-    world.deed(Deed::Ask("a"));
-    let provision = settle(&mut world);
+    model.change(HostChange::SetImage("a"));
+    let provision = settle(&mut model);
     assert_eq!(
-        world.host.as_ref().unwrap()["status"]["provisioning"]["state"],
+        model.host.as_ref().unwrap()["status"]["provisioning"]["state"],
         "provisioned"
     );
-    world.deed(Deed::AskNothing);
-    let deprovision = settle(&mut world);
+    model.change(HostChange::RemoveImage);
+    let deprovision = settle(&mut model);
     assert_eq!(
-        world.host.as_ref().unwrap()["status"]["provisioning"]["state"],
+        model.host.as_ref().unwrap()["status"]["provisioning"]["state"],
         "available"
     );
-    world.deed(Deed::Delete);
-    let delete = settle(&mut world);
-    assert!(world.host.is_none() && world.node.is_none());
+    model.change(HostChange::Delete);
+    let delete = settle(&mut model);
+    assert!(model.host.is_none() && model.node.is_none());
     println!("enrol {enrol:?}, provision {provision:?}, deprovision {deprovision:?}, delete {delete:?}");
-    // The read of the Secret with the login is not in this world.
+    // The read of the credentials Secret is not part of the model.
     assert!(
         enrol.ironic <= 11 && enrol.reads == 0 && enrol.writes <= 16,
         "{enrol:?}"
     );
-    // Five with the request to clean before the first deployment.
+    // Five without the cleaning before the first deployment.
     assert!(provision.ironic <= 4 + 2, "{provision:?}");
     assert!(deprovision.ironic <= 3, "{deprovision:?}");
     assert!(delete.ironic <= 2, "{delete:?}");
     assert_eq!(
-        settle(&mut World::start(super::RUNNING, ALL)).ironic,
+        settle(&mut ModelState::start(super::RUNNING, ALL)).ironic,
         0,
         "a host at rest asks nothing"
     );

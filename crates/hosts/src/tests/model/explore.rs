@@ -1,44 +1,48 @@
-//! Follows every history, and tells the first that goes wrong.
+//! Explores every history, and reports the first with a violation.
 
 use std::collections::HashSet;
 
-use super::world::World;
+use super::state::ModelState;
 
-struct Met {
+struct Visited {
     from: usize,
     step: String,
 }
 
-/// How many states there are, or the first history that goes wrong.
-pub(super) fn explore(start: World, most: usize) -> Result<usize, String> {
-    let mut met = HashSet::from([start.figure()]);
-    let mut tree = vec![Met {
+/// The number of states, or the first history with a violation.
+pub(super) fn explore(start: ModelState, most: usize) -> Result<usize, String> {
+    let mut visited = HashSet::from([start.fingerprint()]);
+    let mut tree = vec![Visited {
         from: 0,
         step: String::new(),
     }];
     let mut open = vec![(start, 0)];
-    while let Some((world, at)) = open.pop() {
-        if let Some(why) = &world.wrong {
-            return Err(story(&tree, at, why));
+    while let Some((model, at)) = open.pop() {
+        if let Some(why) = &model.violation {
+            return Err(trace(&tree, at, why));
         }
-        let (own, mut is_at_rest) = (world.figure(), true);
-        for (step, next) in world.next() {
-            let figure = next.figure();
-            is_at_rest &= figure == own;
-            if met.insert(figure) {
-                tree.push(Met { from: at, step });
+        let (own, mut is_at_rest) = (model.fingerprint(), true);
+        for (step, next) in model.next() {
+            let fingerprint = next.fingerprint();
+            is_at_rest &= fingerprint == own;
+            if visited.insert(fingerprint) {
+                tree.push(Visited { from: at, step });
                 open.push((next, tree.len() - 1));
             }
         }
         if is_at_rest {
-            world.check_at_rest().map_err(|why| story(&tree, at, &why))?;
+            model.check_at_rest().map_err(|why| trace(&tree, at, &why))?;
         }
-        assert!(met.len() < most, "{}", story(&tree, at, "too many states, for example"));
+        assert!(
+            visited.len() < most,
+            "{}",
+            trace(&tree, at, "too many states, for example")
+        );
     }
-    Ok(met.len())
+    Ok(visited.len())
 }
 
-fn story(tree: &[Met], end: usize, why: &str) -> String {
+fn trace(tree: &[Visited], end: usize, why: &str) -> String {
     let (mut steps, mut at) = (Vec::new(), end);
     while at != 0 {
         steps.push(tree[at].step.clone());

@@ -1,18 +1,18 @@
-//! A node and the disk of its machine.
+//! The model of a node and the disk of its machine.
 
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use serde_json::{Value, json};
 
-use crate::tests::scene::node;
+use crate::tests::fixture::node;
 
-/// What Ironic knows of the machine.
+/// A node in a state.
 pub(super) fn known(state: &str, runs: Option<&str>) -> Value {
     let mut node = node(state);
     if let Some(name) = runs {
-        let image = crate::tests::scene::image(name);
-        node["instance_uuid"] = json!(crate::tests::scene::UID);
+        let image = crate::tests::fixture::image(name);
+        node["instance_uuid"] = json!(crate::tests::fixture::UID);
         node["power_state"] = json!("power on");
         node["instance_info"] = json!({ "image_source": image["url"], "image_os_hash_algo": "sha256",
             "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
@@ -22,7 +22,7 @@ pub(super) fn known(state: &str, runs: Option<&str>) -> Value {
     node
 }
 
-/// Applies a change. Passwords are masked, as Ironic does.
+/// Applies a patch. Passwords are masked, as in Ironic.
 pub(super) fn change(node: &mut Value, patch: Patch) {
     for operation in patch.into_body().unwrap().as_array().unwrap() {
         let path = operation["path"].as_str().unwrap();
@@ -39,7 +39,7 @@ pub(super) fn change(node: &mut Value, patch: Patch) {
     }
 }
 
-/// Where a transition leads, if Ironic takes it.
+/// The next state after a transition, if Ironic accepts it.
 pub(super) fn transition(node: &mut Value, asked: &Transition) -> bool {
     let state = node["provision_state"].as_str().unwrap().to_owned();
     let next = match (state.as_str(), asked) {
@@ -58,7 +58,7 @@ pub(super) fn transition(node: &mut Value, asked: &Transition) -> bool {
     true
 }
 
-/// What Ironic does by itself: the states that may come next, and what becomes of the disk.
+/// The progress of Ironic without requests: the possible next states of node and disk.
 pub(super) fn progress(node: &Value, disk: Option<&str>, may_fail: bool) -> Vec<(Value, Option<String>)> {
     let mut found = Vec::new();
     let mut to = |state: &str, disk: Option<String>, change: Value| {

@@ -1,27 +1,27 @@
-//! Every history of a small world: one host, one node with a disk, two programs that both think they lead, caches as old
-//! as they like, crashes after any write, an Ironic that fails, forgets and is used by others, and a user.
+//! An exhaustive model: one host, one node with a disk, two processes that both act as leader, caches of any age,
+//! crashes after any write, an Ironic that fails, loses its database and has other users, and a user.
 //!
-//! From each state every step is tried; states that were met before are not followed again. Each rule of the decision
-//! is taken away in turn, and then some history goes wrong.
+//! Every step is tried from each state; known states are not explored again. Each safety rule is switched off in turn,
+//! and then some history must show a violation.
 
 mod counts;
 mod explore;
+mod invariants;
 mod ironic;
-mod judge;
 mod program;
-mod world;
+mod state;
 
 use explore::explore;
-use world::{Bounds, Deed, World};
+use state::{Bounds, HostChange, ModelState};
 
 use crate::rules::Rules;
 
 const ALL: Rules = Rules::ALL;
 
-/// A host that runs an image and is left to itself.
+/// A host that runs an image, without further changes.
 const RUNNING: Bounds = Bounds {
     start: "provisioned",
-    deeds: &[],
+    changes: &[],
     programs: 1,
     crashes: 0,
     hours: 1,
@@ -34,104 +34,104 @@ const RUNNING: Bounds = Bounds {
 /// From the object to a running image.
 const ENROLLED: Bounds = Bounds {
     start: "",
-    deeds: &[Deed::Ask("a")],
+    changes: &[HostChange::SetImage("a")],
     crashes: 1,
     is_known: false,
     ..RUNNING
 };
-/// The image goes and comes back.
-const TAKEN_BACK: Bounds = Bounds {
-    deeds: &[Deed::AskNothing, Deed::Ask("a")],
+/// The image is removed and requested again.
+const IMAGE_RESTORED: Bounds = Bounds {
+    changes: &[HostChange::RemoveImage, HostChange::SetImage("a")],
     crashes: 1,
     ..RUNNING
 };
 const REPLACED: Bounds = Bounds {
-    deeds: &[Deed::Ask("b")],
+    changes: &[HostChange::SetImage("b")],
     crashes: 1,
     ..RUNNING
 };
 const PAUSED: Bounds = Bounds {
-    deeds: &[Deed::AskNothing, Deed::Pause],
+    changes: &[HostChange::RemoveImage, HostChange::Pause],
     crashes: 1,
     ..RUNNING
 };
-/// clusterctl: paused, then marked and deleted, then taken away.
+/// clusterctl: paused, then marked and deleted, then removed.
 const MOVED: Bounds = Bounds {
-    deeds: &[Deed::Pause, Deed::Move],
+    changes: &[HostChange::Pause, HostChange::Move],
     ..RUNNING
 };
-/// The same by a tool that leaves no mark.
+/// A move by a tool that does not mark the object.
 const MOVED_UNMARKED: Bounds = Bounds {
-    deeds: &[Deed::Pause, Deed::MoveUnmarked],
+    changes: &[HostChange::Pause, HostChange::MoveUnmarked],
     ..RUNNING
 };
-const FORGOTTEN: Bounds = Bounds {
-    deeds: &[Deed::Forget],
+const NODE_LOST: Bounds = Bounds {
+    changes: &[HostChange::LoseNode],
     crashes: 1,
     ..RUNNING
 };
-/// Ironic and the API lost what they knew, and what was saved of the status cannot be read.
+/// Ironic and the API lost their state, and the saved status is unreadable.
 const UNREADABLE: Bounds = Bounds {
     start: "unreadable",
     is_known: false,
     ..RUNNING
 };
-/// Somebody uses the node for something else while ours is torn down.
-const TAKEN: Bounds = Bounds {
-    deeds: &[Deed::AskNothing, Deed::GiveToAnother],
+/// Another user assigns the node to an instance during deprovisioning.
+const REASSIGNED: Bounds = Bounds {
+    changes: &[HostChange::RemoveImage, HostChange::AssignToOther],
     crashes: 1,
     ..RUNNING
 };
-/// Somebody uses the node for something else, and the host goes: with time enough to give up.
-const TAKEN_DELETED: Bounds = Bounds {
-    deeds: &[Deed::GiveToAnother, Deed::Delete],
+/// Another user assigns the node to an instance, and the host is deleted, with enough time for all attempts.
+const REASSIGNED_DELETED: Bounds = Bounds {
+    changes: &[HostChange::AssignToOther, HostChange::Delete],
     hours: 5,
     ..RUNNING
 };
 const DELETED: Bounds = Bounds {
-    deeds: &[Deed::Delete],
+    changes: &[HostChange::Delete],
     crashes: 1,
     ..RUNNING
 };
 const DELETED_EXTERNAL: Bounds = Bounds {
-    deeds: &[Deed::SayExternal, Deed::Delete],
+    changes: &[HostChange::SetExternal, HostChange::Delete],
     ..RUNNING
 };
-const DELETED_BLIND: Bounds = Bounds {
-    deeds: &[Deed::LoseSecret, Deed::Delete],
+const DELETED_WITHOUT_SECRET: Bounds = Bounds {
+    changes: &[HostChange::LoseSecret, HostChange::Delete],
     is_known: false,
     ..RUNNING
 };
-const CHANGED_MIND: Bounds = Bounds {
+const IMAGE_CHANGED: Bounds = Bounds {
     start: "available",
-    deeds: &[Deed::Ask("a"), Deed::Ask("b")],
+    changes: &[HostChange::SetImage("a"), HostChange::SetImage("b")],
     ..RUNNING
 };
-const BROKE: Bounds = Bounds {
-    deeds: &[Deed::AskNothing],
+const NO_BUDGET: Bounds = Bounds {
+    changes: &[HostChange::RemoveImage],
     budget: 0,
     ..RUNNING
 };
 const FAILING: Bounds = Bounds {
     start: "available",
-    deeds: &[Deed::Ask("a")],
+    changes: &[HostChange::SetImage("a")],
     may_fail: true,
     hours: 2,
     ..RUNNING
 };
-/// An older manager named the node as the host alone.
+/// An older manager named the node by the plain host name.
 const RENAMED: Bounds = Bounds {
     start: "renamed",
     is_known: false,
     ..RUNNING
 };
-/// Another program has torn nothing down yet; this one remembers the node from before it was deployed.
-const LATE: Bounds = Bounds {
+/// No process has begun deprovisioning; this one has an observation of the node from before the deployment.
+const STALE_NODE: Bounds = Bounds {
     start: "deprovisioning",
     old_node: Some("available"),
     ..RUNNING
 };
-const BOTH: Bounds = Bounds {
+const TWO_PROCESSES: Bounds = Bounds {
     start: "deprovisioning",
     programs: 2,
     hours: 0,
@@ -139,77 +139,77 @@ const BOTH: Bounds = Bounds {
 };
 
 fn run(bounds: Bounds, rules: Rules) -> Result<usize, String> {
-    explore(World::start(bounds, rules), 400_000)
+    explore(ModelState::start(bounds, rules), 400_000)
 }
 
 #[test]
-fn no_history_wipes_what_is_wanted_and_every_history_comes_to_rest_as_asked() {
+fn no_history_erases_a_requested_image_and_every_history_ends_as_requested() {
     let worlds = [
         ("running", RUNNING),
         ("enrolled", ENROLLED),
-        ("taken back", TAKEN_BACK),
+        ("image restored", IMAGE_RESTORED),
         ("replaced", REPLACED),
         ("paused", PAUSED),
         ("moved", MOVED),
         ("moved without a mark", MOVED_UNMARKED),
-        ("forgotten", FORGOTTEN),
+        ("node lost", NODE_LOST),
         ("unreadable", UNREADABLE),
-        ("taken", TAKEN),
-        ("taken and deleted", TAKEN_DELETED),
+        ("reassigned", REASSIGNED),
+        ("reassigned and deleted", REASSIGNED_DELETED),
         ("deleted", DELETED),
         ("deleted, external", DELETED_EXTERNAL),
-        ("deleted, without login", DELETED_BLIND),
-        ("changed mind", CHANGED_MIND),
-        ("no budget", BROKE),
+        ("deleted, without Secret", DELETED_WITHOUT_SECRET),
+        ("image changed", IMAGE_CHANGED),
+        ("no budget", NO_BUDGET),
         ("failing", FAILING),
-        ("late", LATE),
+        ("stale node", STALE_NODE),
         ("renamed", RENAMED),
-        ("two programs", BOTH),
+        ("two processes", TWO_PROCESSES),
     ];
     for (name, bounds) in worlds {
         match run(bounds, ALL) {
             Ok(states) => println!("{name}: {states} states"),
-            Err(story) => panic!("{name}: {story}"),
+            Err(trace) => panic!("{name}: {trace}"),
         }
     }
 }
 
-/// A rule that is taken away, and the world in which it is missed.
+/// Each rule, and the bounds in which its absence shows a violation.
 fn without() -> Vec<(&'static str, Bounds, Rules)> {
     macro_rules! missing {
-        ($($rule:ident in $world:expr),+ $(,)?) => {
-            vec![$((stringify!($rule), $world, Rules { $rule: false, ..ALL })),+]
+        ($($rule:ident in $model:expr),+ $(,)?) => {
+            vec![$((stringify!($rule), $model, Rules { $rule: false, ..ALL })),+]
         };
     }
     missing![
-        rest_when_paused in PAUSED,
-        rest_when_moved in MOVED,
+        skip_paused in PAUSED,
+        skip_moving in MOVED,
         grace_after_pause in MOVED_UNMARKED,
         keep_saved_status in UNREADABLE,
-        record_first in TAKEN_BACK,
-        read_host_first in TAKEN_BACK,
-        read_node_first in TAKEN,
-        wait_when_stale in LATE,
+        record_first in IMAGE_RESTORED,
+        read_host_first in IMAGE_RESTORED,
+        read_node_first in REASSIGNED,
+        wait_when_stale in STALE_NODE,
         absent_by_search in RENAMED,
-        own_instance in TAKEN,
-        adopt_the_provisioned in FORGOTTEN,
+        own_instance in REASSIGNED,
+        adopt_the_provisioned in NODE_LOST,
         keep_external in DELETED_EXTERNAL,
-        match_image in CHANGED_MIND,
-        take_back in TAKEN_BACK,
-        keep_budget in BROKE,
+        match_image in IMAGE_CHANGED,
+        cancel_deprovisioning in IMAGE_RESTORED,
+        keep_budget in NO_BUDGET,
         back_off in FAILING,
         search_before_release in DELETED,
     ]
 }
 
 #[test]
-fn each_rule_prevents_a_history_that_goes_wrong_without_it() {
-    let mut unmissed = Vec::new();
+fn each_rule_prevents_a_violation() {
+    let mut unneeded = Vec::new();
     for (name, bounds, rules) in without() {
         match run(bounds, rules) {
-            Ok(states) => unmissed.push(format!("{name}: nothing goes wrong without it in {states} states")),
+            Ok(states) => unneeded.push(format!("{name}: no violation without it in {states} states")),
             Err(why) => println!("without {name}: {}", why.lines().next().unwrap_or_default()),
         }
     }
-    assert!(unmissed.is_empty(), "{}", unmissed.join("\n"));
+    assert!(unneeded.is_empty(), "{}", unneeded.join("\n"));
 }

@@ -1,40 +1,40 @@
-//! A host that Ironic is to forget.
+//! A host that is detached.
 
 use serde_json::json;
 
 use super::given::{
-    available, deprovisioning, external, held, inspecting, powering_off, preparing, provisioned, provisioning,
-    registering,
+    available, deprovisioning, external, inspecting, powering_off, preparing, provisioned, provisioning, registering,
+    withheld,
 };
 use super::{Row, row};
-use crate::tests::scene::Scene;
+use crate::tests::fixture::Fixture;
 
 pub(super) fn detached() -> Vec<Row> {
     let mark = "baremetalhost.metal3.io/detached";
-    let apart = |scene: Scene| {
-        scene
+    let apart = |fixture: Fixture| {
+        fixture
             .annotated(mark, "")
             .status(json!({ "operationalStatus": "detached" }))
     };
-    let going = |scene: Scene| scene.annotated(mark, r#"{"deleteAction":"delete"}"#).deleted();
+    let going = |fixture: Fixture| fixture.annotated(mark, r#"{"deleteAction":"delete"}"#).deleted();
     vec![
         row(
             "to be detached",
             provisioned().annotated(mark, "").node("active"),
-            "asks set maintenance, asks delete node, again",
+            "requests set maintenance, requests delete node, replan",
         ),
         row(
             "to be detached, in maintenance",
             provisioned()
                 .annotated(mark, "")
                 .node_with("active", json!({ "maintenance": true })),
-            "asks delete node, again",
+            "requests delete node, replan",
         ),
         row(
-            "to be detached, and the node serves another",
+            "to be detached, and the node serves another instance",
             provisioned()
                 .annotated(mark, "")
-                .node_with("active", json!({ "instance_uuid": crate::tests::scene::OTHER_UID })),
+                .node_with("active", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID })),
             "writes the status, waits for the user",
         ),
         row(
@@ -46,7 +46,7 @@ pub(super) fn detached() -> Vec<Row> {
         row(
             "attached again",
             apart(provisioned()).host(json!({ "metadata": { "annotations": { mark: null } } })),
-            "writes the status, again",
+            "writes the status, replan",
         ),
         row(
             "to be detached in the middle",
@@ -58,7 +58,7 @@ pub(super) fn detached() -> Vec<Row> {
             provisioning()
                 .annotated(mark, r#"{"force":true}"#)
                 .node("wait call-back"),
-            "asks abort, waits for the node",
+            "requests abort, waits for the node",
         ),
         row(
             "detached and deleted, delayed",
@@ -66,59 +66,59 @@ pub(super) fn detached() -> Vec<Row> {
             "waits for the user",
         ),
         row(
-            "held, to be detached and deleted, delayed",
-            held().annotated(mark, "").deleted(),
-            "held: DeprovisionBudgetSpent, waits for the user",
+            "withheld, to be detached and deleted, delayed",
+            withheld().annotated(mark, "").deleted(),
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
-            "held, and to be detached",
-            held().asks("b").annotated(mark, "").no_node(),
-            "writes the status, held: DeprovisionBudgetSpent, waits for the user",
+            "withheld, and to be detached",
+            withheld().spec_image("b").annotated(mark, "").no_node(),
+            "writes the status, withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "detached and deleted",
             going(apart(provisioned())),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "available, detached and deleted",
             going(available()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "external, detached and deleted",
             going(external()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "provisioning, detached and deleted",
             going(provisioning()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "deprovisioning, detached and deleted",
             going(deprovisioning()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "powering off, detached and deleted",
             going(powering_off()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "registering, detached and deleted",
             going(registering()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "inspecting, detached and deleted",
             going(inspecting()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "preparing, detached and deleted",
             going(preparing()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
     ]
 }

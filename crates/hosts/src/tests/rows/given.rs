@@ -1,20 +1,20 @@
-//! What is given: hosts in each state, and what their nodes show.
+//! Fixtures: hosts in each state, and their nodes.
 
 use metal3_ironic::model::inventory::Inspection;
 use serde_json::{Value, json};
 
-use crate::tests::scene::{MAC, NODE, Scene, image};
+use crate::tests::fixture::{Fixture, MAC, NODE, image};
 
-/// A reboot that waits for nothing.
+/// The value of a forced reboot annotation.
 pub(super) const FORCED: &str = r#"{"force":true}"#;
 
-pub(super) fn new() -> Scene {
-    Scene::new("")
+pub(super) fn new() -> Fixture {
+    Fixture::new("")
 }
 
-pub(super) fn registering() -> Scene {
-    Scene::new("registering")
-        .with(|scene| scene.ports = Some(vec![port()]))
+pub(super) fn registering() -> Fixture {
+    Fixture::new("registering")
+        .with(|fixture| fixture.ports = Some(vec![port()]))
         .status(json!({ "hardware": null }))
 }
 
@@ -22,61 +22,61 @@ pub(super) fn port() -> metal3_ironic::model::port::Port {
     serde_json::from_value(json!({ "uuid": "p", "node_uuid": NODE, "address": MAC, "pxe_enabled": true })).unwrap()
 }
 
-pub(super) fn inspecting() -> Scene {
-    Scene::new("inspecting").status(json!({ "hardware": null }))
+pub(super) fn inspecting() -> Fixture {
+    Fixture::new("inspecting").status(json!({ "hardware": null }))
 }
 
-pub(super) fn preparing() -> Scene {
-    Scene::new("preparing").with(|scene| scene.ports = Some(vec![port()]))
+pub(super) fn preparing() -> Fixture {
+    Fixture::new("preparing").with(|fixture| fixture.ports = Some(vec![port()]))
 }
 
-pub(super) fn available() -> Scene {
-    Scene::new("available").spec(json!({ "online": false }))
+pub(super) fn available() -> Fixture {
+    Fixture::new("available").spec(json!({ "online": false }))
 }
 
-pub(super) fn asked() -> Scene {
-    Scene::new("available").asks("a").node("available")
+pub(super) fn asked() -> Fixture {
+    Fixture::new("available").spec_image("a").node("available")
 }
 
-pub(crate) fn provisioning() -> Scene {
-    Scene::new("provisioning")
-        .asks("a")
+pub(crate) fn provisioning() -> Fixture {
+    Fixture::new("provisioning")
+        .spec_image("a")
         .status(json!({ "lastAttemptedImage": image("a") }))
 }
 
-pub(super) fn provisioned() -> Scene {
-    Scene::new("provisioned").asks("a").runs("a")
+pub(super) fn provisioned() -> Fixture {
+    Fixture::new("provisioned").spec_image("a").status_image("a")
 }
 
-/// It was to be torn down, and the budget was spent.
-pub(super) fn held() -> Scene {
-    let held = json!({ "type": "Held", "status": "True", "reason": "DeprovisionBudgetSpent", "message": "x",
-        "lastTransitionTime": crate::tests::scene::at(0) });
-    provisioned().status(json!({ "conditions": [held] }))
+/// A host withheld from deprovisioning by the budget.
+pub(super) fn withheld() -> Fixture {
+    let withheld = json!({ "type": "Held", "status": "True", "reason": "DeprovisionBudgetSpent", "message": "x",
+        "lastTransitionTime": crate::tests::fixture::at(0) });
+    provisioned().status(json!({ "conditions": [withheld] }))
 }
 
-pub(super) fn external() -> Scene {
-    Scene::new("externally provisioned")
+pub(super) fn external() -> Fixture {
+    Fixture::new("externally provisioned")
         .spec(json!({ "externallyProvisioned": true }))
         .status(json!({ "poweredOn": true }))
 }
 
-pub(super) fn deprovisioning() -> Scene {
-    Scene::new("deprovisioning").runs("a")
+pub(super) fn deprovisioning() -> Fixture {
+    Fixture::new("deprovisioning").status_image("a")
 }
 
-pub(super) fn powering_off() -> Scene {
-    Scene::new("powering off before delete").deleted()
+pub(super) fn powering_off() -> Fixture {
+    Fixture::new("powering off before delete").deleted()
 }
 
-pub(super) fn deleting() -> Scene {
-    Scene::new("deleting").deleted()
+pub(super) fn deleting() -> Fixture {
+    Fixture::new("deleting").deleted()
 }
 
-/// What the node shows after it was told to deploy.
+/// A node after it was configured for a deployment.
 pub(crate) fn written(name: &str) -> Value {
     let image = image(name);
-    json!({ "instance_uuid": crate::tests::scene::UID, "power_state": "power on",
+    json!({ "instance_uuid": crate::tests::fixture::UID, "power_state": "power on",
         "instance_info": { "image_source": image["url"], "image_os_hash_algo": "sha256", "image_os_hash_value": "0".repeat(64),
             "image_disk_format": "qcow2", "capabilities": {}, "root_device": { "name": "s== /dev/sda" } },
         "driver_info": { "force_persistent_boot_device": "Default" } })

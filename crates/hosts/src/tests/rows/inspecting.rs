@@ -1,58 +1,58 @@
-//! What the machine is made of, and what is prepared on it.
+//! Inspection and preparation.
 
 use serde_json::json;
 
 use super::given::{FORCED, details, failing, inspecting, preparing};
 use super::{Row, row};
-use crate::tests::scene::Scene;
+use crate::tests::fixture::Fixture;
 
 pub(super) fn inspection() -> Vec<Row> {
     vec![
         row(
             "nothing known",
             inspecting().node("manageable"),
-            "reads Inventory, again",
+            "reads Inventory, replan",
         ),
         row(
             "never inspected",
             inspecting()
                 .node("manageable")
-                .with(|scene| scene.inventory = Some(None)),
-            "asks inspect, waits for the node",
+                .with(|fixture| fixture.inventory = Some(None)),
+            "requests inspect, waits for the node",
         ),
         row(
             "inspected",
             inspecting()
                 .node("manageable")
-                .with(|scene| scene.inventory = Some(Some(details()))),
-            "creates hardware data, writes the status, to preparing, again",
+                .with(|fixture| fixture.inventory = Some(Some(details()))),
+            "creates hardware data, writes the status, to preparing, replan",
         ),
         row(
             "inspected, and hardware data unknown",
-            inspecting().node("manageable").with(|scene| {
-                scene.inventory = Some(Some(details()));
-                scene.hardware_data = None;
+            inspecting().node("manageable").with(|fixture| {
+                fixture.inventory = Some(Some(details()));
+                fixture.hardware_data = None;
             }),
-            "reads HardwareData, again",
+            "reads HardwareData, replan",
         ),
         row(
             "inspected, and to be inspected again",
             inspecting()
                 .node("manageable")
                 .annotated("inspect.metal3.io", "")
-                .with(|scene| scene.inventory = Some(Some(details()))),
-            "asks inspect, changes the host, again",
+                .with(|fixture| fixture.inventory = Some(Some(details()))),
+            "requests inspect, changes the host, replan",
         ),
         row("under way", inspecting().node("inspect wait"), "waits for the node"),
         row(
-            "under way, and the wish still there",
+            "in progress, and the annotation still there",
             inspecting().node("inspect wait").annotated("inspect.metal3.io", ""),
-            "changes the host, again",
+            "changes the host, replan",
         ),
         row(
-            "the agent does not come, and a reboot is forced",
+            "the agent does not connect, and a reboot is forced",
             inspecting().node("inspect wait").annotated("reboot.metal3.io", FORCED),
-            "asks abort, waits for the node",
+            "requests abort, waits for the node",
         ),
         row(
             "a reboot is forced too early",
@@ -64,15 +64,15 @@ pub(super) fn inspection() -> Vec<Row> {
             inspecting()
                 .node_with("inspect failed", json!({ "last_error": "aborted" }))
                 .annotated("reboot.metal3.io", FORCED),
-            "asks inspect, changes the host, again",
+            "requests inspect, changes the host, replan",
         ),
         row(
             "a reboot that is not forced",
             inspecting().node("inspect wait").annotated("reboot.metal3.io", ""),
-            "changes the host, again",
+            "changes the host, replan",
         ),
         row(
-            "a client holds the host off, by force",
+            "a client keeps the host off, by force",
             inspecting()
                 .node("inspect wait")
                 .annotated("reboot.metal3.io/client", FORCED),
@@ -84,66 +84,66 @@ pub(super) fn inspection() -> Vec<Row> {
             "writes the status, inspection error: no lease, waits for a time",
         ),
         row(
-            "failed, and Ironic has not said why",
+            "failed, and Ironic has not reported why",
             inspecting().node_with("inspect failed", json!({ "reservation": "conductor" })),
             "waits for the node",
         ),
         row(
-            "failed, and Ironic has erased why",
+            "failed, and Ironic erased the reason",
             inspecting().node("inspect failed"),
-            "reads History, again",
+            "reads History, replan",
         ),
         row(
-            "failed, told, and Ironic has erased its words",
+            "failed, recorded, and Ironic erased the reason",
             inspecting()
                 .node("inspect failed")
                 .status(failing("inspection error", "no lease", 1)),
             "waits for a time",
         ),
         row(
-            "failed, told and later",
+            "failed, recorded and later",
             inspecting()
                 .node_with("inspect failed", json!({ "last_error": "no lease" }))
                 .status(failing("inspection error", "no lease", 2))
-                .later(1),
-            "asks inspect, writes the status, well again, waits for the node",
+                .hours_later(1),
+            "requests inspect, writes the status, error cleared, waits for the node",
         ),
         row(
-            "disabled meanwhile",
+            "disabled later",
             inspecting()
                 .node("inspect wait")
                 .spec(json!({ "inspectionMode": "disabled" })),
-            "writes the status, to preparing, again",
+            "writes the status, to preparing, replan",
         ),
         row(
             "the node is available",
             inspecting().node("available"),
-            "asks manage, waits for the node",
+            "requests manage, waits for the node",
         ),
         row(
             "the node runs something",
             inspecting().node("active"),
-            "writes the status, inspection error: in Ironic the node is in state \"active\", which does not fit a host that is \"inspecting\"; it is left as it is. If nothing needs what runs there, undeploy the node in Ironic; else set spec.externallyProvisioned, waits for the node",
+            "writes the status, inspection error: in Ironic the node is in state \"active\", which is unexpected for a host in state \"inspecting\"; the node is not changed. If its system is not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned, waits for the node",
         ),
         row(
-            "the node was forgotten",
+            "Ironic lost the node",
             inspecting().no_node(),
-            "asks create node, again",
+            "requests create node, replan",
         ),
         row(
             "deleted",
             inspecting().node("inspect wait").deleted(),
-            "writes the status, to powering off before delete, again",
+            "writes the status, to powering off before delete, replan",
         ),
         row(
             "an older manager's state",
-            Scene::new("match profile").node("manageable"),
-            "writes the status, to preparing, again",
+            Fixture::new("match profile").node("manageable"),
+            "writes the status, to preparing, replan",
         ),
         row(
             "an older manager's state, deleted",
-            Scene::new("match profile").node("manageable").deleted(),
-            "writes the status, to powering off before delete, again",
+            Fixture::new("match profile").node("manageable").deleted(),
+            "writes the status, to powering off before delete, replan",
         ),
     ]
 }
@@ -153,12 +153,12 @@ pub(super) fn preparation() -> Vec<Row> {
         row(
             "nothing to do",
             preparing().node("manageable"),
-            "writes the status, to available, again",
+            "writes the status, to available, replan",
         ),
         row(
             "ports unknown",
-            preparing().node("manageable").with(|scene| scene.ports = None),
-            "reads Ports, again",
+            preparing().node("manageable").with(|fixture| fixture.ports = None),
+            "reads Ports, replan",
         ),
         row(
             "an unknown profile",
@@ -176,20 +176,20 @@ pub(super) fn preparation() -> Vec<Row> {
             "writes the status, preparation error: disk, waits for a time",
         ),
         row(
-            "cleaning failed, told and later",
+            "cleaning failed, recorded and later",
             preparing()
                 .node_with(
                     "clean failed",
                     json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }),
                 )
                 .status(failing("preparation error", "disk", 1))
-                .later(1),
-            "asks clear maintenance, asks manage, writes the status, well again, waits for the node",
+                .hours_later(1),
+            "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node",
         ),
         row(
             "deleted",
             preparing().node("manageable").deleted(),
-            "writes the status, to powering off before delete, again",
+            "writes the status, to powering off before delete, replan",
         ),
     ]
 }

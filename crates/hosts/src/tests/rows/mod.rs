@@ -1,29 +1,29 @@
-//! Decision tables: for each state, what is given and what is done.
+//! Decision tables: for each state the facts and the expected plan.
 #![expect(clippy::too_many_lines, reason = "each function is a table")]
 
 mod available;
+mod deletion;
 mod deprovisioning;
 mod detached;
 pub(super) mod given;
 mod inspecting;
-mod leaving;
 mod power;
 mod provisioned;
 mod provisioning;
 mod registering;
 
-use crate::facts::NodeSeen;
-use crate::tests::scene::{Scene, node};
+use crate::facts::NodeFreshness;
+use crate::tests::fixture::{Fixture, node};
 
-/// Given, and what the plan says.
+/// Facts, and the expected summary of the plan.
 pub(crate) struct Row {
     pub(crate) given: &'static str,
-    pub(crate) scene: Scene,
+    pub(crate) fixture: Fixture,
     pub(crate) then: &'static str,
 }
 
-fn row(given: &'static str, scene: Scene, then: &'static str) -> Row {
-    Row { given, scene, then }
+fn row(given: &'static str, fixture: Fixture, then: &'static str) -> Row {
+    Row { given, fixture, then }
 }
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -37,15 +37,16 @@ pub(crate) fn rows() -> Vec<Row> {
         provisioned::running,
         power::power,
         deprovisioning::removal,
-        leaving::leaving,
+        deletion::deletion,
         detached::detached,
     ];
     tables.into_iter().flat_map(|table| table()).collect()
 }
 
-/// Not a state: a node that is read by these tables.
+/// The node of the fixtures needs no change.
 #[test]
-fn a_node_of_these_tables_is_as_the_host_wants_it() {
-    let scene = given::provisioned().with(|scene| scene.node = Some(Some((node("active"), NodeSeen::Current))));
-    assert!(!scene.tells().contains("change node"), "{}", scene.tells());
+fn node_of_the_fixtures_needs_no_change() {
+    let fixture =
+        given::provisioned().with(|fixture| fixture.node = Some(Some((node("active"), NodeFreshness::Current))));
+    assert!(!fixture.summary().contains("change node"), "{}", fixture.summary());
 }

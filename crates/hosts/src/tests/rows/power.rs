@@ -1,27 +1,27 @@
-//! On, off and reboot.
+//! Power-on, power-off and reboot.
 
 use serde_json::json;
 
 use super::given::{available, failing, provisioned};
 use super::{Row, row};
-use crate::facts::{Cure, Refused};
+use crate::facts::{RefusalClass, Refused};
 
 pub(super) fn power() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
     let off = || json!({ "power_state": "power off" });
-    let told = "Continuing with hard poweroff after soft poweroff fails. More details: power: timeout";
+    let recorded = "Continuing with hard poweroff after soft poweroff fails. More details: power: timeout";
     vec![
         row(
             "off, and to be on",
             provisioned().node_with("active", off()),
-            "asks power on, writes the status, waits for the node",
+            "requests power on, writes the status, waits for the node",
         ),
         row(
             "off, known as such, and to be on",
             provisioned()
                 .status(json!({ "poweredOn": false }))
                 .node_with("active", off()),
-            "asks power on, waits for the node",
+            "requests power on, waits for the node",
         ),
         row(
             "switching",
@@ -34,7 +34,7 @@ pub(super) fn power() -> Vec<Row> {
         row(
             "on, and to be off",
             provisioned().spec(json!({ "online": false })).node_with("active", on()),
-            "reads Host, reads Node, again",
+            "reads Host, reads Node, replan",
         ),
         row(
             "on, and to be off, read live",
@@ -42,10 +42,10 @@ pub(super) fn power() -> Vec<Row> {
                 .spec(json!({ "online": false }))
                 .node_with("active", on())
                 .live(),
-            "asks soft power off, waits for the node",
+            "requests soft power off, waits for the node",
         ),
         row(
-            "switching off failed",
+            "powering off failed",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with(
@@ -56,7 +56,7 @@ pub(super) fn power() -> Vec<Row> {
             "writes the status, power management error: Continuing with hard poweroff after soft poweroff fails. More details: power: timeout, waits for a time",
         ),
         row(
-            "switching off failed, told and later",
+            "powering off failed, recorded and later",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with(
@@ -64,60 +64,60 @@ pub(super) fn power() -> Vec<Row> {
                     json!({ "power_state": "power on", "last_error": "power: timeout" }),
                 )
                 .live()
-                .status(failing("power management error", told, 1))
-                .later(1),
-            "asks power off, writes the status, well again, waits for the node",
+                .status(failing("power management error", recorded, 1))
+                .hours_later(1),
+            "requests power off, writes the status, error cleared, waits for the node",
         ),
         row(
-            "soft refused",
+            "soft unsupported",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with("active", on())
                 .live()
-                .with(|scene| {
-                    scene.refused = Some(Refused {
+                .with(|fixture| {
+                    fixture.refused = Some(Refused {
                         request: "soft power off",
-                        cure: Cure::Change,
+                        class: RefusalClass::Invalid,
                         message: "unsupported".into(),
                         is_fresh: false,
                     })
                 }),
-            "asks power off, waits for the node",
+            "requests power off, waits for the node",
         ),
         row(
-            "soft not taken, for a lock or a lost connection",
+            "soft rejected, for a lock or a lost connection",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with("active", on())
                 .live()
-                .with(|scene| {
-                    scene.refused = Some(Refused {
+                .with(|fixture| {
+                    fixture.refused = Some(Refused {
                         request: "soft power off",
-                        cure: Cure::Wait,
+                        class: RefusalClass::Transient,
                         message: "locked".into(),
                         is_fresh: false,
                     })
                 }),
-            "asks soft power off, waits for the node",
+            "requests soft power off, waits for the node",
         ),
         row(
-            "soft not taken, for a login that Ironic refuses",
+            "soft rejected, for credentials that Ironic rejects",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with("active", on())
                 .live()
-                .with(|scene| {
-                    scene.refused = Some(Refused {
+                .with(|fixture| {
+                    fixture.refused = Some(Refused {
                         request: "soft power off",
-                        cure: Cure::Access,
+                        class: RefusalClass::Access,
                         message: "unauthorised".into(),
                         is_fresh: false,
                     })
                 }),
-            "writes the status, provisioned registration error: Ironic refuses the request (soft power off): unauthorised, waits for a time",
+            "writes the status, provisioned registration error: Ironic rejected the request (soft power off): unauthorised, waits for a time",
         ),
         row(
-            "a soft reboot not taken, for a lock or a lost connection",
+            "a soft reboot rejected, for a lock or a lost connection",
             provisioned()
                 .spec(json!({ "disablePowerOff": true }))
                 .annotated("reboot.metal3.io", "")
@@ -126,26 +126,26 @@ pub(super) fn power() -> Vec<Row> {
                     json!({ "power_state": "power on", "disable_power_off": true }),
                 )
                 .live()
-                .with(|scene| {
-                    scene.refused = Some(Refused {
+                .with(|fixture| {
+                    fixture.refused = Some(Refused {
                         request: "soft rebooting",
-                        cure: Cure::Wait,
+                        class: RefusalClass::Transient,
                         message: "locked".into(),
                         is_fresh: false,
                     })
                 }),
-            "asks soft rebooting, changes the host, again",
+            "requests soft rebooting, changes the host, replan",
         ),
         row(
-            "on, and to be off, and the node serves another",
+            "on, and to be off, and the node serves another instance",
             provisioned()
                 .spec(json!({ "online": false }))
                 .node_with(
                     "active",
-                    json!({ "power_state": "power on", "instance_uuid": crate::tests::scene::OTHER_UID }),
+                    json!({ "power_state": "power on", "instance_uuid": crate::tests::fixture::OTHER_UID }),
                 )
                 .live(),
-            "writes the status, provisioned registration error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; it is left as it is. If nothing needs that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is this host's own from before it moved between clusters, name it in the annotation baremetalhost.metal3.io/former-instance, waits for the node",
+            "writes the status, provisioned registration error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for the node",
         ),
         row(
             "on, and to be off, and Ironic holds the node",
@@ -164,33 +164,33 @@ pub(super) fn power() -> Vec<Row> {
                     json!({ "power_state": "power on", "last_error": "service aborted" }),
                 )
                 .live(),
-            "asks soft power off, waits for the node",
+            "requests soft power off, waits for the node",
         ),
         row(
-            "a reboot asked",
+            "a reboot requested",
             provisioned()
                 .annotated("reboot.metal3.io", "")
                 .node_with("active", on())
                 .live(),
-            "asks soft power off, waits for the node",
+            "requests soft power off, waits for the node",
         ),
         row(
-            "a hard reboot asked",
+            "a hard reboot requested",
             provisioned()
                 .annotated("reboot.metal3.io", r#"{"mode":"hard"}"#)
                 .node_with("active", on())
                 .live(),
-            "asks power off, waits for the node",
+            "requests power off, waits for the node",
         ),
         row(
             "a reboot half done",
             provisioned()
                 .annotated("reboot.metal3.io", "")
                 .node_with("active", off()),
-            "changes the host, again",
+            "changes the host, replan",
         ),
         row(
-            "held off",
+            "kept off",
             provisioned()
                 .annotated("reboot.metal3.io/client", "")
                 .status(json!({ "poweredOn": false }))
@@ -198,7 +198,7 @@ pub(super) fn power() -> Vec<Row> {
             "settled",
         ),
         row(
-            "a reboot asked of a host without image",
+            "a reboot requested of a host without image",
             available()
                 .spec(json!({ "online": true }))
                 .annotated("reboot.metal3.io", "")
@@ -208,7 +208,7 @@ pub(super) fn power() -> Vec<Row> {
             "settled",
         ),
         row(
-            "a reboot asked of a host that is never off",
+            "a reboot requested of a host that is never off",
             provisioned()
                 .spec(json!({ "disablePowerOff": true }))
                 .annotated("reboot.metal3.io", "")
@@ -217,10 +217,10 @@ pub(super) fn power() -> Vec<Row> {
                     json!({ "power_state": "power on", "disable_power_off": true }),
                 )
                 .live(),
-            "asks soft rebooting, changes the host, again",
+            "requests soft rebooting, changes the host, replan",
         ),
         row(
-            "a host held off that is never off",
+            "a host kept off that is never off",
             provisioned()
                 .spec(json!({ "disablePowerOff": true }))
                 .annotated("reboot.metal3.io/client", "")
@@ -229,7 +229,7 @@ pub(super) fn power() -> Vec<Row> {
                     json!({ "power_state": "power on", "disable_power_off": true }),
                 )
                 .live(),
-            "held: RequestRefused, waits for the user",
+            "withheld: RequestRefused, waits for the user",
         ),
         row(
             "power unknown",

@@ -1,10 +1,10 @@
-//! A host that runs an image, ours or somebody else's.
+//! A host that runs an image, provisioned or externally provisioned.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::given::{external, failing, held, provisioned};
+use super::given::{external, failing, provisioned, withheld};
 use super::{Row, row};
 
 pub(super) fn running() -> Vec<Row> {
@@ -12,81 +12,81 @@ pub(super) fn running() -> Vec<Row> {
     vec![
         row("as it should be", provisioned().node_with("active", on()), "settled"),
         row(
-            "no image asked",
+            "no image requested",
             provisioned().spec(json!({ "image": null })).node_with("active", on()),
-            "writes the status, to deprovisioning, again",
+            "writes the status, to deprovisioning, replan",
         ),
         row(
-            "another image asked",
-            provisioned().asks("b").node_with("active", on()),
-            "writes the status, to deprovisioning, again",
+            "another image requested",
+            provisioned().spec_image("b").node_with("active", on()),
+            "writes the status, to deprovisioning, replan",
         ),
         row(
-            "another image asked, and the budget is spent",
+            "another image requested, and the budget is spent",
             provisioned()
-                .asks("b")
+                .spec_image("b")
                 .node_with("active", on())
-                .with(|scene| scene.left = 0),
-            "held: DeprovisionBudgetSpent, waits for the user",
+                .with(|fixture| fixture.left = 0),
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "the same, confirmed",
             provisioned()
-                .asks("b")
+                .spec_image("b")
                 .annotated("baremetalhost.metal3.io/confirm-deprovision", "")
                 .node_with("active", on())
-                .with(|scene| scene.left = 0),
-            "writes the status, to deprovisioning, again",
+                .with(|fixture| fixture.left = 0),
+            "writes the status, to deprovisioning, replan",
         ),
         row(
-            "another image asked and held, and the budget has room again",
-            held().asks("b").node_with("active", on()),
-            "held: DeprovisionBudgetSpent, waits for the user",
+            "another image requested and withheld, and the budget has room again",
+            withheld().spec_image("b").node_with("active", on()),
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
             "the same, confirmed",
-            held()
-                .asks("b")
+            withheld()
+                .spec_image("b")
                 .annotated("baremetalhost.metal3.io/confirm-deprovision", "")
                 .node_with("active", on()),
-            "writes the status, to deprovisioning, again",
+            "writes the status, to deprovisioning, replan",
         ),
         row(
-            "held until the change was taken back",
-            held().node_with("active", on()),
+            "withheld until the change was reverted",
+            withheld().node_with("active", on()),
             "settled",
         ),
         row(
-            "deleted and held, and the budget has room again",
-            held().deleted().node_with("active", on()),
-            "held: DeprovisionBudgetSpent, waits for the user",
+            "deleted and withheld, and the budget has room again",
+            withheld().deleted().node_with("active", on()),
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
-            "a new checksum asked",
+            "a new checksum requested",
             provisioned()
                 .spec(json!({ "image": { "checksum": "1".repeat(64) } }))
                 .node_with("active", on()),
             "settled",
         ),
         row(
-            "the node was forgotten",
+            "Ironic lost the node",
             provisioned().no_node(),
-            "asks create node, again",
+            "requests create node, replan",
         ),
-        row("the node is not known", provisioned(), "reads Node, again"),
+        row("the node is not known", provisioned(), "reads Node, replan"),
         row(
-            "the node was forgotten and is made again",
+            "Ironic lost the node and is made again",
             provisioned().node("manageable"),
-            "asks change node, asks adopt, waits for the node",
+            "requests change node, requests adopt, waits for the node",
         ),
         row("taken over", provisioned().node("adopting"), "waits for the node"),
         row(
-            "taking over failed",
+            "adoption failed",
             provisioned().node_with("adopt failed", json!({ "last_error": "no iso" })),
             "writes the status, provisioned registration error: Host adoption failed: no iso, waits for a time",
         ),
         row(
-            "taking over failed, told and later",
+            "adoption failed, recorded and later",
             provisioned()
                 .node_with("adopt failed", json!({ "last_error": "no iso" }))
                 .status(failing(
@@ -94,61 +94,61 @@ pub(super) fn running() -> Vec<Row> {
                     "Host adoption failed: no iso",
                     1,
                 ))
-                .later(1),
-            "asks change node, asks adopt, writes the status, well again, waits for the node",
+                .hours_later(1),
+            "requests change node, requests adopt, writes the status, error cleared, waits for the node",
         ),
         row(
-            "the node was offered to others",
+            "the node was made available",
             provisioned().node("available"),
-            "writes the status, provisioned registration error: in Ironic the node is in state \"available\", which does not fit a host that is \"provisioned\"; it is left as it is. If the machine still runs what it should, bring the node to manageable in Ironic: it is then taken over as it is. To deploy it anew, remove spec.image and set it again, waits for the node",
+            "writes the status, provisioned registration error: in Ironic the node is in state \"available\", which is unexpected for a host in state \"provisioned\"; the node is not changed. If the machine still runs the right system, bring the node to manageable in Ironic: it is then adopted as it is. To deploy it again, remove spec.image and set it again, waits for the node",
         ),
         row(
             "the node was cleaned",
             provisioned().node("clean failed"),
-            "writes the status, provisioned registration error: in Ironic the node is in state \"clean failed\", which does not fit a host that is \"provisioned\"; it is left as it is. If the machine still runs what it should, bring the node to manageable in Ironic: it is then taken over as it is. To deploy it anew, remove spec.image and set it again, waits for the node",
+            "writes the status, provisioned registration error: in Ironic the node is in state \"clean failed\", which is unexpected for a host in state \"provisioned\"; the node is not changed. If the machine still runs the right system, bring the node to manageable in Ironic: it is then adopted as it is. To deploy it again, remove spec.image and set it again, waits for the node",
         ),
         row(
             "no Secret",
             provisioned()
                 .node_with("active", on())
-                .with(|scene| scene.credentials = Some(None)),
+                .with(|fixture| fixture.credentials = Some(None)),
             "writes the status, registration error: BMC CredentialsName secret doesn't exist: create Secret bmc with username and password, waits for Secret bmc",
         ),
         row(
-            "another login",
+            "other credentials",
             provisioned()
                 .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))
                 .node_with("active", on()),
-            "asks change node, writes the status, again",
+            "requests change node, writes the status, replan",
         ),
         row(
-            "another version of the Secret with the same login",
+            "another version of the Secret with the same credentials",
             provisioned()
                 .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))
                 .node_with("active", on())
-                .with(|scene| scene.same_login = Some(Duration::ZERO)),
+                .with(|fixture| fixture.login_unchanged_for = Some(Duration::ZERO)),
             "writes the status, settled",
         ),
         row(
             "deleted",
             provisioned().deleted().node_with("active", on()),
-            "writes the status, to deprovisioning, again",
+            "writes the status, to deprovisioning, replan",
         ),
         row(
             "deleted, and the budget is spent",
             provisioned()
                 .deleted()
                 .node_with("active", on())
-                .with(|scene| scene.left = 0),
-            "held: DeprovisionBudgetSpent, waits for the user",
+                .with(|fixture| fixture.left = 0),
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
-            "deleted, and something else deployed it",
+            "deleted, and externally provisioned",
             provisioned()
                 .deleted()
                 .spec(json!({ "externallyProvisioned": true }))
                 .node_with("active", on()),
-            "writes the status, to powering off before delete, again",
+            "writes the status, to powering off before delete, replan",
         ),
         row(
             "external, as it should be",
@@ -156,22 +156,22 @@ pub(super) fn running() -> Vec<Row> {
             "settled",
         ),
         row(
-            "external, to be taken over",
+            "external, to be adopted",
             external().node_with("manageable", on()),
-            "asks adopt, waits for the node",
+            "requests adopt, waits for the node",
         ),
         row(
-            "external, and claimed",
+            "external, and no longer external",
             external()
                 .spec(json!({ "externallyProvisioned": null }))
-                .asks("a")
+                .spec_image("a")
                 .node_with("active", on()),
-            "writes the status, to provisioned, again",
+            "writes the status, to provisioned, replan",
         ),
         row(
             "external, and deleted",
             external().deleted().node_with("active", on()),
-            "writes the status, to powering off before delete, again",
+            "writes the status, to powering off before delete, replan",
         ),
     ]
 }

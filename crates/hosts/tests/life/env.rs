@@ -1,4 +1,4 @@
-//! One world: an API server, an Ironic, machines, and the program.
+//! The test environment: a simulated API server, a simulated Ironic with machines, and the controller.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_hosts::controller::caches::Caches;
-use metal3_hosts::controller::{Brake, Parts, controller};
+use metal3_hosts::controller::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::{EventRecorder, Inbox};
+use metal3_runtime::events::{EventQueue, EventRecorder};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
-use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
+use metal3_sim_ironic::{Ironic, Machine, Options as IronicOptions, Pace};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -30,24 +30,24 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::tap::Tap;
+use crate::interceptor::Interceptor;
 
 pub(crate) const NAMESPACE: &str = "default";
-/// As whom the program asks.
-pub(crate) const US: &str = "hosts";
-/// What no answer, event or status may hold.
+/// The user of the controller.
+pub(crate) const CONTROLLER_USER: &str = "hosts";
+/// A password that no message, event or status may contain.
 pub(crate) const PASSWORD: &str = "canary-hunter2";
-/// How long a user waits for a host before giving up. Simulated, so it costs nothing.
-const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
-const GLANCE: Duration = Duration::from_secs(1);
+/// Timeout of a wait, in simulated time.
+const TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How a world begins.
+/// Settings of a test environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
-    /// How many hosts may load the provisioning network at once.
+    /// The number of busy-host slots.
     pub(crate) slots: usize,
-    /// How long things take in Ironic.
+    /// Durations in Ironic.
     pub(crate) pace: Pace,
 }
 
@@ -61,37 +61,37 @@ impl Default for Setup {
     }
 }
 
-pub(crate) struct Lab {
+pub(crate) struct TestEnv {
     pub(crate) cluster: Cluster,
     pub(crate) ironic: Ironic,
-    /// On the program's way to Ironic.
-    pub(crate) tap: Tap,
-    /// What every start of the program told.
-    told: Arc<Mutex<Vec<Inbox>>>,
+    /// Between the controller and Ironic.
+    pub(crate) interceptor: Interceptor,
+    /// The events of every start of the controller.
+    inboxes: Arc<Mutex<Vec<EventQueue>>>,
     user: kube::Client,
-    /// Dropped with the world, and the program with it.
+    /// Dropping it stops the controller.
     _tasks: JoinSet<()>,
 }
 
-impl Lab {
-    /// A world in which the program runs, and is started again whenever it was killed.
+impl TestEnv {
+    /// Starts the controller, and restarts it after each crash.
     pub(crate) fn new(setup: Setup) -> Self {
         let cluster = Cluster::start(&Options::seeded(setup.seed));
         cluster.install(&metal3_api::metal3::definitions()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let mut metal = Metal::new(setup.seed, Arc::clone(&clock));
-        metal.pace = setup.pace;
-        let ironic = Ironic::start(metal);
-        let tap = Tap::on(ironic.clone());
-        let (told, mut tasks) = (Arc::default(), JoinSet::new());
+        let mut options = IronicOptions::new(setup.seed, Arc::clone(&clock));
+        options.pace = setup.pace;
+        let ironic = Ironic::start(options);
+        let interceptor = Interceptor::on(ironic.clone());
+        let (inboxes, mut tasks) = (Arc::default(), JoinSet::new());
         let program = Program {
-            client: cluster.client(US),
-            tap: tap.clone(),
+            client: cluster.client(CONTROLLER_USER),
+            interceptor: interceptor.clone(),
             clock,
-            told: Arc::clone(&told),
+            inboxes: Arc::clone(&inboxes),
             slots: setup.slots,
         };
-        let (mut killed, mut crashed) = (tap.deaths(), cluster.crashes());
+        let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
         tasks.spawn(async move {
             loop {
                 let _running = program.start();
@@ -105,17 +105,17 @@ impl Lab {
         Self {
             cluster,
             ironic,
-            tap,
-            told,
+            interceptor,
+            inboxes,
             user,
             _tasks: tasks,
         }
     }
 
-    /// Everything that was told as events since the last time.
+    /// The events since the last call.
     pub(crate) fn events(&self) -> String {
-        let mut told = self.told.lock().unwrap();
-        let events: Vec<_> = told.iter_mut().flat_map(Inbox::take).collect();
+        let mut inboxes = self.inboxes.lock().unwrap();
+        let events: Vec<_> = inboxes.iter_mut().flat_map(EventQueue::take).collect();
         format!("{events:?}")
     }
 
@@ -126,7 +126,7 @@ impl Lab {
         Api::namespaced(self.user.clone(), NAMESPACE)
     }
 
-    /// A machine, the Secret of its BMC, and its host.
+    /// Creates a machine, the Secret of its BMC, and its host.
     pub(crate) async fn host(&self, number: u32, spec: Value) {
         let login = json!({ "metadata": { "name": format!("bmc-{number}") },
             "stringData": { "username": "admin", "password": PASSWORD } });
@@ -143,8 +143,8 @@ impl Lab {
             .await;
     }
 
-    pub(crate) fn machine<T>(&self, number: u32, look: impl FnOnce(&mut Machine) -> T) -> T {
-        self.ironic.machine_at(&address(number), look).unwrap()
+    pub(crate) fn machine<T>(&self, number: u32, read: impl FnOnce(&mut Machine) -> T) -> T {
+        self.ironic.machine_at(&address(number), read).unwrap()
     }
 
     pub(crate) async fn make<K>(&self, document: Value)
@@ -159,8 +159,11 @@ impl Lab {
         self.api::<K>().create(&PostParams::default(), &object).await.unwrap();
     }
 
-    /// Changes a host as a user does. Never by a patch, so that faults can be told to strike ours alone.
-    #[expect(clippy::disallowed_methods, reason = "no field of a host is unknown in this world")]
+    /// Changes a host as a user. Replaces the object, so that faults on patches hit the controller only.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no field of a host is unknown in this environment"
+    )]
     pub(crate) async fn edit(&self, number: u32, change: Value) {
         let api = self.api::<BareMetalHost>();
         loop {
@@ -183,23 +186,23 @@ impl Lab {
         self.api::<BareMetalHost>().get_opt(&name(number)).await.unwrap()
     }
 
-    /// Waits until a host is as wished; nothing stands for a host that does not exist.
-    pub(crate) async fn until(&self, number: u32, what: &str, wished: impl Fn(Option<&BareMetalHost>) -> bool) {
+    /// Waits until the condition holds for a host; `None`: it does not exist.
+    pub(crate) async fn until(&self, number: u32, what: &str, condition: impl Fn(Option<&BareMetalHost>) -> bool) {
         let mut waited = Duration::ZERO;
         loop {
             let host = self.get(number).await;
-            if wished(host.as_ref()) {
+            if condition(host.as_ref()) {
                 return;
             }
             assert!(
-                waited < PATIENCE,
+                waited < TIMEOUT,
                 "no {what} after {waited:?}: {}\nnode: {:#?}\nasked: {:#?}",
                 serde_json::to_string_pretty(&host.map(|host| host.status)).unwrap(),
                 self.node(number).await,
-                self.tap.book().asked,
+                self.interceptor.log().asked,
             );
-            sleep(GLANCE).await;
-            waited += GLANCE;
+            sleep(POLL_INTERVAL).await;
+            waited += POLL_INTERVAL;
         }
     }
 
@@ -234,32 +237,32 @@ pub(crate) fn address(number: u32) -> String {
     format!("redfish-virtualmedia://{}/redfish/v1/Systems/1", bmc(number))
 }
 
-/// What a start of the program needs.
+/// The dependencies of a controller process.
 pub(crate) struct Program {
     pub(crate) client: kube::Client,
-    pub(crate) tap: Tap,
+    pub(crate) interceptor: Interceptor,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) told: Arc<Mutex<Vec<Inbox>>>,
+    pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) slots: usize,
 }
 
 impl Program {
-    /// Starts it. It dies with what it gives.
+    /// Starts the controller. Dropping the result stops it.
     pub(crate) fn start(&self) -> JoinSet<()> {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(1000);
-        self.told.lock().unwrap().push(inbox);
+        self.inboxes.lock().unwrap().push(inbox);
         let reach = Reach::new(Endpoint::parse("http://ironic.example").unwrap());
         let parts = Parts {
             client: self.client.clone(),
             caches: caches.clone(),
-            ironic: Client::over(Arc::new(self.tap.clone()), reach, Arc::clone(&self.clock)),
+            ironic: Client::over(Arc::new(self.interceptor.clone()), reach, Arc::clone(&self.clock)),
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),
             settings: Settings::default(),
-            brake: Brake::default(),
+            deprovision_budget: DeprovisionBudget::default(),
             slots: self.slots,
             workers: 8,
         };

@@ -1,4 +1,4 @@
-//! One moment of the small world, and every step that leads on from it.
+//! One state of the model, and every step from it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,87 +8,87 @@ use serde_json::{Value, json};
 use super::ironic;
 use super::program::Program;
 use crate::rules::Rules;
-use crate::tests::scene::{OTHER_UID, Scene, at, image};
+use crate::tests::fixture::{Fixture, OTHER_UID, at, image};
 
-/// What somebody else does, in this order.
+/// A change by the user or another system, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
-    Ask(&'static str),
-    AskNothing,
+pub(super) enum HostChange {
+    SetImage(&'static str),
+    RemoveImage,
     Pause,
-    /// The object is marked, deleted, and will be taken away: the machine belongs to another cluster.
+    /// The object is marked and deleted, and removed later: the machine belongs to another cluster.
     Move,
     MoveUnmarked,
     Delete,
-    SayExternal,
+    SetExternal,
     LoseSecret,
     /// Ironic loses its database.
-    Forget,
-    /// Somebody has Ironic run something else on the node.
-    GiveToAnother,
+    LoseNode,
+    /// Another user assigns the node to another instance.
+    AssignToOther,
 }
 
-/// How far a world may go.
+/// The limits of the exploration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) start: &'static str,
-    pub(super) deeds: &'static [Deed],
+    pub(super) changes: &'static [HostChange],
     pub(super) programs: usize,
     pub(super) crashes: u8,
     pub(super) hours: i64,
     pub(super) budget: u32,
-    /// What the budget is filled up to as time goes by.
+    /// The budget after an hour.
     pub(super) refill: u32,
-    /// Whether the programs have seen the node.
+    /// Whether the processes have observed the node.
     pub(super) is_known: bool,
     /// Whether deployments fail.
     pub(super) may_fail: bool,
-    /// A state of the node from long ago, which is all that the program remembers.
+    /// An earlier state of the node, the only observation of the process.
     pub(super) old_node: Option<&'static str>,
 }
 
-/// What is there.
+/// A state of the model.
 #[derive(Debug, Clone)]
-pub(super) struct World {
+pub(super) struct ModelState {
     pub(super) bounds: Bounds,
     pub(super) rules: Rules,
-    /// The host, as the API server has it.
+    /// The host in the API server.
     pub(super) host: Option<Value>,
     pub(super) versions: u64,
     pub(super) has_secret: bool,
     pub(super) node: Option<Value>,
-    /// The URL of what is on the disk.
+    /// The image URL on the disk.
     pub(super) disk: Option<String>,
-    /// What the host was said to run, and what is therefore counted on.
-    pub(super) promised: Option<String>,
-    /// Whether its tear-down was held, and what asked for it was not taken back since.
-    pub(super) was_held: bool,
+    /// The image that the status reported as running.
+    pub(super) expected_image: Option<String>,
+    /// Whether deprovisioning was withheld, and the request not reverted since.
+    pub(super) was_withheld: bool,
     pub(super) is_moved: bool,
     pub(super) hour: i64,
     pub(super) budget: u32,
     pub(super) deployments: u32,
     pub(super) programs: Vec<Program>,
-    deeds: usize,
+    changes: usize,
     crashes: u8,
-    pub(super) wrong: Option<String>,
+    pub(super) violation: Option<String>,
 }
 
 fn url(name: &str) -> String {
     image(name)["url"].as_str().unwrap().to_owned()
 }
 
-impl World {
+impl ModelState {
     pub(super) fn start(bounds: Bounds, rules: Rules) -> Self {
         let runs = matches!(bounds.start, "provisioned" | "deprovisioning");
-        let scene = match bounds.start {
-            "" => Scene::new(""),
-            "unreadable" => Scene::new("")
+        let fixture = match bounds.start {
+            "" => Fixture::new(""),
+            "unreadable" => Fixture::new("")
                 .annotated("baremetalhost.metal3.io/status", "{")
-                .asks("a"),
-            "provisioned" => Scene::new("provisioned").asks("a").runs("a"),
-            "deprovisioning" => Scene::new("deprovisioning").runs("a"),
-            "renamed" => Scene::new("available"),
-            state => Scene::new(state),
+                .spec_image("a"),
+            "provisioned" => Fixture::new("provisioned").spec_image("a").status_image("a"),
+            "deprovisioning" => Fixture::new("deprovisioning").status_image("a"),
+            "renamed" => Fixture::new("available"),
+            state => Fixture::new(state),
         };
         let is_lost = bounds.start == "unreadable";
         let has_node = !is_lost && !bounds.start.is_empty();
@@ -99,32 +99,32 @@ impl World {
             }
             node
         });
-        let mut world = Self {
+        let mut model = Self {
             bounds,
             rules,
-            host: Some(scene.host),
+            host: Some(fixture.host),
             versions: 100,
             has_secret: true,
             node,
             disk: (runs || is_lost).then(|| url("a")),
-            promised: (runs || is_lost).then(|| url("a")),
-            was_held: false,
+            expected_image: (runs || is_lost).then(|| url("a")),
+            was_withheld: false,
             is_moved: false,
             hour: 0,
             budget: bounds.budget,
             deployments: 0,
             programs: Vec::new(),
-            deeds: 0,
+            changes: 0,
             crashes: bounds.crashes,
-            wrong: None,
+            violation: None,
         };
-        let program = Program::start(&world, bounds.is_known, bounds.old_node);
-        world.programs = vec![program; bounds.programs];
-        world
+        let program = Program::start(&model, bounds.is_known, bounds.old_node);
+        model.programs = vec![program; bounds.programs];
+        model
     }
 
-    /// What tells this moment from others. Versions are left out: only whether a cache has the newest one counts.
-    pub(super) fn figure(&self) -> u64 {
+    /// Identifies the state. Versions are left out: only whether a cache has the newest one counts.
+    pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let plain = |host: &Option<Value>| {
             host.as_ref().map(|host| {
@@ -139,9 +139,23 @@ impl World {
             .map(|host| host["metadata"]["resourceVersion"].clone());
         plain(&self.host).hash(&mut hasher);
         self.node.as_ref().map(Value::to_string).hash(&mut hasher);
-        (&self.disk, &self.promised, self.is_moved, self.hour, self.has_secret).hash(&mut hasher);
-        self.was_held.hash(&mut hasher);
-        (self.budget, self.deployments, self.deeds, self.crashes, &self.wrong).hash(&mut hasher);
+        (
+            &self.disk,
+            &self.expected_image,
+            self.is_moved,
+            self.hour,
+            self.has_secret,
+        )
+            .hash(&mut hasher);
+        self.was_withheld.hash(&mut hasher);
+        (
+            self.budget,
+            self.deployments,
+            self.changes,
+            self.crashes,
+            &self.violation,
+        )
+            .hash(&mut hasher);
         for program in &self.programs {
             plain(&program.host).hash(&mut hasher);
             let is_newest = program
@@ -152,19 +166,19 @@ impl World {
             program.node.as_ref().map(Value::to_string).hash(&mut hasher);
             (
                 is_newest,
-                (program.is_abreast, program.is_stale),
-                program.before.paused,
-                program.before.moving,
+                (program.is_in_state, program.is_stale),
+                program.previous.paused,
+                program.previous.moving,
             )
                 .hash(&mut hasher);
         }
         hasher.finish()
     }
 
-    /// Every step from here.
+    /// Every step from this state.
     pub(super) fn next(&self) -> Vec<(String, Self)> {
         let mut found = Vec::new();
-        if self.wrong.is_some() {
+        if self.violation.is_some() {
             return found;
         }
         for which in 0..self.programs.len() {
@@ -174,27 +188,27 @@ impl World {
             for (node, disk) in ironic::progress(node, self.disk.as_deref(), self.bounds.may_fail) {
                 let mut next = self.clone();
                 (next.node, next.disk) = (Some(node), disk);
-                found.push(("Ironic goes on".to_owned(), next));
+                found.push(("Ironic progresses".to_owned(), next));
             }
         }
-        if let Some(deed) = self.bounds.deeds.get(self.deeds) {
+        if let Some(change) = self.bounds.changes.get(self.changes) {
             let mut next = self.clone();
-            next.deeds += 1;
-            if next.deed(*deed) {
-                found.push((format!("{deed:?}"), next));
+            next.changes += 1;
+            if next.change(*change) {
+                found.push((format!("{change:?}"), next));
             }
         }
         if self.is_moved && self.host.is_some() {
             let mut next = self.clone();
             next.host = None;
-            found.push(("the moved object is taken away".to_owned(), next));
+            found.push(("the moved object is removed".to_owned(), next));
         }
-        // Whoever moves an object is done long before an hour is over.
+        // A move takes much less than an hour.
         if self.hour < self.bounds.hours && !(self.is_moved && self.host.is_some()) {
             let mut next = self.clone();
             (next.hour, next.deployments) = (self.hour + 1, 0);
             next.budget = self.budget.max(self.bounds.refill);
-            found.push(("an hour goes by".to_owned(), next));
+            found.push(("an hour passes".to_owned(), next));
         }
         found
     }
@@ -203,7 +217,7 @@ impl World {
         let run = |most: Option<usize>| {
             let mut next = self.clone();
             let mut program = next.programs[which].clone();
-            let writes = program.pass(&mut next, most);
+            let writes = program.reconcile(&mut next, most);
             next.programs[which] = program;
             (writes, next)
         };
@@ -221,56 +235,59 @@ impl World {
             }
         }
         let mut next = self.clone();
-        next.programs[which].see_host(self.host.as_ref());
-        found.push((format!("program {which} sees the host"), next));
+        next.programs[which].observe_host(self.host.as_ref());
+        found.push((format!("program {which} observes the host"), next));
         let mut next = self.clone();
-        next.programs[which].see_node(self.node.as_ref());
-        found.push((format!("program {which} sees the node"), next));
+        next.programs[which].observe_node(self.node.as_ref());
+        found.push((format!("program {which} observes the node"), next));
     }
 
-    pub(super) fn deed(&mut self, deed: Deed) -> bool {
-        if deed == Deed::GiveToAnother {
-            // Only a node that is at rest can be given away.
+    pub(super) fn change(&mut self, change: HostChange) -> bool {
+        if change == HostChange::AssignToOther {
+            // Only an active node can be assigned to another instance.
             let Some(node) = self.node.as_mut().filter(|node| node["provision_state"] == "active") else {
                 return false;
             };
             node["instance_uuid"] = json!(OTHER_UID);
-            node["instance_info"]["image_source"] = json!(url("theirs"));
-            (self.disk, self.promised) = (Some(url("theirs")), None);
+            node["instance_info"]["image_source"] = json!(url("other"));
+            (self.disk, self.expected_image) = (Some(url("other")), None);
             return true;
         }
-        if deed == Deed::Forget {
+        if change == HostChange::LoseNode {
             self.node = None;
             return true;
         }
-        if deed == Deed::LoseSecret {
+        if change == HostChange::LoseSecret {
             self.has_secret = false;
             return true;
         }
-        // A watch leaves no version out, so whoever pauses before he moves is seen to pause.
+        // A watch delivers every version, so a pause before a move is observed.
         let is_seen = self.programs.iter().all(|program| program.host == self.host);
         let Some(host) = &mut self.host else { return false };
-        if deed == Deed::MoveUnmarked && !is_seen {
+        if change == HostChange::MoveUnmarked && !is_seen {
             return false;
         }
         let deletion = json!({ "deletionTimestamp": at(self.hour * 3600), "deletionGracePeriodSeconds": 0 });
-        match deed {
-            Deed::Ask(name) => host["spec"]["image"] = image(name),
-            Deed::AskNothing => host["spec"]["image"] = Value::Null,
-            Deed::Pause => host["metadata"]["annotations"]["baremetalhost.metal3.io/paused"] = json!(""),
-            Deed::SayExternal => host["spec"]["externallyProvisioned"] = json!(true),
-            Deed::Delete => apply(&json!({ "metadata": deletion }), host),
-            Deed::Move | Deed::MoveUnmarked => {
+        match change {
+            HostChange::SetImage(name) => host["spec"]["image"] = image(name),
+            HostChange::RemoveImage => host["spec"]["image"] = Value::Null,
+            HostChange::Pause => host["metadata"]["annotations"]["baremetalhost.metal3.io/paused"] = json!(""),
+            HostChange::SetExternal => host["spec"]["externallyProvisioned"] = json!(true),
+            HostChange::Delete => apply(&json!({ "metadata": deletion }), host),
+            HostChange::Move | HostChange::MoveUnmarked => {
                 let mark = json!({ "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
-                host["metadata"]["annotations"] = if deed == Deed::Move { mark } else { json!({}) };
+                host["metadata"]["annotations"] = if change == HostChange::Move { mark } else { json!({}) };
                 apply(&json!({ "metadata": deletion }), host);
                 self.is_moved = true;
             }
-            Deed::Forget | Deed::GiveToAnother | Deed::LoseSecret => {}
+            HostChange::LoseNode | HostChange::AssignToOther | HostChange::LoseSecret => {}
         }
         self.versions += 1;
         host["metadata"]["resourceVersion"] = json!(self.versions.to_string());
-        if matches!(deed, Deed::Ask(_) | Deed::AskNothing | Deed::SayExternal) {
+        if matches!(
+            change,
+            HostChange::SetImage(_) | HostChange::RemoveImage | HostChange::SetExternal
+        ) {
             host["metadata"]["generation"] = json!(host["metadata"]["generation"].as_u64().unwrap() + 1);
         }
         true

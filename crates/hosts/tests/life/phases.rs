@@ -1,11 +1,11 @@
-//! The reference life: what a user does to one host, and what the host is to become of it.
+//! The reference life cycle: the phases of one host and their final states.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use serde_json::{Value, json};
 
-use crate::lab::Lab;
+use crate::env::TestEnv;
 
-/// What the user does, and thereby the phases of the life.
+/// The phases, each begun by a change of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Enrol,
@@ -17,24 +17,24 @@ pub(crate) enum Phase {
 impl Phase {
     pub(crate) const ALL: [Self; 4] = [Self::Enrol, Self::Provision, Self::Deprovision, Self::Delete];
 
-    /// What the user does.
-    pub(crate) async fn begin(self, lab: &Lab, number: u32) {
+    /// Makes the user's change.
+    pub(crate) async fn begin(self, env: &TestEnv, number: u32) {
         match self {
-            Self::Enrol => lab.host(number, json!({})).await,
-            Self::Provision => lab.edit(number, json!({ "spec": { "image": image() } })).await,
-            Self::Deprovision => lab.edit(number, json!({ "spec": { "image": null } })).await,
-            Self::Delete => lab.delete(number).await,
+            Self::Enrol => env.host(number, json!({})).await,
+            Self::Provision => env.edit(number, json!({ "spec": { "image": image() } })).await,
+            Self::Deprovision => env.edit(number, json!({ "spec": { "image": null } })).await,
+            Self::Delete => env.delete(number).await,
         }
     }
 
-    /// Waits until the host is as it was asked for.
-    pub(crate) async fn end(self, lab: &Lab, number: u32) {
+    /// Waits for the final state.
+    pub(crate) async fn end(self, env: &TestEnv, number: u32) {
         let what = format!("end of {self:?}");
-        lab.until(number, &what, |host| self.is_over(host)).await;
+        env.until(number, &what, |host| self.is_over(host)).await;
     }
 
     fn is_over(self, host: Option<&BareMetalHost>) -> bool {
-        // A host that is to be online is so before it has an image, too.
+        // An online host is on before it has an image, too.
         let is = |state: ProvisioningState| {
             host.is_some_and(|host| {
                 let status = &host.status;

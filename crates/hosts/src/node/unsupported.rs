@@ -1,29 +1,29 @@
-//! What a host may ask for and this program does not do yet. It is refused by name, never passed over.
+//! Features of the API that are not supported. They are rejected by name, never ignored.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, Image, InspectionMode};
 use thiserror::Error;
 
-/// Something that is not built.
+/// A host uses a feature that is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
-#[error("{} is not supported yet: {}; {}", .0.field(), .0.what(), .0.cure())]
-pub struct NotYet(pub Wish);
+#[error("{} is not supported yet: {}; {}", .0.field(), .0.description(), .0.remedy())]
+pub struct Unsupported(pub UnsupportedFeature);
 
-/// A wish that is not granted.
+/// A feature that is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Wish {
-    /// An image from a registry.
+pub enum UnsupportedFeature {
+    /// An OCI image.
     OciImage,
-    /// A deploy step in place of an image.
+    /// A custom deploy step.
     CustomDeploy,
-    /// Logical disks.
+    /// RAID configuration.
     Raid,
-    /// Firmware settings in the host itself.
+    /// Firmware settings in the host.
     Firmware,
-    /// Asking the BMC for the hardware.
+    /// Fast inspection through the BMC.
     FastInspection,
 }
 
-impl Wish {
+impl UnsupportedFeature {
     const fn field(self) -> &'static str {
         match self {
             Self::OciImage => "spec.image.url",
@@ -34,66 +34,66 @@ impl Wish {
         }
     }
 
-    const fn what(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::OciImage => "images from a registry (oci://)",
-            Self::CustomDeploy => "deployments by a step of the agent",
+            Self::CustomDeploy => "custom deploy steps",
             Self::Raid => "logical disks",
             Self::Firmware => "firmware settings",
-            Self::FastInspection => "inspection through the BMC (fast)",
+            Self::FastInspection => "fast inspection through the BMC",
         }
     }
 
-    const fn cure(self) -> &'static str {
+    const fn remedy(self) -> &'static str {
         match self {
             Self::OciImage => "use an http or https URL with a checksum",
             Self::CustomDeploy => "remove it and set spec.image",
-            Self::Raid => "set the disks up beforehand and remove it",
-            Self::Firmware => "set it up beforehand and remove it",
+            Self::Raid => "configure the disks beforehand and remove it",
+            Self::Firmware => "configure it beforehand and remove it",
             Self::FastInspection => "use agent or disabled",
         }
     }
 }
 
-impl NotYet {
-    /// The field that asks for it.
+impl Unsupported {
+    /// The field of the feature.
     #[must_use]
     pub const fn field(self) -> &'static str {
         self.0.field()
     }
 }
 
-/// Everything a host asks for that is not built, in the order of [`Wish`].
+/// The unsupported features that a host uses, in the order of [`UnsupportedFeature`].
 #[must_use]
-pub fn of(host: &BareMetalHost) -> Vec<NotYet> {
+pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
     let spec = &host.spec;
-    // Volumes alone are a wish: a RAID object without any leaves the disks as they are.
+    // A RAID object without volumes leaves the disks as they are.
     let raid = spec
         .raid
         .as_ref()
         .is_some_and(|raid| raid.hardware_raid_volumes.is_some() || raid.software_raid_volumes.is_some());
-    let asked = [
-        (Wish::OciImage, spec.image.as_ref().is_some_and(is_oci)),
+    let features = [
+        (UnsupportedFeature::OciImage, spec.image.as_ref().is_some_and(is_oci)),
         (
-            Wish::CustomDeploy,
+            UnsupportedFeature::CustomDeploy,
             spec.custom_deploy
                 .as_ref()
                 .is_some_and(|deploy| !deploy.method.is_empty()),
         ),
-        (Wish::Raid, raid),
-        (Wish::Firmware, spec.firmware.is_some()),
+        (UnsupportedFeature::Raid, raid),
+        (UnsupportedFeature::Firmware, spec.firmware.is_some()),
         (
-            Wish::FastInspection,
+            UnsupportedFeature::FastInspection,
             !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),
         ),
     ];
-    asked
+    features
         .into_iter()
-        .filter_map(|(wish, asked)| asked.then_some(NotYet(wish)))
+        .filter_map(|(feature, is_used)| is_used.then_some(Unsupported(feature)))
         .collect()
 }
 
-/// Whether the image comes from a registry.
+/// Whether it is an OCI image.
 pub(super) fn is_oci(image: &Image) -> bool {
     const SCHEME: &str = "oci://";
     image

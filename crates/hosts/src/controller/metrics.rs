@@ -1,4 +1,4 @@
-//! What is counted of hosts, under upstream's names.
+//! Metrics of hosts, under upstream's names.
 
 use std::collections::BTreeMap;
 
@@ -28,52 +28,49 @@ struct Failure {
     error_type: &'static str,
 }
 
-/// Events of one host that decisions count, and what each means. Scrapes add `_total`.
+/// Counters per host and their help texts. Scrapes append `_total`.
 const EVENTS: [(&str, &str); 11] = [
-    ("metal3_operation_power_change", "Changes of power asked for"),
+    ("metal3_operation_power_change", "Requested power changes"),
     (
         "metal3_delayed__provisioning",
-        "Hosts put off because too many load the provisioning network",
+        "Hosts delayed because no busy-host slot is free",
     ),
     (
         "metal3_delayed__deprovisioning",
-        "Tear-downs put off because too many load the provisioning network",
+        "Deprovisionings delayed because no busy-host slot is free",
     ),
-    ("metal3_credentials_missing", "Times the Secret of a BMC was not there"),
+    ("metal3_credentials_missing", "Times the Secret of a BMC did not exist"),
     (
         "metal3_credentials_invalid",
-        "Times the Secret of a BMC had no usable login",
+        "Times the Secret of a BMC had no usable credentials",
     ),
     ("metal3_credentials_updated", "Times the Secret of a BMC changed"),
     ("metal3_host_registration_required", "Hosts that have to be registered"),
-    ("metal3_host_unmanaged", "Hosts that were found without a BMC"),
+    ("metal3_host_unmanaged", "Hosts without a BMC"),
     (
         "metal3_delete_without_deprovisioning",
-        "Deletions that gave up tearing down",
+        "Deletions without deprovisioning, after failures",
     ),
     (
         "metal3_delete_without_powering_off",
-        "Deletions that gave up switching off",
+        "Deletions without powering off, after failures",
     ),
     (
         "metal3_delete_delayed_for_detached",
-        "Deletions that wait because the host stands aside",
+        "Deletions delayed because the host is detached",
     ),
 ];
-/// Operations whose duration is observed, and how long they take, in seconds.
+/// Histograms of operations, in seconds.
 const OPERATIONS: [(&str, &str); 4] = [
     (
         "metal3_operation_register_duration_seconds",
-        "How long registrations took",
+        "Duration of registrations",
     ),
-    ("metal3_operation_inspect_duration_seconds", "How long inspections took"),
-    (
-        "metal3_operation_provision_duration_seconds",
-        "How long deployments took",
-    ),
+    ("metal3_operation_inspect_duration_seconds", "Duration of inspections"),
+    ("metal3_operation_provision_duration_seconds", "Duration of deployments"),
     (
         "metal3_operation_deprovision_duration_seconds",
-        "How long tear-downs took",
+        "Duration of deprovisionings",
     ),
 ];
 const BUCKETS: [f64; 6] = [30.0, 90.0, 180.0, 360.0, 720.0, 1440.0];
@@ -82,7 +79,7 @@ const SUFFIX: &str = "_total";
 type Durations = Family<Host, Histogram, fn() -> Histogram>;
 
 #[derive(Debug, Clone)]
-pub(super) struct HostFigures {
+pub(super) struct HostMetrics {
     events: BTreeMap<&'static str, Family<Host, Counter>>,
     durations: BTreeMap<&'static str, Durations>,
     changes: Family<Change, Counter>,
@@ -93,9 +90,9 @@ fn histogram() -> Histogram {
     Histogram::new(BUCKETS)
 }
 
-impl HostFigures {
+impl HostMetrics {
     pub(super) fn register(metrics: &Metrics) -> Self {
-        let figures = Self {
+        let host_metrics = Self {
             events: EVENTS.iter().map(|(name, _)| (*name, Family::default())).collect(),
             durations: OPERATIONS
                 .iter()
@@ -105,25 +102,29 @@ impl HostFigures {
             failures: Family::default(),
         };
         for (name, help) in EVENTS {
-            if let Some(family) = figures.events.get(name) {
+            if let Some(family) = host_metrics.events.get(name) {
                 metrics.register(name, help, family.clone());
             }
         }
         for (name, help) in OPERATIONS {
-            if let Some(family) = figures.durations.get(name) {
+            if let Some(family) = host_metrics.durations.get(name) {
                 metrics.register(name, help, family.clone());
             }
         }
         metrics.register(
             "metal3_provisioning_state_change",
-            "Hosts that went from one state to another",
-            figures.changes.clone(),
+            "State changes of hosts",
+            host_metrics.changes.clone(),
         );
-        metrics.register("metal3_host_error", "Errors of hosts by sort", figures.failures.clone());
-        figures
+        metrics.register(
+            "metal3_host_error",
+            "Errors of hosts by type",
+            host_metrics.failures.clone(),
+        );
+        host_metrics
     }
 
-    /// Counts what a plan says, once its steps are done.
+    /// Counts what a plan reports once its steps are done.
     pub(super) fn count(&self, host: &Key, counts: &[Count]) {
         for count in counts {
             match count {
@@ -154,8 +155,8 @@ impl HostFigures {
         }
     }
 
-    /// Nothing is shown any more of a host that is gone.
-    pub(super) fn forget(&self, host: &Key) {
+    /// Removes the series of a deleted host.
+    pub(super) fn remove(&self, host: &Key) {
         let host = labels(host);
         for family in self.events.values() {
             family.remove(&host);

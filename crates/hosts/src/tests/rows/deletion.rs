@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::given::{deleting, failing, held, powering_off, provisioned, with, written};
+use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written};
 use super::{Row, row};
-use crate::facts::{NodeSeen, Outage};
+use crate::facts::{NodeFreshness, Outage};
 use crate::names::FORMER_ANNOTATION;
-use crate::tests::scene::{OTHER_UID, at, secret};
+use crate::tests::fixture::{OTHER_UID, at, secret};
 
-pub(super) fn leaving() -> Vec<Row> {
+pub(super) fn deletion() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
     let outage = || Outage {
         since: at(-600),
@@ -23,14 +23,14 @@ pub(super) fn leaving() -> Vec<Row> {
         row(
             "on",
             powering_off().node_with("available", on()),
-            "asks power off, waits for the node",
+            "requests power off, waits for the node",
         ),
         row(
             "on, and external",
             powering_off()
                 .spec(json!({ "externallyProvisioned": true }))
                 .node_with("active", on()),
-            "reads Host, reads Node, again",
+            "reads Host, reads Node, replan",
         ),
         row(
             "on, and external, read live",
@@ -38,7 +38,7 @@ pub(super) fn leaving() -> Vec<Row> {
                 .spec(json!({ "externallyProvisioned": true }))
                 .node_with("active", on())
                 .live(),
-            "asks power off, waits for the node",
+            "requests power off, waits for the node",
         ),
         row(
             "on, and Ironic holds the node",
@@ -48,7 +48,7 @@ pub(super) fn leaving() -> Vec<Row> {
         row(
             "off",
             powering_off().node("available"),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "off, and being switched on",
@@ -63,46 +63,46 @@ pub(super) fn leaving() -> Vec<Row> {
             powering_off()
                 .spec(json!({ "disablePowerOff": true }))
                 .node_with("available", on()),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "no node",
             powering_off().no_node(),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
-        row("no word of the node", powering_off(), "reads Node, again"),
+        row("node unknown", powering_off(), "reads Node, replan"),
         row(
             "inspection waits",
             powering_off().node_with("inspect wait", on()),
-            "asks abort, waits for the node",
+            "requests abort, waits for the node",
         ),
         row(
-            "on, and the node serves another",
+            "on, and the node serves another instance",
             powering_off().node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID }))),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
-            "on, and the node is another's, found by the host's plain name",
+            "on, and the node is of another host, found by the host's plain name",
             powering_off()
                 .status(json!({ "provisioning": { "ID": "" } }))
                 .node_with("active", with(on(), json!({ "name": "h" }))),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
-            "on, and the node serves another with the same image",
+            "on, and the node serves another instance with the same image",
             powering_off()
-                .runs("a")
+                .status_image("a")
                 .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
                 .live(),
-            "writes the status, to deleting, again",
+            "writes the status, to deleting, replan",
         ),
         row(
             "on after a move, and what ran is removed",
             powering_off().node_with("available", on()),
-            "asks power off, waits for the node",
+            "requests power off, waits for the node",
         ),
         row(
-            "switching off failed",
+            "powering off failed",
             powering_off().node_with(
                 "available",
                 json!({ "power_state": "power on", "last_error": "power: bmc" }),
@@ -110,11 +110,11 @@ pub(super) fn leaving() -> Vec<Row> {
             "writes the status, power management error: PowerOff operation failed: power: bmc, waits for a time",
         ),
         row(
-            "switching off failed too often",
+            "powering off failed too often",
             powering_off()
                 .node_with("available", on())
                 .status(failing("power management error", "x", 4)),
-            "writes the status, to deleting, well again, again",
+            "writes the status, to deleting, error cleared, replan",
         ),
         row(
             "a fault",
@@ -122,140 +122,140 @@ pub(super) fn leaving() -> Vec<Row> {
                 "available",
                 json!({ "power_state": "power on", "fault": "power failure" }),
             ),
-            "writes the status, power management error: the machine cannot be switched off while its node has a fault or is in maintenance (power failure); after 3 more attempts the host goes without, waits for a time",
+            "writes the status, power management error: the machine cannot be powered off while its node has a fault or is in maintenance (power failure); after 3 more attempts the deletion continues without powering off, waits for a time",
         ),
         row(
             "no Secret",
             powering_off()
                 .node_with("available", on())
-                .with(|scene| scene.credentials = Some(None)),
-            "asks power off, waits for the node",
+                .with(|fixture| fixture.credentials = Some(None)),
+            "requests power off, waits for the node",
         ),
-        row("to be forgotten, no word of the node", deleting(), "reads Node, again"),
+        row("node to be deleted, unknown", deleting(), "reads Node, replan"),
         row(
-            "to be forgotten, an old view of the node",
-            deleting().node("available").seen(NodeSeen::Stale),
-            "reads Node, again",
+            "node to be deleted, stale observation",
+            deleting().node("available").freshness(NodeFreshness::Stale),
+            "reads Node, replan",
         ),
         row(
-            "to be forgotten",
+            "node to be deleted",
             deleting().node("available"),
-            "asks delete node, again",
+            "requests delete node, replan",
         ),
         row(
-            "to be forgotten, with an instance",
-            deleting().node_with("manageable", json!({ "instance_uuid": crate::tests::scene::UID })),
-            "asks change node, asks delete node, again",
+            "node to be deleted, with an instance",
+            deleting().node_with("manageable", json!({ "instance_uuid": crate::tests::fixture::UID })),
+            "requests change node, requests delete node, replan",
         ),
         row(
-            "to be forgotten while in use",
+            "node to be deleted while in use",
             deleting().node("active"),
-            "asks set maintenance, asks delete node, again",
+            "requests set maintenance, requests delete node, replan",
         ),
         row(
-            "to be forgotten, and the node serves another",
+            "node to be deleted, and the node serves another instance",
             deleting().node_with("active", json!({ "instance_uuid": OTHER_UID })),
-            "changes Secret bmc, changes the host, again",
+            "changes Secret bmc, changes the host, replan",
         ),
         row(
-            "to be forgotten, and the node is another's, found by the host's plain name",
+            "node to be deleted, and the node is of another host, found by the host's plain name",
             deleting()
                 .status(json!({ "provisioning": { "ID": "" } }))
                 .node_with("active", json!({ "name": "h" })),
-            "changes Secret bmc, changes the host, again",
+            "changes Secret bmc, changes the host, replan",
         ),
         row(
-            "to be forgotten, made before its status could say so",
+            "node to be deleted, created before its status recorded it",
             deleting()
                 .status(json!({ "provisioning": { "ID": "" } }))
                 .node("enroll"),
-            "asks delete node, again",
+            "requests delete node, replan",
         ),
         row(
-            "to be forgotten, and the node serves another with the same image",
+            "node to be deleted, and the node serves another instance with the same image",
             deleting()
-                .runs("a")
+                .status_image("a")
                 .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))),
-            "changes Secret bmc, changes the host, again",
+            "changes Secret bmc, changes the host, replan",
         ),
         row(
-            "to be forgotten after a move, as written down then",
+            "node to be deleted after a move, as recorded by the annotation",
             deleting()
                 .annotated(FORMER_ANNOTATION, OTHER_UID)
                 .node_with("active", json!({ "instance_uuid": OTHER_UID })),
-            "asks set maintenance, asks delete node, again",
+            "requests set maintenance, requests delete node, replan",
         ),
         row(
-            "to be forgotten, and its tear-down was given up",
+            "node to be deleted, and its deprovisioning was given up",
             deleting()
-                .runs("a")
-                .node_with("clean failed", json!({ "instance_uuid": crate::tests::scene::UID })),
-            "asks set maintenance, asks delete node, again",
+                .status_image("a")
+                .node_with("clean failed", json!({ "instance_uuid": crate::tests::fixture::UID })),
+            "requests set maintenance, requests delete node, replan",
         ),
         row(
-            "to be forgotten while it waits",
+            "node to be deleted while it waits",
             deleting().node("clean wait"),
-            "asks abort, waits for the node",
+            "requests abort, waits for the node",
         ),
         row(
-            "to be forgotten while it works",
+            "node to be deleted while it works",
             deleting().node("cleaning"),
             "waits for the node",
         ),
         row(
-            "forgotten",
+            "node deleted",
             deleting().no_node(),
-            "changes Secret bmc, changes the host, again",
+            "changes Secret bmc, changes the host, replan",
         ),
         row(
-            "forgotten, and Secrets unknown",
-            deleting().no_node().with(|scene| scene.credentials = None),
-            "reads Credentials, again",
+            "node deleted, and Secrets unknown",
+            deleting().no_node().with(|fixture| fixture.credentials = None),
+            "reads Credentials, replan",
         ),
         row(
-            "forgotten, with a Secret without values and no word of hardware data",
-            deleting().no_node().with(|scene| {
-                scene.credentials = Some(Some(secret("bmc", &[])));
-                scene.hardware_data = None;
+            "node deleted, with a Secret without values and hardware data unknown",
+            deleting().no_node().with(|fixture| {
+                fixture.credentials = Some(Some(secret("bmc", &[])));
+                fixture.hardware_data = None;
             }),
-            "reads HardwareData, again",
+            "reads HardwareData, replan",
         ),
         row(
-            "our finalizer gone",
+            "finalizer removed",
             deleting()
                 .host(json!({ "metadata": { "finalizers": ["other"] } }))
                 .no_node(),
             "settled",
         ),
         row(
-            "Ironic out of reach",
-            deleting().with(|scene| scene.outage = Some(outage())),
-            "held: IronicUnreachable, waits for a time",
+            "Ironic unreachable",
+            deleting().with(|fixture| fixture.outage = Some(outage())),
+            "withheld: IronicUnreachable, waits for a time",
         ),
         row(
-            "unmanaged, Ironic out of reach",
-            unmanaged().with(|scene| scene.outage = Some(outage())),
-            "writes the status, to deleting, again",
+            "unmanaged, Ironic unreachable",
+            unmanaged().with(|fixture| fixture.outage = Some(outage())),
+            "writes the status, to deleting, replan",
         ),
         row(
-            "unmanaged and to be forgotten, Ironic out of reach",
+            "unmanaged with a node to be deleted, Ironic unreachable",
             unmanaged()
                 .status(json!({ "provisioning": { "state": "deleting" } }))
-                .with(|scene| scene.outage = Some(outage())),
-            "changes the host, again",
+                .with(|fixture| fixture.outage = Some(outage())),
+            "changes the host, replan",
         ),
         row(
-            "held, Ironic out of reach",
-            held().deleted().with(|scene| {
-                scene.outage = Some(outage());
-                scene.left = 5;
+            "withheld, Ironic unreachable",
+            withheld().deleted().with(|fixture| {
+                fixture.outage = Some(outage());
+                fixture.left = 5;
             }),
-            "held: DeprovisionBudgetSpent, waits for the user",
+            "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
         row(
-            "a host at rest, Ironic out of reach",
-            provisioned().with(|scene| scene.outage = Some(outage())),
-            "reads Node, again",
+            "a steady host, Ironic unreachable",
+            provisioned().with(|fixture| fixture.outage = Some(outage())),
+            "reads Node, replan",
         ),
     ]
 }

@@ -1,29 +1,29 @@
-//! Why a host cannot be said in Ironic's words.
+//! Why a host cannot be translated to a node.
 
 use metal3_domain::bmc::{BmcAddressError, Kind};
-use metal3_domain::image::{ImageFault, ImageField};
+use metal3_domain::image::{ImageError, ImageField};
 use metal3_domain::mac::MacError;
 use metal3_domain::names::NameError;
 use metal3_ironic::text::ControlCharacter;
 use thiserror::Error;
 
-use super::NotYet;
+use super::Unsupported;
 use super::settings::FAKE_FLAG;
 
-/// Why a host cannot be said in Ironic's words. Each names a field and the cure, and shows no value that may be
-/// secret. The beginnings of some messages are the Go manager's, since people search for them.
+/// Why a host cannot be translated to a node. Each message names a field and the remedy, and contains no value that may
+/// be secret. Some messages begin like the Go manager's, since users search for them.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// The address of the BMC cannot be used.
+pub enum InvalidHost {
+    /// The BMC address is invalid.
     #[error("{}", address_words(.0))]
     Address(BmcAddressError),
-    /// The address is that of no machine.
+    /// Fake hardware is not allowed.
     #[error(
-        "spec.bmc.address: fake:// has no machine behind it and is for laboratories; set the address of a BMC, or start \
-         the manager with {FAKE_FLAG}"
+        "spec.bmc.address: fake:// selects no real machine and is for laboratories only; set the address of a BMC, \
+         or start the manager with {FAKE_FLAG}"
     )]
     Fake,
-    /// The login lacks a part.
+    /// A key of the credentials is missing.
     #[error(
         "Validation error with BMC credentials: the Secret that spec.bmc.credentialsName names has no {key:?}; set it"
     )]
@@ -31,7 +31,7 @@ pub enum Refusal {
         /// The Secret's key.
         key: &'static str,
     },
-    /// A part of the login is no text, or no text for a command line.
+    /// A value of the credentials is not usable text.
     #[error(
         "Validation error with BMC credentials: {key:?} in the Secret that spec.bmc.credentialsName names {problem}; \
          write it as UTF-8 on one line"
@@ -39,10 +39,10 @@ pub enum Refusal {
     CredentialUnreadable {
         /// The Secret's key.
         key: &'static str,
-        /// Why.
+        /// The problem.
         problem: &'static str,
     },
-    /// The BMC cannot be asked for the hardware.
+    /// The BMC does not support fast inspection.
     #[error(
         "BMC driver {driver} does not support fast (out-of-band) inspection; set spec.inspectionMode to agent or disabled"
     )]
@@ -50,13 +50,13 @@ pub enum Refusal {
         /// The address' scheme.
         driver: String,
     },
-    /// Secure boot cannot be switched through this BMC.
+    /// The BMC does not support secure boot.
     #[error("BMC driver {driver} does not support secure boot; set spec.bootMode to UEFI, or use a Redfish address")]
     SecureBoot {
         /// The address' scheme.
         driver: String,
     },
-    /// The machine boots the agent from a network that does not exist.
+    /// The BMC type needs a provisioning network, and there is none.
     #[error(
         "BMC driver {driver} requires a provisioning network, and there is none; use an address that boots virtual \
          media in spec.bmc.address"
@@ -65,7 +65,7 @@ pub enum Refusal {
         /// The address' scheme.
         driver: String,
     },
-    /// The address from which the machine boots is not known and nothing will find it out.
+    /// The boot MAC address is required.
     #[error("BMC driver {driver} requires a BootMACAddress value; set spec.bootMACAddress{}", if *.inspected { "" } else { ", or allow inspection" })]
     BootMacMissing {
         /// The address' scheme.
@@ -73,94 +73,95 @@ pub enum Refusal {
         /// Whether the host is inspected.
         inspected: bool,
     },
-    /// The boot address is none.
+    /// The boot MAC address is invalid.
     #[error("spec.bootMACAddress: {0}")]
     BootMac(MacError),
-    /// Ironic takes addresses of Ethernet only.
+    /// Ironic accepts Ethernet addresses only.
     #[error(
-        "spec.bootMACAddress has more than 6 pairs, which Ironic does not take; set the Ethernet address of the port"
+        "spec.bootMACAddress has more than 6 pairs, which Ironic does not accept; set the Ethernet address of the \
+         port"
     )]
     BootMacLong,
-    /// Ironic is too old to keep a machine from being switched off.
-    #[error("spec.disablePowerOff needs an Ironic with API 1.95 or later; upgrade Ironic, or remove the field")]
+    /// Ironic is too old for `disablePowerOff`.
+    #[error("spec.disablePowerOff requires Ironic API 1.95 or later; upgrade Ironic, or remove the field")]
     DisablePowerOff,
-    /// A part of the host's name is none, or missing.
+    /// A part of the host's name is invalid or missing.
     #[error("metadata.{part}: {problem}")]
     Name {
         /// `namespace` or `name`.
         part: &'static str,
-        /// Why.
+        /// The problem.
         problem: NameError,
     },
-    /// Ironic has no room for the name.
+    /// The name is too long for Ironic.
     #[error(
-        "metadata.name: with its namespace it is {length} characters long, and Ironic takes 255; use shorter names"
+        "metadata.name: with its namespace it is {length} characters long, and Ironic accepts 255; use shorter names"
     )]
     NameLength {
-        /// Both and the mark between them.
+        /// The length of the node name.
         length: usize,
     },
-    /// The host has no identity that Ironic takes.
-    #[error("metadata.uid is not a UUID, so no instance can be told by it; create the host through an API server")]
+    /// The UID of the host is not a UUID.
+    #[error("metadata.uid is not a UUID, so it cannot identify an instance; create the host through an API server")]
     Uid,
-    /// There is no such set of hints.
+    /// The hardware profile does not exist.
     #[error("{field}: there is no hardware profile {name:?}; set spec.rootDeviceHints and remove spec.hardwareProfile")]
     Profile {
-        /// Where the name stands.
+        /// The field with the name.
         field: &'static str,
         /// The name.
         name: String,
     },
-    /// The image is not complete.
+    /// The image is incomplete.
     #[error("{}: {}", image_field(.0), .0)]
-    Image(ImageFault),
-    /// Text for a command line has a control character.
+    Image(ImageError),
+    /// A value has a control character.
     #[error("{field} has a control character (a line break, a tab or the like); remove it")]
     ControlCharacter {
-        /// Where.
+        /// The field.
         field: String,
     },
-    /// A reference leads into another namespace.
+    /// A reference has another namespace.
     #[error("{field}.namespace is not the namespace of the host; move the Secret there and remove the field")]
     OtherNamespace {
         /// The reference.
         field: &'static str,
     },
-    /// A reference names nothing.
+    /// A reference has no name.
     #[error("{field}.name is empty; set it to the name of a Secret, or remove {field}")]
     Unnamed {
         /// The reference.
         field: &'static str,
     },
-    /// The Secret lacks what it is for.
+    /// The Secret lacks the key.
     #[error("the Secret that {field} names has neither {key:?} nor \"value\"; set one of them")]
     NoValue {
         /// The reference.
         field: &'static str,
-        /// The key that is looked for first.
+        /// The expected key.
         key: &'static str,
     },
-    /// The Secret's value is no text.
-    #[error("the Secret that {field} names holds bytes that are not UTF-8 text; store plain text in it")]
+    /// The value of the Secret is not text.
+    #[error("the Secret that {field} names contains bytes that are not UTF-8 text; store plain text in it")]
     NotText {
         /// The reference.
         field: &'static str,
     },
-    /// The Secret's value is no map.
-    #[error("the Secret that {field} names holds no map in YAML or JSON{}; correct it", place(*.line))]
+    /// The value of the Secret is not a map.
+    #[error("the Secret that {field} names contains no map in YAML or JSON{}; correct it", place(*.line))]
     NotMap {
         /// The reference.
         field: &'static str,
-        /// Where reading it ended.
+        /// The line of the parse error.
         line: Option<u64>,
     },
-    /// What is asked for is not built.
+    /// The host uses a feature that is not supported.
     #[error(transparent)]
-    NotYet(#[from] NotYet),
+    Unsupported(#[from] Unsupported),
 }
 
-impl Refusal {
-    /// The field of the host that is to be changed, or that leads to what is to be changed.
+impl InvalidHost {
+    /// The field of the host to change, or the reference to follow.
     #[must_use]
     pub fn field(&self) -> &str {
         match self {
@@ -181,24 +182,24 @@ impl Refusal {
             | Self::NoValue { field, .. }
             | Self::NotText { field }
             | Self::NotMap { field, .. } => field,
-            Self::NotYet(not_yet) => not_yet.field(),
+            Self::Unsupported(unsupported) => unsupported.field(),
         }
     }
 }
 
-impl From<BmcAddressError> for Refusal {
+impl From<BmcAddressError> for InvalidHost {
     fn from(error: BmcAddressError) -> Self {
         Self::Address(error)
     }
 }
 
-impl From<ControlCharacter> for Refusal {
+impl From<ControlCharacter> for InvalidHost {
     fn from(found: ControlCharacter) -> Self {
         Self::ControlCharacter { field: found.field }
     }
 }
 
-/// The words of the error, and the cure where it names none.
+/// The message of the error, with a remedy if it has none.
 fn address_words(error: &BmcAddressError) -> String {
     match error {
         BmcAddressError::Missing | BmcAddressError::Host { .. } => error.to_string(),
@@ -212,7 +213,7 @@ fn address_words(error: &BmcAddressError) -> String {
     }
 }
 
-const fn image_field(fault: &ImageFault) -> &'static str {
+const fn image_field(fault: &ImageError) -> &'static str {
     match fault.field() {
         ImageField::Image => "spec.image",
         ImageField::Url => "spec.image.url",

@@ -1,4 +1,4 @@
-//! Facts that are owned, and what a plan says, in a line.
+//! Owned facts, and a one-line summary of a plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,12 +11,14 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, HardwareData, Opera
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
-use metal3_ironic::slots::Turn;
+use metal3_ironic::slots::SlotState;
 use metal3_runtime::patch::{MergePatch, apply};
 use serde_json::{Value, json};
 
 use crate::action::{Order, Plan, Step, Wait};
-use crate::facts::{Budget, Facts, HostSeen, LastView, NodeSeen, NodeSight, Outage, Refused, Secret, Sight};
+use crate::facts::{
+    Budget, Facts, HostFreshness, NodeFreshness, Observed, ObservedNode, Outage, PreviousView, Refused, Secret,
+};
 use crate::plan::plan_under;
 use crate::rules::Rules;
 use crate::settings::Settings;
@@ -35,7 +37,7 @@ pub(crate) fn image(name: &str) -> Value {
     json!({ "url": format!("http://192.0.2.9/{name}.qcow2"), "checksum": "0".repeat(64), "checksumType": "sha256", "format": "qcow2" })
 }
 
-/// What a Secret is.
+/// A Secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) metadata: ObjectMeta,
@@ -63,15 +65,15 @@ pub(crate) fn secret(name: &str, values: &[(&str, &str)]) -> Stored {
 
 /// Facts, owned.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Fixture {
     pub(crate) host: Value,
-    pub(crate) host_seen: HostSeen,
-    pub(crate) before: LastView,
+    pub(crate) host_freshness: HostFreshness,
+    pub(crate) previous: PreviousView,
     pub(crate) credentials: Option<Option<Stored>>,
-    pub(crate) same_login: Option<Duration>,
+    pub(crate) login_unchanged_for: Option<Duration>,
     pub(crate) user_data: Option<Option<Stored>>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
-    pub(crate) node: Option<Option<(Value, NodeSeen)>>,
+    pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
     pub(crate) foreign: Option<String>,
     pub(crate) ports: Option<Vec<Port>>,
     pub(crate) inventory: Option<Option<Inspection>>,
@@ -79,7 +81,7 @@ pub(crate) struct Scene {
     pub(crate) history: Option<Option<String>>,
     pub(crate) refused: Option<Refused>,
     pub(crate) outage: Option<Outage>,
-    pub(crate) turn: Option<Turn>,
+    pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
     pub(crate) now: Time,
@@ -97,12 +99,12 @@ pub(crate) fn node(state: &str) -> Value {
     })
 }
 
-fn tried() -> Value {
+fn credentials_status() -> Value {
     json!({ "credentials": { "name": "bmc", "namespace": "metal" }, "credentialsVersion": "40" })
 }
 
-impl Scene {
-    /// A host in a state, whose node is not known.
+impl Fixture {
+    /// A host in a state, with unknown node.
     pub(crate) fn new(state: &str) -> Self {
         let mut host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -111,7 +113,7 @@ impl Scene {
             "spec": { "online": true, "bootMACAddress": MAC, "architecture": "x86_64",
                 "bmc": { "address": "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc" } },
             "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "errorCount": 0,
-                "provisioningFailCount": 0, "goodCredentials": tried(), "triedCredentials": tried(),
+                "provisioningFailCount": 0, "goodCredentials": credentials_status(), "triedCredentials": credentials_status(),
                 "lastUpdated": at(0), "hardwareProfile": "unknown",
                 "hardware": { "cpu": { "arch": "x86_64" } },
                 "provisioning": { "state": state, "ID": NODE, "image": { "url": "" }, "bootMode": "UEFI",
@@ -122,10 +124,10 @@ impl Scene {
         }
         Self {
             host,
-            host_seen: HostSeen::Cached,
-            before: LastView::default(),
+            host_freshness: HostFreshness::Cached,
+            previous: PreviousView::default(),
             credentials: Some(Some(secret("bmc", &[("username", "u"), ("password", "p")]))),
-            same_login: None,
+            login_unchanged_for: None,
             user_data: None,
             hardware_data: Some(None),
             node: None,
@@ -136,14 +138,14 @@ impl Scene {
             history: None,
             refused: None,
             outage: None,
-            turn: None,
+            slot: None,
             left: 5,
             settings: Settings::default(),
             now: at(0),
         }
     }
 
-    /// Changes the host.
+    /// Patches the host.
     pub(crate) fn host(mut self, change: Value) -> Self {
         apply(&change, &mut self.host);
         self
@@ -165,7 +167,7 @@ impl Scene {
         self.host(json!({ "metadata": { "deletionTimestamp": at(0), "deletionGracePeriodSeconds": 0 } }))
     }
 
-    /// A node in a state, as the feed shows it.
+    /// A node in a state, from the feed.
     pub(crate) fn node(self, state: &str) -> Self {
         self.node_with(state, json!({}))
     }
@@ -173,27 +175,27 @@ impl Scene {
     pub(crate) fn node_with(mut self, state: &str, change: Value) -> Self {
         let mut node = node(state);
         apply(&change, &mut node);
-        self.node = Some(Some((node, NodeSeen::Abreast)));
+        self.node = Some(Some((node, NodeFreshness::InState)));
         self
     }
 
-    /// The search found nothing.
+    /// The search had no result.
     pub(crate) fn no_node(mut self) -> Self {
         self.node = Some(None);
         self
     }
 
-    pub(crate) fn seen(mut self, seen: NodeSeen) -> Self {
+    pub(crate) fn freshness(mut self, freshness: NodeFreshness) -> Self {
         if let Some(Some((_, at))) = &mut self.node {
-            *at = seen;
+            *at = freshness;
         }
         self
     }
 
-    /// Host and node have been read.
+    /// Host and node were read live.
     pub(crate) fn live(mut self) -> Self {
-        self.host_seen = HostSeen::Live;
-        self.seen(NodeSeen::Live)
+        self.host_freshness = HostFreshness::Live;
+        self.freshness(NodeFreshness::Live)
     }
 
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
@@ -201,13 +203,13 @@ impl Scene {
         self
     }
 
-    /// It runs an image, and asks for another or the same.
-    pub(crate) fn runs(self, runs: &str) -> Self {
-        self.status(json!({ "provisioning": { "image": image(runs) }, "poweredOn": true }))
+    /// The image in the status; the machine is on.
+    pub(crate) fn status_image(self, name: &str) -> Self {
+        self.status(json!({ "provisioning": { "image": image(name) }, "poweredOn": true }))
     }
 
-    pub(crate) fn asks(self, asked: &str) -> Self {
-        self.spec(json!({ "image": image(asked) }))
+    pub(crate) fn spec_image(self, name: &str) -> Self {
+        self.spec(json!({ "image": image(name) }))
     }
 
     pub(crate) fn plan(&self) -> Plan {
@@ -216,46 +218,46 @@ impl Scene {
 
     pub(crate) fn plan_under(&self, rules: &Rules) -> Plan {
         let host: BareMetalHost = serde_json::from_value(self.host.clone()).unwrap();
-        let node: Option<(Node, NodeSeen)> = self.node.as_ref().and_then(|node| {
-            let (node, seen) = node.as_ref()?;
-            Some((serde_json::from_value(node.clone()).unwrap(), *seen))
+        let node: Option<(Node, NodeFreshness)> = self.node.as_ref().and_then(|node| {
+            let (node, freshness) = node.as_ref()?;
+            Some((serde_json::from_value(node.clone()).unwrap(), *freshness))
         });
         let facts = Facts {
             host: &host,
-            host_seen: self.host_seen,
-            before: self.before,
-            credentials: sight(self.credentials.as_ref()),
-            same_login: self.same_login,
-            user_data: sight(self.user_data.as_ref()),
-            network_data: Sight::Unknown,
-            meta_data: Sight::Unknown,
-            agent_network: Sight::Unknown,
+            host_freshness: self.host_freshness,
+            previous: self.previous,
+            credentials: observed(self.credentials.as_ref()),
+            login_unchanged_for: self.login_unchanged_for,
+            user_data: observed(self.user_data.as_ref()),
+            network_data: Observed::Unknown,
+            meta_data: Observed::Unknown,
+            agent_network: Observed::Unknown,
             hardware_data: match &self.hardware_data {
-                None => Sight::Unknown,
-                Some(None) => Sight::Absent,
-                Some(Some(data)) => Sight::Found(data),
+                None => Observed::Unknown,
+                Some(None) => Observed::Absent,
+                Some(Some(data)) => Observed::Found(data),
             },
             node: match (&self.node, &node, &self.foreign) {
-                (_, _, Some(name)) => NodeSight::Foreign { name },
-                (None, _, None) => NodeSight::Unknown,
-                (_, Some((node, seen)), None) => NodeSight::Found(node, *seen),
-                (Some(_), None, None) => NodeSight::Absent,
+                (_, _, Some(name)) => ObservedNode::Foreign { name },
+                (None, _, None) => ObservedNode::Unknown,
+                (_, Some((node, freshness)), None) => ObservedNode::Found(node, *freshness),
+                (Some(_), None, None) => ObservedNode::Absent,
             },
-            ports: self.ports.as_deref().map_or(Sight::Unknown, Sight::Found),
+            ports: self.ports.as_deref().map_or(Observed::Unknown, Observed::Found),
             inventory: match &self.inventory {
-                None => Sight::Unknown,
-                Some(None) => Sight::Absent,
-                Some(Some(found)) => Sight::Found(found),
+                None => Observed::Unknown,
+                Some(None) => Observed::Absent,
+                Some(Some(found)) => Observed::Found(found),
             },
-            validation: self.validation.as_ref().map_or(Sight::Unknown, Sight::Found),
+            validation: self.validation.as_ref().map_or(Observed::Unknown, Observed::Found),
             last_history_error: match &self.history {
-                None => Sight::Unknown,
-                Some(None) => Sight::Absent,
-                Some(Some(text)) => Sight::Found(text),
+                None => Observed::Unknown,
+                Some(None) => Observed::Absent,
+                Some(Some(text)) => Observed::Found(text),
             },
             refused: self.refused.as_ref(),
             outage: self.outage.as_ref(),
-            turn: self.turn,
+            slot: self.slot,
             budget: Budget {
                 left: self.left,
                 limit: 5,
@@ -268,7 +270,7 @@ impl Scene {
         plan_under(&facts, rules)
     }
 
-    /// The status as the plan leaves it.
+    /// The host after the plan.
     pub(crate) fn after(&self, plan: &Plan) -> BareMetalHost {
         let mut host = self.host.clone();
         for step in &plan.steps {
@@ -283,67 +285,67 @@ impl Scene {
         self.after(&Plan::default()).status.provisioning.state
     }
 
-    /// What the plan does, in a line.
-    pub(crate) fn tells(&self) -> String {
+    /// A one-line summary of the plan.
+    pub(crate) fn summary(&self) -> String {
         let plan = self.plan();
         self.line(&plan)
     }
 
     pub(crate) fn line(&self, plan: &Plan) -> String {
-        let (before, after) = (self.after(&Plan::default()), self.after(plan));
-        let mut words: Vec<String> = plan.reads.iter().map(|read| format!("reads {read:?}")).collect();
-        // Conditions follow from the rest.
+        let (previous, after) = (self.after(&Plan::default()), self.after(plan));
+        let mut parts: Vec<String> = plan.reads.iter().map(|read| format!("reads {read:?}")).collect();
+        // Without conditions, which follow from the rest.
         let plain = |host: &BareMetalHost| {
             let mut status = host.status.clone();
             (status.conditions, status.last_updated) = (Vec::new(), None);
             status
         };
-        let is_told = plain(&before) != plain(&after);
+        let is_changed = plain(&previous) != plain(&after);
         for step in &plan.steps {
-            words.push(match step {
-                Step::Ironic(Order { request, .. }) => format!("asks {}", request.verb()),
+            parts.push(match step {
+                Step::Ironic(Order { request, .. }) => format!("requests {}", request.verb()),
                 Step::PatchHost(_) => "changes the host".to_owned(),
-                Step::PatchStatus(_) if !is_told => continue,
+                Step::PatchStatus(_) if !is_changed => continue,
                 Step::PatchStatus(_) => "writes the status".to_owned(),
                 Step::CreateHardwareData(_) => "creates hardware data".to_owned(),
                 Step::PatchHardwareData(_) => "changes hardware data".to_owned(),
                 Step::PatchSecret { name, .. } => format!("changes Secret {name}"),
             });
         }
-        let (from, to) = (&before.status.provisioning.state, &after.status.provisioning.state);
+        let (from, to) = (&previous.status.provisioning.state, &after.status.provisioning.state);
         if from != to {
-            words.push(format!("to {to}"));
+            parts.push(format!("to {to}"));
         }
-        if after.status.error_type != before.status.error_type
-            || after.status.error_message != before.status.error_message
+        if after.status.error_type != previous.status.error_type
+            || after.status.error_message != previous.status.error_message
         {
-            words.push(match after.status.error_type {
+            parts.push(match after.status.error_type {
                 Some(kind) => format!("{}: {}", kind_text(kind), after.status.error_message),
-                None => "well again".to_owned(),
+                None => "error cleared".to_owned(),
             });
         }
         if after.status.operational_status == OperationalStatus::Delayed {
-            words.push("delayed".to_owned());
+            parts.push("delayed".to_owned());
         }
-        let held = after
+        let withheld = after
             .status
             .conditions
             .iter()
             .find(|condition| condition.type_ == "Held");
-        words.extend(held.map(|held| format!("held: {}", held.reason)));
-        words.push(match &plan.wait {
+        parts.extend(withheld.map(|withheld| format!("withheld: {}", withheld.reason)));
+        parts.push(match &plan.wait {
             Wait::Settled => "settled".to_owned(),
-            Wait::Again => "again".to_owned(),
+            Wait::Replan => "replan".to_owned(),
             Wait::OnNode(_) => "waits for the node".to_owned(),
             Wait::OnSecret(name) => format!("waits for Secret {name}"),
-            Wait::OnTurn => "waits for its turn".to_owned(),
+            Wait::OnSlot => "waits for a slot".to_owned(),
             Wait::After(_, _) => "waits for a time".to_owned(),
             Wait::OnUser(_) => "waits for the user".to_owned(),
         });
-        words.join(", ")
+        parts.join(", ")
     }
 
-    pub(crate) fn later(mut self, hours: i64) -> Self {
+    pub(crate) fn hours_later(mut self, hours: i64) -> Self {
         self.now = (self.now.get() + TimeDelta::hours(hours)).into();
         self
     }
@@ -361,11 +363,11 @@ pub(crate) fn without_version(patch: &MergePatch) -> Value {
     document
 }
 
-fn sight(stored: Option<&Option<Stored>>) -> Sight<Secret<'_>> {
+fn observed(stored: Option<&Option<Stored>>) -> Observed<Secret<'_>> {
     match stored {
-        None => Sight::Unknown,
-        Some(None) => Sight::Absent,
-        Some(Some(stored)) => Sight::Found(Secret {
+        None => Observed::Unknown,
+        Some(None) => Observed::Absent,
+        Some(Some(stored)) => Observed::Found(Secret {
             metadata: &stored.metadata,
             values: stored.values.as_ref(),
         }),

@@ -1,4 +1,4 @@
-//! What is refused, and that each refusal helps.
+//! Invalid hosts, and the remedies in the messages.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use k8s_openapi::ByteString;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
-use super::super::{AgentNetwork, Controller, Credentials, NodeRecord, NodeSettings, Refusal, name, not_yet};
+use super::super::{AgentNetwork, BmcEndpoint, Credentials, InvalidHost, NodeRecord, NodeSettings, name, unsupported};
 use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, values};
 
-fn refusal(host: &BareMetalHost, settings: &NodeSettings) -> Option<Refusal> {
+fn invalid(host: &BareMetalHost, settings: &NodeSettings) -> Option<InvalidHost> {
     NodeRecord::of(
         host,
         &credentials("admin", PASSWORD),
@@ -21,14 +21,14 @@ fn refusal(host: &BareMetalHost, settings: &NodeSettings) -> Option<Refusal> {
 }
 
 fn check(spec: &Value, settings: &NodeSettings, field: &str, words: &str) {
-    let refusal = refusal(&host(spec.clone()), settings).unwrap_or_else(|| panic!("{spec} passes"));
-    assert_eq!(refusal.field(), field, "{spec}");
-    assert!(refusal.to_string().contains(words), "{spec}: {refusal}");
-    assert!(!format!("{refusal} {refusal:?}").contains(PASSWORD));
+    let invalid = invalid(&host(spec.clone()), settings).unwrap_or_else(|| panic!("{spec} passes"));
+    assert_eq!(invalid.field(), field, "{spec}");
+    assert!(invalid.to_string().contains(words), "{spec}: {invalid}");
+    assert!(!format!("{invalid} {invalid:?}").contains(PASSWORD));
 }
 
 #[test]
-fn an_address_is_refused_with_field_and_cure() {
+fn invalid_address_is_rejected_with_field_and_remedy() {
     let no_lab = NodeSettings {
         fake_hardware: false,
         ..settings()
@@ -69,7 +69,7 @@ fn an_address_is_refused_with_field_and_cure() {
 }
 
 #[test]
-fn what_a_bmc_cannot_do_is_refused_with_field_and_cure() {
+fn unsupported_bmc_function_is_rejected_with_field_and_remedy() {
     let (ipmi, libvirt) = ("ipmi://192.0.2.1", "libvirt://192.0.2.1");
     let rows = [
         (
@@ -116,15 +116,15 @@ fn what_a_bmc_cannot_do_is_refused_with_field_and_cure() {
 }
 
 #[test]
-fn a_url_of_the_ramdisk_with_a_line_break_is_refused() {
+fn ramdisk_url_with_line_break_is_rejected() {
     let mut settings = settings();
     settings.ramdisk.iso = Some("http://192.0.2.9/i\nroot=/dev/sda".to_owned());
-    let refusal = refusal(&host(json!({"bmc": bmc(VIRTUAL_MEDIA)})), &settings).unwrap();
-    assert_eq!(refusal.field(), "driver_info/deploy_iso");
+    let invalid = invalid(&host(json!({"bmc": bmc(VIRTUAL_MEDIA)})), &settings).unwrap();
+    assert_eq!(invalid.field(), "driver_info/deploy_iso");
 }
 
 #[test]
-fn credentials_are_two_lines_of_text() {
+fn credentials_are_single_lines_of_text() {
     assert!(Credentials::of(&values(&[("username", " admin\n"), ("password", "a b\n")])).is_ok());
     let rows: [(BTreeMap<String, ByteString>, &str); 6] = [
         (values(&[]), "no \"username\""),
@@ -144,21 +144,21 @@ fn credentials_are_two_lines_of_text() {
         ),
     ];
     for (values, words) in rows {
-        let refusal = Credentials::of(&values).unwrap_err();
-        assert!(refusal.to_string().contains(words), "{refusal}");
+        let invalid = Credentials::of(&values).unwrap_err();
+        assert!(invalid.to_string().contains(words), "{invalid}");
         assert!(
-            refusal
+            invalid
                 .to_string()
                 .starts_with("Validation error with BMC credentials: "),
-            "{refusal}"
+            "{invalid}"
         );
-        assert_eq!(refusal.field(), "spec.bmc.credentialsName");
-        assert!(!format!("{refusal:?}").contains("canary"));
+        assert_eq!(invalid.field(), "spec.bmc.credentialsName");
+        assert!(!format!("{invalid:?}").contains("canary"));
     }
 }
 
 #[test]
-fn nothing_shows_a_login() {
+fn debug_contains_no_credentials() {
     let login = credentials("canary-user", PASSWORD);
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let record = NodeRecord::of(&host, &login, None, &AgentNetwork::None, &settings()).unwrap();
@@ -167,7 +167,7 @@ fn nothing_shows_a_login() {
 }
 
 #[test]
-fn what_is_not_built_is_refused_by_name() {
+fn unsupported_features_are_rejected_by_name() {
     let oci = json!({"url": "OCI://192.0.2.9/os"});
     let rows = [
         (json!({}), vec![]),
@@ -189,13 +189,13 @@ fn what_is_not_built_is_refused_by_name() {
         ),
     ];
     for (spec, expected) in rows {
-        let found = not_yet::of(&host(spec.clone()));
-        let fields: Vec<_> = found.iter().map(|not_yet| not_yet.field()).collect();
+        let found = unsupported::of(&host(spec.clone()));
+        let fields: Vec<_> = found.iter().map(|unsupported| unsupported.field()).collect();
         assert_eq!(fields, expected, "{spec}");
-        for not_yet in found {
-            let words = not_yet.to_string();
+        for unsupported in found {
+            let words = unsupported.to_string();
             assert!(
-                words.starts_with(not_yet.field()) && words.contains("not supported yet") && words.contains("; "),
+                words.starts_with(unsupported.field()) && words.contains("not supported yet") && words.contains("; "),
                 "{words}"
             );
         }
@@ -203,7 +203,7 @@ fn what_is_not_built_is_refused_by_name() {
 }
 
 #[test]
-fn a_node_is_called_after_namespace_and_name() {
+fn node_name_consists_of_namespace_and_name() {
     let named = |namespace: Option<String>, name: Option<String>| {
         let mut host = host(json!({}));
         (host.metadata.namespace, host.metadata.name) = (namespace, name);
@@ -226,7 +226,7 @@ fn a_node_is_called_after_namespace_and_name() {
 }
 
 #[test]
-fn a_controller_says_whether_it_loads_the_network() {
+fn bmc_type_determines_use_of_the_provisioning_network() {
     for (address, loads) in [
         ("ipmi://192.0.2.1", true),
         (VIRTUAL_MEDIA, false),
@@ -234,7 +234,7 @@ fn a_controller_says_whether_it_loads_the_network() {
         ("fake://x", true),
     ] {
         assert_eq!(
-            Controller::of(address, &settings())
+            BmcEndpoint::of(address, &settings())
                 .unwrap()
                 .loads_provisioning_network(),
             loads,
@@ -244,7 +244,7 @@ fn a_controller_says_whether_it_loads_the_network() {
 }
 
 #[test]
-fn a_host_asks_for_nothing_unbuilt_by_being_uninspected() {
+fn disabled_inspection_is_no_unsupported_feature() {
     let mut spec = json!({"inspectionMode": "fast"});
     merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut host = host(spec);
@@ -252,5 +252,5 @@ fn a_host_asks_for_nothing_unbuilt_by_being_uninspected() {
         "inspect.metal3.io".to_owned(),
         "disabled".to_owned(),
     )]));
-    assert_eq!(not_yet::of(&host), []);
+    assert_eq!(unsupported::of(&host), []);
 }

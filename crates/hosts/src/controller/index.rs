@@ -1,0 +1,379 @@
+//! In-memory index of hosts: by Secret and by node, the previous version and the state entry of each host, recent
+//! deprovisioning, and requests that Ironic rejected.
+//!
+//! Except for the rejections all of it follows from the cache; a process without them sends a rejected request once
+//! more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use metal3_api::metal3::names::PAUSED_ANNOTATION;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_domain::clock::{Clock, Monotonic};
+use metal3_runtime::cache::{Change, Key, SharedCache};
+
+use crate::facts::{Budget, PreviousView, Refused};
+use crate::object::is_moving;
+
+/// How many provisioned hosts of a namespace may be deprovisioned per period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeprovisionBudget {
+    /// The number.
+    pub limit: u32,
+    /// The period.
+    pub period: TimeDelta,
+    /// The name of the period: `hour`.
+    pub period_name: &'static str,
+}
+
+impl Default for DeprovisionBudget {
+    fn default() -> Self {
+        Self {
+            limit: 100,
+            period: TimeDelta::hours(1),
+            period_name: "hour",
+        }
+    }
+}
+
+/// Clones share the index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostIndex(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
+    of_node: BTreeMap<String, Key>,
+    previous: BTreeMap<Key, PreviousView>,
+    /// The state of a host, and when this process first observed it.
+    entered: BTreeMap<Key, (State, Monotonic)>,
+    /// The start of the last deprovisioning by namespace and host. A deleted host still counts.
+    deprovisioned: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
+    /// Hosts with a reservation that their status does not show yet: its write may have failed.
+    reserved: BTreeSet<Key>,
+    refused: BTreeMap<Key, (Option<i64>, Refused)>,
+}
+
+impl HostIndex {
+    /// An index that follows this cache. Call it before the cache is filled.
+    pub(super) fn following(hosts: &SharedCache<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
+        let index = Self::default();
+        let follower = index.clone();
+        hosts.subscribe(move |change| follower.lock().note(change, clock.monotonic()));
+        index
+    }
+
+    /// The hosts that reference a Secret.
+    pub(super) fn hosts_of_secret(&self, secret: &Key) -> Vec<Key> {
+        let secret = (secret.namespace.clone(), secret.name.clone());
+        self.lock()
+            .of_secret
+            .get(&secret)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// The host whose status names a node.
+    pub(super) fn host_of_node(&self, node: &str) -> Option<Key> {
+        self.lock().of_node.get(node).cloned()
+    }
+
+    /// All hosts whose status names a node.
+    pub(super) fn registered(&self) -> Vec<Key> {
+        self.lock().of_node.values().cloned().collect()
+    }
+
+    /// The previous version of a host.
+    pub(super) fn previous(&self, host: &Key) -> PreviousView {
+        self.lock().previous.get(host).copied().unwrap_or_default()
+    }
+
+    /// When this process first observed the host in its present state.
+    pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
+        self.lock().entered.get(host).map(|(_, at)| *at)
+    }
+
+    /// The last rejected request of a host, if its generation is unchanged.
+    pub(super) fn refused(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
+        let inner = self.lock();
+        let (at, refused) = inner.refused.get(host)?;
+        (*at == generation).then(|| refused.clone())
+    }
+
+    /// Records a rejected request.
+    pub(super) fn refuse(&self, host: &Key, generation: Option<i64>, refused: Refused) {
+        self.lock().refused.insert(host.clone(), (generation, refused));
+    }
+
+    /// Clears the rejected request.
+    pub(super) fn accept(&self, host: &Key) {
+        self.lock().refused.remove(host);
+    }
+
+    /// The remaining budget for a host, including its own reservation.
+    pub(super) fn budget(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budget {
+        let mut inner = self.lock();
+        inner.prune(&host.namespace, budget, now);
+        let own = u32::from(inner.has_reservation(host, budget, now));
+        Budget {
+            left: inner.left(&host.namespace, budget, now).saturating_add(own),
+            limit: budget.limit,
+            period: budget.period_name,
+        }
+    }
+
+    /// Reserves one unit of the budget for a host, if one is left. Two reconciles never get the same unit.
+    pub(super) fn reserve(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
+        let mut inner = self.lock();
+        let is_left = inner.has_reservation(host, budget, now) || inner.left(&host.namespace, budget, now) > 0;
+        if is_left {
+            let deprovisioned = inner.deprovisioned.entry(host.namespace.clone()).or_default();
+            deprovisioned.insert(host.name.clone(), now);
+            inner.reserved.insert(host.clone());
+        }
+        is_left
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Each step of an update leaves a consistent index.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
+        match change {
+            Change::Applied { old, new, .. } => {
+                let key = Key::of(*new);
+                if let Some(old) = old.filter(|old| old.metadata.resource_version != new.metadata.resource_version) {
+                    let same = old.metadata.uid == new.metadata.uid;
+                    let view = if same {
+                        previous_view(old)
+                    } else {
+                        PreviousView::default()
+                    };
+                    self.previous.insert(key.clone(), view);
+                }
+                let state = &new.status.provisioning.state;
+                if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
+                    self.entered.insert(key.clone(), (state.clone(), now));
+                }
+                if *state == State::Deprovisioning {
+                    self.reserved.remove(&key);
+                }
+                self.link(&key, *old, Some(*new));
+                self.record_deprovisioning(&key, new);
+            }
+            Change::Deleted { key, old, .. } => {
+                self.link(key, *old, None);
+                self.previous.remove(*key);
+                self.entered.remove(*key);
+                self.refused.remove(*key);
+                self.reserved.remove(*key);
+            }
+            // The cached object stays.
+            Change::Unreadable { .. } | Change::Synced => {}
+        }
+    }
+
+    fn link(&mut self, key: &Key, old: Option<&BareMetalHost>, new: Option<&BareMetalHost>) {
+        for name in old.into_iter().flat_map(secret_names) {
+            let secret = (key.namespace.clone(), name.to_owned());
+            if let Some(keys) = self.of_secret.get_mut(&secret) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.of_secret.remove(&secret);
+                }
+            }
+        }
+        for name in new.into_iter().flat_map(secret_names) {
+            let secret = (key.namespace.clone(), name.to_owned());
+            self.of_secret.entry(secret).or_default().insert(key.clone());
+        }
+        let node = |host: &BareMetalHost| Some(host.status.provisioning.id.clone()).filter(|id| !id.is_empty());
+        if let Some(id) = old.and_then(node)
+            && self.of_node.get(&id) == Some(key)
+        {
+            self.of_node.remove(&id);
+        }
+        if let Some(id) = new.and_then(node) {
+            self.of_node.insert(id, key.clone());
+        }
+    }
+
+    fn record_deprovisioning(&mut self, key: &Key, host: &BareMetalHost) {
+        let Some(began) = host.status.operation_history.deprovision.start else {
+            return;
+        };
+        // The removal of a failed deployment is not counted: nothing ran.
+        let deployed = host.status.operation_history.provision.end;
+        let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
+        if was_running {
+            let deprovisioned = self.deprovisioned.entry(key.namespace.clone()).or_default();
+            let last = deprovisioned.entry(key.name.clone()).or_insert_with(|| began.get());
+            // A reservation is newer than the status.
+            *last = (*last).max(began.get());
+        }
+    }
+
+    /// Removes entries older than the period.
+    fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
+        if let Some(deprovisioned) = self.deprovisioned.get_mut(namespace) {
+            deprovisioned.retain(|_, at| now.signed_duration_since(*at) < budget.period);
+            if deprovisioned.is_empty() {
+                self.deprovisioned.remove(namespace);
+            }
+        }
+    }
+
+    /// Whether a host has a valid reservation that it has not used.
+    fn has_reservation(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
+        let deprovisioned = self.deprovisioned.get(&host.namespace);
+        let at = deprovisioned.and_then(|deprovisioned| deprovisioned.get(&host.name));
+        self.reserved.contains(host) && at.is_some_and(|at| now.signed_duration_since(*at) < budget.period)
+    }
+
+    fn left(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
+        let deprovisioned = self.deprovisioned.get(namespace).into_iter().flat_map(BTreeMap::values);
+        let recent = deprovisioned
+            .filter(|at| now.signed_duration_since(**at) < budget.period)
+            .count();
+        budget.limit.saturating_sub(u32::try_from(recent).unwrap_or(u32::MAX))
+    }
+}
+
+fn previous_view(host: &BareMetalHost) -> PreviousView {
+    let annotations = host.metadata.annotations.as_ref();
+    PreviousView {
+        paused: annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION)),
+        moving: is_moving(host),
+    }
+}
+
+/// The Secrets that a host references.
+pub(super) fn secret_names(host: &BareMetalHost) -> impl Iterator<Item = &str> {
+    let spec = &host.spec;
+    let data = [&spec.user_data, &spec.network_data, &spec.meta_data];
+    let named = data
+        .into_iter()
+        .filter_map(|reference| reference.as_ref()?.name.as_deref());
+    let credentials = spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
+    let all = named
+        .chain(credentials)
+        .chain(spec.preprovisioning_network_data_name.as_deref());
+    all.filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(minute: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + 60 * minute, 0).unwrap()
+    }
+
+    fn budget() -> DeprovisionBudget {
+        DeprovisionBudget {
+            limit: 3,
+            ..DeprovisionBudget::default()
+        }
+    }
+
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Applies a cache change of a host with these operations.
+    fn observe(index: &HostIndex, name: &str, history: &serde_json::Value) {
+        let host: BareMetalHost = serde_json::from_value(json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": { "name": name, "namespace": "metal", "uid": name, "resourceVersion": "1" },
+            "spec": { "online": true },
+            "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+                "provisioningFailCount": 0, "operationHistory": history,
+                "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
+        }))
+        .unwrap();
+        let observed = Monotonic::new(std::time::Duration::ZERO);
+        index.lock().note(
+            &Change::Applied {
+                old: None,
+                new: &host,
+                was_unreadable: false,
+            },
+            observed,
+        );
+    }
+
+    fn left(index: &HostIndex, minute: i64) -> u32 {
+        left_for(index, "z", minute)
+    }
+
+    fn left_for(index: &HostIndex, name: &str, minute: i64) -> u32 {
+        index.budget(&key(name), &budget(), at(minute)).left
+    }
+
+    #[test]
+    fn last_unit_stays_reserved_until_the_status_shows_it() {
+        let index = HostIndex::default();
+        for name in ["a", "b", "c"] {
+            assert!(index.reserve(&key(name), &budget(), at(60)));
+        }
+        assert_eq!((left_for(&index, "a", 61), left(&index, 61)), (1, 0));
+        assert!(index.reserve(&key("a"), &budget(), at(61)));
+        assert!(!index.reserve(&key("z"), &budget(), at(61)));
+        observe(&index, "a", &json!({ "deprovision": { "start": at(61) } }));
+        assert_eq!(left_for(&index, "a", 62), 0);
+    }
+
+    #[test]
+    fn unused_reservation_expires_with_its_period() {
+        let index = HostIndex::default();
+        assert!(index.reserve(&key("a"), &budget(), at(0)));
+        assert_eq!(left_for(&index, "a", 60), 3);
+    }
+
+    #[test]
+    fn deprovisioned_running_host_counts_for_the_period() {
+        let index = HostIndex::default();
+        observe(
+            &index,
+            "a",
+            &json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60) } }),
+        );
+        assert_eq!((left(&index, 61), left(&index, 120)), (2, 3));
+    }
+
+    #[test]
+    fn deprovisioned_adopted_host_counts() {
+        let index = HostIndex::default();
+        observe(&index, "a", &json!({ "deprovision": { "start": at(60) } }));
+        assert_eq!(left(&index, 61), 2);
+    }
+
+    #[test]
+    fn removal_of_a_failed_deployment_does_not_count() {
+        let index = HostIndex::default();
+        let history = json!({ "provision": { "start": at(50), "end": at(60) }, "deprovision": { "start": at(60) } });
+        observe(&index, "a", &history);
+        assert_eq!(left(&index, 61), 3);
+    }
+
+    #[test]
+    fn reservation_is_not_replaced_by_an_older_deprovisioning() {
+        let index = HostIndex::default();
+        assert!(index.reserve(&key("a"), &budget(), at(10_000)));
+        let history =
+            json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60), "end": at(70) } });
+        observe(&index, "a", &history);
+        assert_eq!(left(&index, 10_001), 2);
+    }
+}

@@ -1,0 +1,204 @@
+//! The connection of this process to Ironic: requests, the change feed and the busy-host slots.
+//!
+//! The response to a request is newer than the feed. The effect of a request without the node in its response is
+//! observed with the next poll of the feed. Both are compared on the monotonic clock of this process.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use metal3_api::meta::Time;
+use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::feed::{Feed, FeedEvent};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::request::Call;
+use metal3_ironic::slots::{SlotState, Slots};
+use metal3_ironic::{Client, Error, Response};
+use metal3_runtime::cache::Key;
+use metal3_runtime::queue::Waker;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::index::HostIndex;
+use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage};
+
+/// Buffered feed events. The feed waits when the buffer is full.
+const EVENT_BUFFER: usize = 1000;
+/// Part of the boot interface of a node that needs no provisioning network.
+const VIRTUAL_MEDIA: &str = "virtual-media";
+
+/// One Ironic. Clones share it.
+#[derive(Clone)]
+pub(super) struct IronicSession(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    feed: Feed,
+    clock: Arc<dyn Clock>,
+    index: HostIndex,
+    waker: Waker<Key>,
+    /// Time of the last request per node whose effect only the feed shows.
+    changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
+    slots: Mutex<Slots<Key>>,
+}
+
+impl fmt::Debug for IronicSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IronicSession")
+            .field("client", &self.0.client)
+            .finish_non_exhaustive()
+    }
+}
+
+impl IronicSession {
+    /// A session without observations. At most `limit` hosts get a busy-host slot.
+    pub(super) fn new(
+        client: Client,
+        clock: Arc<dyn Clock>,
+        index: HostIndex,
+        waker: Waker<Key>,
+        limit: usize,
+    ) -> Self {
+        let feed = Feed::new(client.clone(), Arc::clone(&clock));
+        Self(Arc::new(Shared {
+            client,
+            feed,
+            clock,
+            index,
+            waker,
+            changed_at: Mutex::default(),
+            slots: Mutex::new(Slots::uncounted(limit)),
+        }))
+    }
+
+    /// Runs the change feed until `stop` and enqueues the hosts of changed nodes. `hosts_listed` ends with the first
+    /// list of hosts.
+    pub(super) async fn run(self, hosts_listed: impl Future<Output = ()>, stop: CancellationToken) {
+        let (sender, mut receiver) = mpsc::channel(EVENT_BUFFER);
+        let feed = self.0.feed.clone();
+        let events = async {
+            while let Some(event) = receiver.recv().await {
+                self.on_feed_event(event);
+            }
+        };
+        let work = futures::future::join3(feed.run(sender), self.restore_slots(hosts_listed), events);
+        stop.run_until_cancelled(work).await;
+    }
+
+    /// Waits for the first complete list of nodes, at most as long as an outage takes to be reported.
+    pub(super) async fn listed(self) {
+        drop(tokio::time::timeout(OUTAGE_THRESHOLD, self.0.feed.listed()).await);
+    }
+
+    /// The outage, if it lasts long enough to be reported.
+    pub(super) fn outage(&self) -> Option<Outage> {
+        let (began, error) = (self.0.feed.failing_since()?, self.0.feed.last_error()?);
+        let duration = self.0.clock.now().signed_duration_since(began);
+        (duration.to_std().unwrap_or_default() >= OUTAGE_THRESHOLD).then(|| Outage {
+            since: Time::new(began),
+            reason: error.to_string(),
+        })
+    }
+
+    /// The cached node with the UUID from the status of a host, and its freshness.
+    pub(super) fn observed_node(&self, host: &Key, id: &str) -> Option<(Arc<Node>, NodeFreshness)> {
+        let uuid = NodeUuid::parse(id).ok()?;
+        let node = self.0.feed.node(&uuid)?;
+        let observed_at = self.0.feed.as_of(&uuid)?;
+        let changed_at = lock(&self.0.changed_at).get(&uuid).copied();
+        let entered = self.0.index.entered(host);
+        let freshness = if changed_at.is_some_and(|changed_at| observed_at <= changed_at) {
+            NodeFreshness::Stale
+        } else if entered.is_some_and(|entered| observed_at > entered) {
+            NodeFreshness::InState
+        } else {
+            NodeFreshness::Current
+        };
+        Some((node, freshness))
+    }
+
+    /// Sends a read request.
+    pub(super) async fn read<T>(&self, call: &Call<T>) -> Result<T, Error> {
+        self.0.client.send(call).await.map(|response| response.value)
+    }
+
+    /// Sends a request whose response is the node. The feed then returns no older one.
+    pub(super) async fn send_for_node(&self, call: &Call<Node>) -> Result<Response<Node>, Error> {
+        let response = self.0.feed.send_and_record(call).await?;
+        self.0.feed.manage(response.value.uuid.clone());
+        Ok(response)
+    }
+
+    /// Sends a request whose effect on the node only the feed shows.
+    pub(super) async fn send_change<T>(&self, uuid: &NodeUuid, call: &Call<T>) -> Result<Response<T>, Error> {
+        let response = self.0.client.send(call).await;
+        // Also after an error: the earlier observation may be outdated.
+        lock(&self.0.changed_at).insert(uuid.clone(), self.0.clock.monotonic());
+        self.0.feed.poll_soon();
+        response
+    }
+
+    /// Requests a busy-host slot.
+    pub(super) fn request_slot(&self, host: &Key) -> SlotState {
+        lock(&self.0.slots).request(host)
+    }
+
+    /// Releases the busy-host slot.
+    pub(super) fn release_slot(&self, host: &Key) {
+        let next = lock(&self.0.slots).release(host);
+        self.wake(next);
+    }
+
+    /// Removes the records of a deleted node.
+    pub(super) fn forget_node(&self, uuid: &NodeUuid) {
+        lock(&self.0.changed_at).remove(uuid);
+        self.0.feed.release(uuid);
+    }
+
+    /// Restores the slots of hosts whose nodes are busy, after the first list of nodes and hosts. Until then no slot is
+    /// granted, because the busy nodes are unknown.
+    async fn restore_slots(&self, hosts_listed: impl Future<Output = ()>) {
+        futures::future::join(self.0.feed.listed(), hosts_listed).await;
+        let nodes = self.0.feed.nodes();
+        let busy = nodes.iter().filter(|node| {
+            let boots_from_media = node
+                .boot_interface
+                .as_deref()
+                .is_some_and(|name| name.contains(VIRTUAL_MEDIA));
+            node.provision_state.is_busy() && !boots_from_media
+        });
+        let holders: Vec<Key> = busy
+            .filter_map(|node| self.0.index.host_of_node(node.uuid.as_str()))
+            .collect();
+        let next = lock(&self.0.slots).restore(holders);
+        self.wake(next);
+    }
+
+    fn on_feed_event(&self, event: FeedEvent) {
+        match event {
+            FeedEvent::Changed(uuid) | FeedEvent::Unreadable(uuid) => {
+                if let Some(host) = self.0.index.host_of_node(uuid.as_str()) {
+                    self.0.feed.manage(uuid);
+                    self.0.waker.enqueue(host);
+                }
+            }
+            FeedEvent::Deleted(uuid) => {
+                self.forget_node(&uuid);
+                self.wake(self.0.index.host_of_node(uuid.as_str()).into_iter().collect());
+            }
+            FeedEvent::Resync => self.0.waker.enqueue_low_priority(self.0.index.registered()),
+        }
+    }
+
+    fn wake(&self, hosts: Vec<Key>) {
+        for host in hosts {
+            self.0.waker.enqueue(host);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each change of the guarded data is a single step.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,252 @@
+//! Performs the reads that a plan requests.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::mac::MacAddress;
+use metal3_ironic::Error;
+use metal3_ironic::calls::{NodeRef, node, port};
+use metal3_ironic::model::node::Node;
+use metal3_runtime::cache::Key;
+use metal3_runtime::object_reader::ObjectReader;
+use metal3_runtime::plan;
+use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::write::Writer;
+
+use super::caches::Caches;
+use super::ironic_session::IronicSession;
+use super::observations::{NodeObservation, Observations, ObservedSecret};
+use crate::facts::{HostFreshness, NodeFreshness, Observed, Read, Refused};
+use crate::needs::Hosts;
+use crate::node::name;
+use crate::object::recorded_node_id;
+
+/// A read of Ironic failed.
+const IRONIC: Category = Category::new("ironic");
+/// Separates namespace and name in the name of a node; older records have the plain name.
+const NAME_SEPARATOR: char = '~';
+/// Severity of a failure in the history of a node.
+const FAILURE: &str = "ERROR";
+
+/// The sources of observations.
+#[derive(Debug)]
+pub(super) struct Observer {
+    pub(super) caches: Caches,
+    pub(super) secrets: ObjectReader<Hosts, Secret>,
+    pub(super) ironic: IronicSession,
+}
+
+/// The Secret of a read.
+pub(super) fn secret_of(host: &BareMetalHost, which: Read) -> Option<&str> {
+    let spec = &host.spec;
+    let name = match which {
+        Read::Credentials => spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()),
+        Read::UserData => spec.user_data.as_ref()?.name.as_deref(),
+        Read::NetworkData => spec.network_data.as_ref()?.name.as_deref(),
+        Read::MetaData => spec.meta_data.as_ref()?.name.as_deref(),
+        Read::AgentNetwork => spec.preprovisioning_network_data_name.as_deref(),
+        _ => None,
+    };
+    name.filter(|name| !name.is_empty())
+}
+
+/// The reads of Secrets.
+pub(super) const SECRETS: [Read; 5] = [
+    Read::Credentials,
+    Read::UserData,
+    Read::NetworkData,
+    Read::MetaData,
+    Read::AgentNetwork,
+];
+
+impl Observer {
+    /// Observes caches and feed without a request.
+    pub(super) fn from_cache(&self, host: Arc<BareMetalHost>, refused: Option<Refused>) -> Observations {
+        let key = Key::of(&*host);
+        let secrets = SECRETS.into_iter().filter_map(|which| {
+            let name = secret_of(&host, which)?;
+            let observed = match self.caches.secrets.find(&in_namespace(&key, name)) {
+                plan::Observed::Present(meta) => Observed::Found(ObservedSecret {
+                    metadata: Arc::new(meta.metadata.clone()),
+                    values: None,
+                }),
+                plan::Observed::Absent => Observed::Absent,
+                plan::Observed::Unknown(_) => Observed::Unknown,
+            };
+            Some((which, observed))
+        });
+        let hardware = match self.caches.hardware.find(&key) {
+            plan::Observed::Present(data) => Observed::Found(data),
+            plan::Observed::Absent => Observed::Absent,
+            plan::Observed::Unknown(_) => Observed::Unknown,
+        };
+        let known = self.ironic.observed_node(&key, &host.status.provisioning.id);
+        Observations {
+            secrets: secrets.collect(),
+            host,
+            host_freshness: HostFreshness::Cached,
+            hardware,
+            node: known.map_or(NodeObservation::Unknown, |(node, freshness)| {
+                NodeObservation::Found(node, freshness)
+            }),
+            ports: Observed::Unknown,
+            inventory: Observed::Unknown,
+            validation: Observed::Unknown,
+            history: Observed::Unknown,
+            slot: None,
+            refused,
+        }
+    }
+
+    /// Performs one read. Returns `false` when the host does not exist any more.
+    pub(super) async fn read_live(
+        &self,
+        read: Read,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<bool, Fault> {
+        let key = Key::of(&*observed.host);
+        match read {
+            Read::Host => match writer.read(&self.caches.hosts, &key).await? {
+                Some(host) if host.metadata.uid == observed.host.metadata.uid => observed.set_host(host),
+                Some(_) | None => return Ok(false),
+            },
+            Read::Node => {
+                let found = self
+                    .search(&observed.host)
+                    .await
+                    .map_err(|error| fault("search the node", error))?;
+                observed.set_node(found);
+            }
+            Read::Credentials | Read::UserData | Read::NetworkData | Read::MetaData | Read::AgentNetwork => {
+                self.secret(read, observed, &key).await?;
+            }
+            Read::HardwareData => {
+                let found = writer.read(&self.caches.hardware, &key).await?;
+                observed.hardware = found.map_or(Observed::Absent, |data| Observed::Found(Arc::new(data)));
+            }
+            Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
+            Read::Ports | Read::Inventory | Read::Validation | Read::History => {
+                let result = self.read_node_details(read, observed).await;
+                result.map_err(|error| fault("read the node", error))?;
+            }
+        }
+        Ok(true)
+    }
+
+    async fn read_node_details(&self, read: Read, observed: &mut Observations) -> Result<(), Error> {
+        let NodeObservation::Found(node, _) = &observed.node else {
+            return Ok(());
+        };
+        if read == Read::Inventory && node.inspection_finished_at.is_none() {
+            // Ironic records when an inspection ended, so no request is needed without one.
+            observed.inventory = Observed::Absent;
+            return Ok(());
+        }
+        let node = NodeRef::Uuid(node.uuid.clone());
+        match read {
+            Read::Ports => {
+                let (mut ports, mut next_page) = (Vec::new(), None);
+                loop {
+                    let page = self.ironic.read(&port::of_node(&node, next_page.as_ref())).await?;
+                    ports.extend(page.items);
+                    next_page = page.next;
+                    if next_page.is_none() {
+                        break;
+                    }
+                }
+                observed.ports = Observed::Found(ports);
+            }
+            Read::Inventory => {
+                observed.inventory = match self.ironic.read(&node::inventory(&node)).await {
+                    Ok(inventory) => Observed::Found(Box::new(inventory)),
+                    Err(Error::NotFound(_)) => Observed::Absent,
+                    Err(error) => return Err(error),
+                };
+            }
+            Read::Validation => observed.validation = Observed::Found(self.ironic.read(&node::validate(&node)).await?),
+            _ => {
+                let history = self.ironic.read(&node::history(&node)).await?;
+                let mut last = history
+                    .items
+                    .into_iter()
+                    .rev()
+                    .filter(|entry| entry.severity.as_deref() == Some(FAILURE));
+                let last = last.find_map(|entry| entry.event);
+                observed.history = last.map_or(Observed::Absent, Observed::Found);
+            }
+        }
+        Ok(())
+    }
+
+    async fn secret(&self, which: Read, observed: &mut Observations, host: &Key) -> Result<(), Fault> {
+        let Some(name) = secret_of(&observed.host, which) else {
+            return Ok(());
+        };
+        let secret = match self.secrets.get(&in_namespace(host, name)).await? {
+            plan::Observed::Present(secret) => Observed::Found(ObservedSecret {
+                metadata: Arc::new(secret.metadata.clone()),
+                values: Some(Arc::new(secret.data.clone().unwrap_or_default())),
+            }),
+            plan::Observed::Absent => Observed::Absent,
+            plan::Observed::Unknown(_) => Observed::Unknown,
+        };
+        observed.secrets.insert(which, secret);
+        Ok(())
+    }
+
+    /// Searches by UUID, name, plain name and MAC address. Absent only when all searches succeed without a result.
+    async fn search(&self, host: &BareMetalHost) -> Result<NodeObservation, Error> {
+        if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node_id(host))
+            && let Some(node) = self.get(NodeRef::Uuid(uuid)).await?
+        {
+            return Ok(found(node));
+        }
+        let plain_name = host.metadata.name.clone().filter(|name| !name.contains(NAME_SEPARATOR));
+        let names = name::of(host).ok().into_iter().chain(plain_name);
+        for name in names {
+            if let Some(node) = self.get(NodeRef::Name(name)).await? {
+                return Ok(found(node));
+            }
+        }
+        let address = host.spec.boot_mac_address.as_deref();
+        let Some(address) = address.and_then(|text| MacAddress::parse(text).ok()) else {
+            return Ok(NodeObservation::Absent);
+        };
+        let ports = self.ironic.read(&port::with_address(&address)).await?;
+        let Some(port) = ports.items.into_iter().next() else {
+            return Ok(NodeObservation::Absent);
+        };
+        Ok(match self.get(NodeRef::Uuid(port.node_uuid)).await? {
+            None => NodeObservation::Unknown,
+            Some(node) => match node.name.clone() {
+                Some(name) => NodeObservation::Foreign(name),
+                None => found(node),
+            },
+        })
+    }
+
+    async fn get(&self, node: NodeRef) -> Result<Option<Node>, Error> {
+        match self.ironic.send_for_node(&node::get(&node)).await {
+            Ok(response) => Ok(Some(response.value)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn found(node: Node) -> NodeObservation {
+    NodeObservation::Found(Arc::new(node), NodeFreshness::Live)
+}
+
+fn in_namespace(host: &Key, name: &str) -> Key {
+    Key {
+        namespace: host.namespace.clone(),
+        name: name.to_owned(),
+    }
+}
+
+fn fault(op: &'static str, error: Error) -> Fault {
+    Fault::transient(op, IRONIC, error)
+}

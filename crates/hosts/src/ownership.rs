@@ -1,0 +1,65 @@
+//! Whether a node belongs to a host.
+//!
+//! A search may find a node by the plain name of the host only, and the node of a host may serve another instance by
+//! now. Such a node is not deprovisioned, powered off or deleted. A moved host has a new UID while its node still
+//! serves the former one, which is recorded in an annotation. For power changes of a host that stays, the same image on
+//! both sides is sufficient; for deletion it is not, since many hosts run the same image.
+
+use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, Image, ProvisioningState as State};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+
+use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::names::FORMER_ANNOTATION;
+use crate::node::{self, Instance};
+use crate::plan::{Decision, Planner};
+
+/// Whether the node is recorded in the status or has the name of the host.
+fn is_recorded_node(planner: &Planner<'_>, node: &Node) -> bool {
+    let is_recorded = node.uuid.as_str() == planner.host().status.provisioning.id;
+    let wanted = node::name::of(planner.host()).ok();
+    is_recorded || (wanted.is_some() && node.name == wanted)
+}
+
+/// Whether the node serves this host or no instance.
+pub(crate) fn has_no_other_instance(planner: &Planner<'_>, node: &Node) -> bool {
+    let Some(instance) = &node.instance_uuid else {
+        return true;
+    };
+    let former_instance = planner.host().annotation(FORMER_ANNOTATION);
+    let mut owned = [Some(planner.uid), former_instance].into_iter().flatten();
+    owned.any(|uid| uid.eq_ignore_ascii_case(instance)) || !planner.rules.own_instance
+}
+
+/// Whether the power of the node may be changed for a host that stays: also when the node shows the host's image.
+pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
+    has_no_other_instance(planner, node) || has_image(planner, node, &planner.host().status.provisioning.image)
+}
+
+/// Whether the node may be powered off and deleted for the host: by recorded identity, not by its image.
+pub(crate) fn is_owned_node(planner: &Planner<'_>, node: &Node) -> bool {
+    (is_recorded_node(planner, node) || !planner.rules.own_instance) && has_no_other_instance(planner, node)
+}
+
+fn has_image(planner: &Planner<'_>, node: &Node, image: &Image) -> bool {
+    let instance = Instance::of(planner.host(), image, &planner.facts.settings.node);
+    !image.url.is_empty() && instance.is_ok_and(|instance| instance.is_written_on(node))
+}
+
+/// The former instance of a moved host, if the restored status fits the node: same UUID, active, same image.
+pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus) -> Result<Option<String>, Decision> {
+    let runs = matches!(saved.provisioning.state, State::Provisioned | State::Deprovisioning);
+    if !runs || saved.provisioning.id.is_empty() {
+        return Ok(None);
+    }
+    let node = match planner.facts.node {
+        ObservedNode::Found(node, freshness) if freshness >= NodeFreshness::Live => node,
+        ObservedNode::Found(..) | ObservedNode::Unknown => return Err(Decision::read(Read::Node)),
+        ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(None),
+    };
+    let is_same = node.uuid.as_str() == saved.provisioning.id
+        && node.provision_state == S::Active
+        && has_image(planner, node, &saved.provisioning.image);
+    let instance = node.instance_uuid.clone().filter(|_| is_same);
+    Ok(instance.filter(|instance| !instance.eq_ignore_ascii_case(planner.uid)))
+}

@@ -1,0 +1,183 @@
+//! The gate for disruptive requests, and the deprovision budget.
+//!
+//! A request that erases is sent only when the status records the action, host and node were read live in this
+//! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
+//! needs the same reads and is caused by the spec. Each is logged for audit.
+
+use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
+
+use crate::action::{Audit, Impact, Request, Wait};
+use crate::conditions::Withheld;
+use crate::error::Failure;
+use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
+use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
+use crate::ownership::{has_no_other_instance, may_switch_power};
+use crate::plan::{Decision, Planner};
+use crate::state::is_cancelled;
+
+/// Adds a disruptive request if it is allowed.
+pub(crate) fn request_disruptive(
+    planner: &mut Planner<'_>,
+    node: &Node,
+    request: Request,
+    why: &str,
+) -> Result<(), Decision> {
+    let impact = request.impact();
+    match impact {
+        Impact::Erases => {
+            require_recorded_state(planner, node, &request)?;
+            require_ownership(planner, node, has_no_other_instance(planner, node))?;
+            require_not_external(planner)?;
+        }
+        Impact::Interrupts => require_ownership(planner, node, may_switch_power(planner, node))?,
+        Impact::RemovesRecord | Impact::None => {}
+    }
+    require_live_reads(planner, impact)?;
+    let observed = format!(
+        "host state {:?} at version {}, node {} in {}, instance {}",
+        planner.state().to_string(),
+        planner.version,
+        node.uuid,
+        node.provision_state,
+        node.instance_uuid.as_deref().unwrap_or("none"),
+    );
+    let why = why.to_owned();
+    planner.request_audited(request, Audit { why, observed });
+    Ok(())
+}
+
+/// Adds a transition that may erase the disks.
+pub(crate) fn disruptive_transition(
+    planner: &mut Planner<'_>,
+    node: &Node,
+    to: Transition,
+    why: &str,
+) -> Result<(), Decision> {
+    let uuid: NodeUuid = node.uuid.clone();
+    request_disruptive(planner, node, Request::Provision(uuid, to), why)
+}
+
+/// Requests the missing live reads of host and node together.
+pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> Result<(), Decision> {
+    // Ironic itself refuses to delete a node in use, and a node without an instance runs nothing.
+    let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
+    if impact == Impact::None || impact == Impact::RemovesRecord || (impact == Impact::Interrupts && is_idle) {
+        return Ok(());
+    }
+    let mut reads = std::collections::BTreeSet::new();
+    if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first {
+        reads.insert(Read::Host);
+    }
+    let is_live = matches!(planner.facts.node, ObservedNode::Found(_, freshness) if freshness >= NodeFreshness::Live);
+    if !is_live && planner.rules.read_node_first {
+        reads.insert(Read::Node);
+    }
+    if reads.is_empty() {
+        Ok(())
+    } else {
+        Err(Decision::Read(reads))
+    }
+}
+
+/// Whether the machine may run a system that this controller did not deploy.
+fn may_run_external_system(planner: &Planner<'_>) -> bool {
+    let node_in_use = matches!(planner.facts.node, ObservedNode::Found(node, _)
+        if node.instance_uuid.is_some() || node.provision_state == ProvisionState::Active);
+    node_in_use || planner.host().spec.externally_provisioned == Some(true)
+}
+
+/// Requires that the state of the host allows this request.
+fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request) -> Result<(), Decision> {
+    let is_recorded = match (planner.state(), request) {
+        (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
+        (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
+        // The deployment waits for its agent: nothing of the image runs yet.
+        (State::Provisioning, Request::Provision(_, Transition::Delete)) => {
+            node.provision_state == ProvisionState::WaitCallBack
+        }
+        _ => !planner.rules.record_first,
+    };
+    if is_recorded {
+        return Ok(());
+    }
+    Err(Decision::Fail(Failure::until_host_changes(
+        crate::error::kind_in(planner.state()),
+        format!("{} is not allowed in this state of the host", request.verb()),
+    )))
+}
+
+/// Requires that the node serves this host or no instance.
+fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Result<(), Decision> {
+    let instance = match &node.instance_uuid {
+        Some(instance) if !is_owned => instance,
+        _ => return Ok(()),
+    };
+    let kind = crate::error::kind_in(planner.state());
+    let message = format!(
+        "in Ironic the node serves instance {instance}, which is not this host; the node is not changed. If nothing \
+         uses that instance, remove instance_uuid from node {}; if it is the former instance of this host from \
+         before a move between clusters, set the annotation {FORMER_ANNOTATION} to it",
+        node.uuid
+    );
+    // A deletion must not wait for ever: its attempts are counted.
+    if planner.is_deleting() {
+        return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
+    }
+    let wait = Wait::OnNode("the node serves another instance");
+    Err(Decision::Fail(Failure::until(kind, message, wait)))
+}
+
+/// Requires that the host is not externally provisioned.
+fn require_not_external(planner: &Planner<'_>) -> Result<(), Decision> {
+    if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+        return Err(Decision::Fail(Failure::until_host_changes(
+            ErrorType::Provisioning,
+            "spec.externallyProvisioned is set, so the machine is not erased; remove the field to allow deployment \
+             and cleaning",
+        )));
+    }
+    Ok(())
+}
+
+/// Checks whether deprovisioning of a running host may begin now.
+pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> Result<(), Decision> {
+    if !planner.rules.keep_budget {
+        return Ok(());
+    }
+    let budget = planner.facts.budget;
+    // A host withheld once needs a confirmation: a refilled budget does not show that the change was intended.
+    if budget.left > 0 && !was_withheld(planner) {
+        planner.spend_budget();
+        return Ok(());
+    }
+    if planner.host().annotation(CONFIRM_ANNOTATION).is_some() {
+        return Ok(());
+    }
+    planner.withheld = Some(Withheld {
+        reason: reason::BUDGET_SPENT,
+        message: format!(
+            "{} provisioned hosts of the namespace were deprovisioned within one {}, which is the limit without \
+             confirmation; this host still runs. Annotate it with {CONFIRM_ANNOTATION} to continue, or revert the \
+             change",
+            budget.limit, budget.period
+        ),
+    });
+    Err(Decision::Wait(Wait::OnUser("the deprovision budget is spent")))
+}
+
+/// Whether the status records that the budget withholds the host.
+pub(crate) fn was_withheld(planner: &Planner<'_>) -> bool {
+    let mut conditions = planner.host().status.conditions.iter();
+    conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str())
+}
+
+/// Whether the budget still withholds the host. Only the status records it, so it is kept even when this reconcile ends
+/// elsewhere.
+pub(crate) fn is_still_withheld(planner: &Planner<'_>) -> bool {
+    let runs = planner.draft.status.provisioning.state == State::Provisioned;
+    runs && was_withheld(planner) && (planner.is_deleting() || is_cancelled(planner.host()))
+}

@@ -1,0 +1,48 @@
+//! Which hosts keep their busy-host slot.
+
+use serde_json::json;
+
+use super::fixture::Fixture;
+use crate::action::SlotUse;
+
+fn delayed() -> Fixture {
+    let crowded = json!({ "bmc": { "address": "redfish://192.0.2.10/redfish/v1/Systems/1" } });
+    let fixture = Fixture::new("available").spec_image("a").spec(crowded);
+    let fixture = fixture.node_with("available", json!({ "boot_interface": "ipxe" }));
+    fixture
+        .status(json!({ "operationalStatus": "delayed" }))
+        .with(|fixture| fixture.slot = Some(metal3_ironic::slots::SlotState::Waiting { ahead: 1 }))
+}
+
+#[test]
+fn delayed_host_stays_in_the_slot_queue() {
+    assert_eq!(delayed().plan().slot_use, SlotUse::Keep);
+}
+
+#[test]
+fn host_paused_while_delayed_leaves_the_slot_queue() {
+    let paused = delayed().annotated("baremetalhost.metal3.io/paused", "");
+    assert_eq!(paused.plan().slot_use, SlotUse::Release);
+}
+
+#[test]
+fn host_paused_during_deployment_keeps_its_slot() {
+    let paused = delayed().annotated("baremetalhost.metal3.io/paused", "");
+    assert_eq!(paused.node("deploying").plan().slot_use, SlotUse::Keep);
+}
+
+/// The slot must not go to another host while the ports are created: the same reconcile uses it later.
+#[test]
+fn host_with_granted_slot_keeps_it_while_its_ports_are_created() {
+    let crowded = json!({ "bmc": { "address": "redfish://192.0.2.10/redfish/v1/Systems/1" } });
+    let registering = Fixture::new("registering")
+        .spec(crowded)
+        .node_with("manageable", json!({ "boot_interface": "ipxe" }))
+        .with(|fixture| {
+            fixture.slot = Some(metal3_ironic::slots::SlotState::Granted);
+            fixture.ports = Some(Vec::new());
+        });
+    let plan = registering.plan();
+    assert!(!plan.steps.is_empty(), "it has no ports yet");
+    assert_eq!(plan.slot_use, SlotUse::Keep);
+}
