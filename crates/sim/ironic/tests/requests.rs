@@ -228,13 +228,13 @@ impl Host {
             .send(&calls::node::patch(&self.reference(), patch).unwrap())
             .await
             .unwrap();
-        let verdicts = self
+        let validation = self
             .client
             .send(&calls::node::validate(&self.reference()))
             .await
             .unwrap()
             .value;
-        assert!(verdicts.deploy_errors().is_empty(), "{verdicts:?}");
+        assert!(validation.deploy_errors().is_empty(), "{validation:?}");
         let (config_drive, steps) = (ConfigDrive::default(), Vec::new());
         self.go(Transition::Deploy { config_drive, steps }, &ProvisionState::Active)
             .await;

@@ -231,11 +231,11 @@ async fn forces(s: Subject) -> CheckResult {
 
 async fn status(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1})).await?;
-    let mut wish = config(json!({"size": 5}));
-    if let Some(map) = wish.as_object_mut() {
+    let mut desired = config(json!({"size": 5}));
+    if let Some(map) = desired.as_object_mut() {
         map.insert("status".into(), json!({"ready": true}));
     }
-    let reply = s.apply(&s.widget("a/status"), "two", &wish).await?;
+    let reply = s.apply(&s.widget("a/status"), "two", &desired).await?;
     expect(
         "status",
         (reply.code, reply.at("/status")),
@@ -249,7 +249,7 @@ async fn status(s: Subject) -> CheckResult {
         seen,
         (Some(json!("status")), Some(json!({"f:status": {"f:ready": {}}}))),
     )?;
-    let reply = s.apply(&s.widget("a"), "one", &wish).await?;
+    let reply = s.apply(&s.widget("a"), "one", &desired).await?;
     expect("by the object's path", reply.at("/status"), json!({"ready": true}))?;
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))
 }
@@ -288,14 +288,14 @@ async fn yaml(s: Subject) -> CheckResult {
 
 async fn endpoint(s: Subject) -> CheckResult {
     apply(&s, "topology", json!({"size": 1, "notes": {"zone": "z"}})).await?;
-    let mut wish = config(json!({"pair": {"left": "10.0.0.1", "right": "6443"}}));
-    if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {
+    let mut desired = config(json!({"pair": {"left": "10.0.0.1", "right": "6443"}}));
+    if let Some(Value::Object(metadata)) = desired.get_mut("metadata") {
         metadata.insert(
             "annotations".into(),
             json!({"example.org/endpoint-from": "control-plane"}),
         );
     }
-    let reply = s.apply(&s.widget("a"), "endpoint", &wish).await?;
+    let reply = s.apply(&s.widget("a"), "endpoint", &desired).await?;
     expect(
         "filled in",
         (reply.code, reply.text("/spec/pair/left")),
@@ -313,7 +313,7 @@ async fn endpoint(s: Subject) -> CheckResult {
     )?;
     let stated = json!({"size": 2, "pair": {"left": "10.0.0.2", "right": "6443"}});
     s.apply(&s.widget("a?force=true"), "topology", &config(stated)).await?;
-    let reply = s.apply(&s.widget("a"), "endpoint", &wish).await?;
+    let reply = s.apply(&s.widget("a"), "endpoint", &desired).await?;
     let message = "Apply failed with 1 conflict: conflict with \"topology\": .spec.pair";
     expect("refused", (reply.code, reply.text("/message")), (409, message.into()))
 }

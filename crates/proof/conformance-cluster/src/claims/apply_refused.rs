@@ -38,7 +38,7 @@ async fn other_type(s: Subject) -> CheckResult {
     let unmarshal = "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go \
                      value of type map[string]interface {}";
     let version = format!("{GROUP}/v1");
-    for (wish, message) in [
+    for (desired, message) in [
         (
             json!({"apiVersion": format!("{GROUP}/v2"), "kind": "Widget", "metadata": name}),
             format!("invalid object type: {GROUP}/v2, Kind=Widget"),
@@ -57,8 +57,12 @@ async fn other_type(s: Subject) -> CheckResult {
         ),
         (json!([1]), unmarshal.to_owned()),
     ] {
-        let reply = s.apply(&s.widget("a"), "one", &wish).await?;
-        expect(&wish.to_string(), (reply.code, reply.text("/message")), (400, message))?;
+        let reply = s.apply(&s.widget("a"), "one", &desired).await?;
+        expect(
+            &desired.to_string(),
+            (reply.code, reply.text("/message")),
+            (400, message),
+        )?;
     }
     Ok(())
 }
@@ -100,11 +104,11 @@ async fn invalid(s: Subject) -> CheckResult {
 
 async fn names(s: Subject) -> CheckResult {
     let named = |metadata: Value| {
-        let mut wish = config(json!({"size": 1}));
-        if let Some(map) = wish.as_object_mut() {
+        let mut desired = config(json!({"size": 1}));
+        if let Some(map) = desired.as_object_mut() {
             map.insert("metadata".into(), metadata);
         }
-        wish
+        desired
     };
     let reply = s.apply(&s.widget("a"), "one", &named(json!({}))).await?;
     let message = "the name of the object (a based on URL) was undeterminable: name must be provided";
@@ -123,11 +127,11 @@ async fn names(s: Subject) -> CheckResult {
 
 async fn preconditions(s: Subject) -> CheckResult {
     let with = |name: &str, value: &str| {
-        let mut wish = config(json!({"size": 1}));
-        if let Some(Value::Object(metadata)) = wish.get_mut("metadata") {
+        let mut desired = config(json!({"size": 1}));
+        if let Some(Value::Object(metadata)) = desired.get_mut("metadata") {
             metadata.insert(name.to_owned(), value.into());
         }
-        wish
+        desired
     };
     let reply = s.apply(&s.widget("a"), "one", &with("uid", "x")).await?;
     let message = "Operation cannot be fulfilled on widgets.conformance.metal3.io \"a\": uid mismatch: the provided object \

@@ -73,8 +73,8 @@ async fn last_finalizer(s: Subject) -> CheckResult {
 async fn no_way_back(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     s.delete(&s.widget("a"), &Value::Null).await?;
-    let wish = json!({"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}});
-    let reply = s.merge(&s.widget("a"), &wish).await?;
+    let desired = json!({"metadata": {"finalizers": ["example.org/hold", "example.org/more"]}});
+    let reply = s.merge(&s.widget("a"), &desired).await?;
     expect("code", reply.code, 422)?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be \
                    added if the object is being deleted, found new finalizers []string{\"example.org/more\"}";

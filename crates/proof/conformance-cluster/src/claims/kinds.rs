@@ -215,16 +215,16 @@ async fn data_rules(s: Subject) -> CheckResult {
 }
 
 async fn applied_map(s: Subject) -> CheckResult {
-    let wish =
+    let desired =
         |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
     let path = s.core("configmaps/a");
-    let reply = s.apply(&path, "kubectl", &wish("v")).await?;
+    let reply = s.apply(&path, "kubectl", &desired("v")).await?;
     expect("created", (reply.code, reply.at("/data/k")), (201, json!("v")))?;
     let owned = json!({"f:data": {"f:k": {}}});
     expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)?;
-    let reply = s.apply(&path, "kubectl", &wish("w")).await?;
+    let reply = s.apply(&path, "kubectl", &desired("w")).await?;
     expect("changed", (reply.code, reply.at("/data/k")), (200, json!("w")))?;
-    let reply = s.apply(&path, "other", &wish("x")).await?;
+    let reply = s.apply(&path, "other", &desired("x")).await?;
     let message = "Apply failed with 1 conflict: conflict with \"kubectl\": .data.k";
     expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))
 }

@@ -97,10 +97,10 @@ async fn generation(s: Subject) -> CheckResult {
         )
         .await?;
     expect("after a label", labelled.at("/metadata/generation"), json!(2))?;
-    let fooled = s
+    let forged = s
         .put(&s.widget("a"), &set(labelled.body, "/metadata/generation", json!(9)))
         .await?;
-    expect("as wished", fooled.at("/metadata/generation"), json!(2))
+    expect("generation", forged.at("/metadata/generation"), json!(2))
 }
 
 async fn no_op(s: Subject) -> CheckResult {
@@ -120,13 +120,13 @@ async fn status(s: Subject) -> CheckResult {
         .put(&s.widget("a"), &set(made.body, "/status", json!({"ready": true})))
         .await?;
     expect("status by the object's path", same.at("/status"), Value::Null)?;
-    let wish = set(
+    let desired = set(
         set(same.body, "/status", json!({"ready": true})),
         "/spec/size",
         json!(9),
     );
-    let wish = set(wish, "/metadata/labels", json!({"a": "b"}));
-    let reply = s.put(&s.widget("a/status"), &wish).await?;
+    let desired = set(desired, "/metadata/labels", json!({"a": "b"}));
+    let reply = s.put(&s.widget("a/status"), &desired).await?;
     expect("status", reply.at("/status"), json!({"ready": true}))?;
     expect("spec", reply.at("/spec/size"), json!(1))?;
     expect("labels", reply.at("/metadata/labels"), Value::Null)?;
@@ -141,10 +141,12 @@ async fn status(s: Subject) -> CheckResult {
 async fn creation_time(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let time = made.text("/metadata/creationTimestamp");
-    let wish = set(made.body, "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
+    let desired = set(made.body, "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
     expect(
         "time",
-        s.put(&s.widget("a"), &wish).await?.text("/metadata/creationTimestamp"),
+        s.put(&s.widget("a"), &desired)
+            .await?
+            .text("/metadata/creationTimestamp"),
         time,
     )
 }

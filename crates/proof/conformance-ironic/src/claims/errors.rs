@@ -170,10 +170,10 @@ pub(crate) async fn a_port_address_must_be_unused_and_is_found_in_upper_and_lowe
 }
 
 pub(crate) async fn a_port_of_an_unknown_node_is_invalid(lab: &Lab) -> anyhow::Result<()> {
-    let nobody = metal3_domain::ids::NodeUuid::parse("00000000-0000-0000-0000-000000000000")?;
+    let unknown = metal3_domain::ids::NodeUuid::parse("00000000-0000-0000-0000-000000000000")?;
     let address = MacAddress::parse("02:00:00:00:00:01")?;
     expect_error(
-        lab.client.send(&calls::port::create(&nobody, &address, true)).await,
+        lab.client.send(&calls::port::create(&unknown, &address, true)).await,
         "invalid",
     )
     .map(|_| ())

@@ -58,7 +58,7 @@ pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     let validation = lab.client.send(&calls::node::validate(&node)).await?.value;
-    ensure!(!validation.0.is_empty(), "no verdict");
+    ensure!(!validation.0.is_empty(), "no validation results");
     ensure!(validation.deploy_errors().is_empty(), "{validation:?}");
     let states = lab.client.send(&calls::state::get(&node)).await?.value;
     ensure!(states.provision_state == ProvisionState::Enroll, "{states:?}");
@@ -109,8 +109,8 @@ pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, text: &str) -> any
     let call = calls::node::history(&NodeRef::from(node));
     loop {
         let history = lab.client.send(&call).await?.value;
-        let mut told = history.items.iter().filter_map(|entry| entry.event.as_deref());
-        if told.any(|told| told.contains(text)) {
+        let mut events = history.items.iter().filter_map(|entry| entry.event.as_deref());
+        if events.any(|event| event.contains(text)) {
             return Ok(());
         }
         let waited = lab.clock.monotonic().since(begun);
