@@ -1,10 +1,10 @@
-//! The contract of Cluster API: what its objects say to an infrastructure provider.
+//! The Cluster API contract, as an infrastructure provider reads it.
 //!
-//! Pure readings of foreign objects, each made once: whether something is paused, whether the infrastructure and the
-//! bootstrap data are there, who owns what, what is being moved away. They are read in the newer form, and in the older
-//! one where the newer is absent. What follows from an answer is for the products to say.
+//! Pure functions over the objects of Cluster API: pause, readiness of infrastructure and bootstrap data, ownership,
+//! and moves. They read the newer fields, or the older ones where the newer are absent. The products decide what
+//! follows.
 //!
-//! Invariant: what could not be read is [unknown](metal3_runtime::plan::Observed::Unknown), never absent.
+//! Invariant: an object that could not be read is [unknown](metal3_runtime::plan::Observed::Unknown), never absent.
 #![warn(missing_docs)]
 
 pub mod owner;

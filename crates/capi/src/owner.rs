@@ -1,4 +1,4 @@
-//! Who owns what, whatever version a reference was written in.
+//! Owner references of any API version.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::cluster::Machine;
@@ -18,14 +18,14 @@ pub fn first<K: Kind>(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     owners.find(|owner| owner.kind == K::KIND && group_of(&owner.api_version) == K::GROUP)
 }
 
-/// Whether an object is owned by the one with this UID. One without UID owns nothing.
+/// Whether the object with this UID is an owner. An object without UID owns nothing.
 #[must_use]
 pub fn is_owned_by(metadata: &ObjectMeta, uid: Option<&str>) -> bool {
     let uid = uid.filter(|uid| !uid.is_empty());
     uid.is_some_and(|uid| metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid))
 }
 
-/// A controlling reference to an object. It does not keep the owner from going.
+/// A controller reference to an object. It does not block the owner's deletion.
 #[must_use]
 pub fn reference<K: Kind>(metadata: &ObjectMeta) -> OwnerReference {
     OwnerReference {
@@ -44,14 +44,14 @@ pub fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
     metadata.labels.as_ref()?.get(key).map(String::as_str)
 }
 
-/// The Cluster an object says it belongs to.
+/// The Cluster that the label of an object names.
 #[must_use]
 pub fn cluster_of(metadata: &ObjectMeta) -> Option<&str> {
     label(metadata, CLUSTER_NAME_LABEL).filter(|name| !name.is_empty())
 }
 
-/// What a Machine was made by, as hosts that are kept for it say: `cp-` and its control plane, or `md-` and its
-/// MachineDeployment.
+/// The owner of a Machine in the value that reserves a host for node reuse: `cp-` and its control plane, or `md-` and
+/// its MachineDeployment.
 #[must_use]
 pub fn node_reuse_owner(machine: &Machine) -> Option<String> {
     let metadata = &machine.metadata;

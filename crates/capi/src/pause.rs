@@ -1,28 +1,28 @@
-//! Whether nothing is to be done for an object, and whether it is being moved to another cluster.
+//! Whether an object is paused, and whether it is moved to another cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{DELETE_FOR_MOVE_ANNOTATION, PAUSED_ANNOTATION};
 
-/// Whether the object only goes from here because it lives on elsewhere: it is left alone completely.
+/// Whether the object is deleted here because it was moved to another cluster: it is not reconciled at all.
 #[must_use]
 pub fn is_moved_away(metadata: &ObjectMeta) -> bool {
     has(metadata, DELETE_FOR_MOVE_ANNOTATION)
 }
 
-/// Whether the object is left alone by what it says itself: it is paused, or it is moved away.
+/// Whether the object itself stops its reconcile: it is paused or moved away.
 #[must_use]
 pub fn is_reconcile_skipped(metadata: &ObjectMeta) -> bool {
     has(metadata, PAUSED_ANNOTATION) || is_moved_away(metadata)
 }
 
-/// Whether the Cluster pauses all that belongs to it.
+/// Whether the Cluster pauses its objects.
 #[must_use]
 pub fn is_cluster_paused(cluster: Option<&Cluster>) -> bool {
     cluster.is_some_and(|cluster| cluster.spec.paused == Some(true))
 }
 
-/// Why nothing is to be done for an object of a kind, as the condition `Paused` says it; nothing where it is not paused.
+/// The message of the condition `Paused` of an object of a kind; `None` if it is not paused.
 #[must_use]
 pub fn why_paused(cluster: Option<&Cluster>, kind: &str, metadata: &ObjectMeta) -> Option<String> {
     let by_cluster = is_cluster_paused(cluster).then(|| "Cluster spec.paused is set to true".to_owned());

@@ -1,9 +1,9 @@
-//! How far a Cluster and a Machine are, in the newer form, and in the older one where the newer is absent.
+//! Progress of a Cluster and a Machine, from the newer fields, or from the older ones where the newer are absent.
 
 use metal3_api::cluster::names::INFRASTRUCTURE_READY;
 use metal3_api::cluster::{Cluster, ClusterEndpoint, DeprecatedStatus, Machine};
 
-/// Whether the infrastructure of the Cluster is there.
+/// Whether the infrastructure of the Cluster is provisioned.
 #[must_use]
 pub fn has_infrastructure(cluster: &Cluster) -> bool {
     let stated = cluster
@@ -14,7 +14,7 @@ pub fn has_infrastructure(cluster: &Cluster) -> bool {
     stated.unwrap_or_else(|| was_true(cluster.status.deprecated.as_ref(), INFRASTRUCTURE_READY))
 }
 
-/// The Secret with the bootstrap data of the Machine, once it is named. It is always one of the Machine's namespace.
+/// The Secret with the bootstrap data of the Machine, once it is set. It is in the Machine's namespace.
 #[must_use]
 pub fn bootstrap_secret(machine: &Machine) -> Option<&str> {
     machine
@@ -25,7 +25,7 @@ pub fn bootstrap_secret(machine: &Machine) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-/// Whether a bootstrap provider starts the kubelet, so that it can be expected to label its Node.
+/// Whether a bootstrap provider starts the kubelet, which then labels its Node.
 #[must_use]
 pub fn has_bootstrap_provider(machine: &Machine) -> bool {
     machine
@@ -36,7 +36,7 @@ pub fn has_bootstrap_provider(machine: &Machine) -> bool {
         .is_some_and(|config| !config.name.is_empty())
 }
 
-/// The endpoint of the Cluster, once it is complete; from then on it does not change.
+/// The endpoint of the Cluster, once it is complete; then it is immutable.
 #[must_use]
 pub fn endpoint(cluster: &Cluster) -> Option<(&str, i32)> {
     let ClusterEndpoint { host, port } = cluster.spec.control_plane_endpoint.as_ref()?;

@@ -1,13 +1,13 @@
 //! A clock that follows the timers of the async runtime, so that paused time moves both together.
 //!
-//! For tests and simulations. The program itself uses [`metal3_domain::clock::SystemClock`], whose wall time follows
-//! the machine's; here wall time is its start plus what the timers have seen pass.
+//! For tests and simulations. The program itself uses [`metal3_domain::clock::SystemClock`]. Here wall time is the
+//! start plus the time that the timers have passed.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::time::Instant;
 
-/// Time as the timers of the async runtime see it.
+/// Time of the async runtime's timers.
 #[derive(Debug, Clone, Copy)]
 pub struct TimerClock {
     start: Instant,

@@ -1,7 +1,7 @@
-//! The controller toolkit: what every controller needs and none should write twice.
+//! The controller toolkit: caches, work queues, writes and servers that all controllers share.
 //!
-//! Each part is a pure state machine with, where it must wait, a thin shell around it. Time comes in through
-//! [`metal3_domain::clock::Clock`]. Nothing here knows a product's kinds or makes a product's decisions.
+//! Each part is a pure state machine, with a thin asynchronous wrapper where it waits. Time is an argument:
+//! [`metal3_domain::clock::Clock`]. The toolkit knows no kind of a product and makes no decision of one.
 #![warn(missing_docs)]
 
 pub mod access;

@@ -1,11 +1,10 @@
-//! Reasons: the one word that tells programs why something is as it is.
+//! Reasons of conditions, events and faults: one word for programs.
 //!
-//! Conditions, events and faults carry them. A reason is a word by type: there is no empty one, and none that the API
-//! server would refuse.
+//! The type admits valid reasons only: none is empty, and the API server accepts each.
 
 use std::fmt;
 
-/// One word in `CamelCase`, known when the program is built.
+/// One word in `CamelCase`, fixed at compile time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reason(&'static str);
 
@@ -17,7 +16,7 @@ impl Reason {
     /// const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
     /// ```
     ///
-    /// What is no word does not compile there:
+    /// Anything that is not one word does not compile:
     ///
     /// ```compile_fail,E0080
     /// use metal3_runtime::reason::Reason;

@@ -1,7 +1,7 @@
-//! Resource versions that can be told older from newer.
+//! Resource versions with an order.
 //!
-//! Kubernetes promises since 1.35 that the versions of one resource compare as decimal numbers of any length; servers
-//! before it behave so with etcd. A version that is no such number is refused here, so that nobody compares by guess.
+//! Kubernetes promises since 1.35 that the versions of one resource compare as decimal numbers of any length; older
+//! servers with etcd behave so. Other versions are rejected here, so that no comparison is a guess.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Box<str>);
 
-/// A resource version that has no place in the order.
+/// A resource version that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "metadata.resourceVersion: expected a decimal number without leading zeros, found {0:?}; use an API server whose resource versions compare"

@@ -1,20 +1,20 @@
-//! The kubeconfig of a workload cluster, from the Secret that its control plane's provider writes.
+//! The kubeconfig of a workload cluster, from the Secret of its control plane provider.
 //!
-//! Whoever may write that Secret is no administrator of this program: a kubeconfig that runs a command, or names a file
-//! of this machine, is refused.
+//! A user who may write that Secret is no administrator of this program: a kubeconfig that runs a command, or names a
+//! local file, is rejected.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{AuthInfo, Kubeconfig};
 
-/// Name of the Secret, after the Cluster's.
+/// The suffix of the Secret's name after the Cluster's.
 pub const SUFFIX: &str = "-kubeconfig";
-/// The member of the Secret.
+/// The key in the Secret.
 const MEMBER: &str = "value";
 
 /// Reads the kubeconfig in a Secret.
 ///
 /// # Errors
-/// What is wrong with it, and how to cure it. Its content is not repeated.
+/// What is wrong with it, and how to correct it, without its content.
 pub fn read(secret: &Secret) -> Result<Kubeconfig, String> {
     let data = secret.data.as_ref().and_then(|data| data.get(MEMBER));
     let text =

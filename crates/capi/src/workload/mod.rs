@@ -1,7 +1,8 @@
-//! The way into workload clusters: their Nodes, while somebody waits for one.
+//! Access to workload clusters: their Nodes, while a machine waits for one.
 //!
-//! Who waits asks [`Workloads::nodes`] in each pass and is woken when the answer changes; who waits no more says so, and
-//! the last one to do so ends the connection. Nobody's deletion ever depends on a workload cluster.
+//! A waiting controller calls [`Workloads::nodes`] in each reconcile and is enqueued when the result changes.
+//! [`Workloads::remove_waiter`] ends the wait, and the last one closes the connection. No deletion depends on a
+//! workload cluster.
 
 pub mod kubeconfig;
 mod remote;
@@ -16,7 +17,7 @@ use metal3_runtime::work::Fault;
 
 pub use remote::{ConnectFn, Remote, Workload};
 
-/// What counts of a Node. What it does not say is empty.
+/// The relevant fields of a Node. Missing ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     /// Its name.
@@ -29,27 +30,27 @@ pub struct Node {
     pub hostname: String,
 }
 
-/// What is known of the Nodes of a cluster.
+/// The Nodes of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeList {
-    /// All of them.
+    /// All Nodes.
     Listed(Arc<[Node]>),
-    /// Nobody can say, and why.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
-/// Access to workload clusters. Clusters are named by the key of their Cluster.
+/// Access to workload clusters, by the key of their Cluster.
 pub trait Workloads: fmt::Debug + Send + Sync + 'static {
-    /// From now on those who wait are woken this way.
+    /// Sets the function that enqueues waiting keys.
     fn set_wake(&self, wake: WakeFn);
 
-    /// What is known of the Nodes. From now on `waiter` waits for them.
+    /// The Nodes of a cluster. `waiter` waits for changes from now on.
     fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList;
 
-    /// `waiter` waits no more.
+    /// Ends the waits of `waiter`.
     fn remove_waiter(&self, waiter: &Key);
 
-    /// Gives a Node that has none its provider ID.
+    /// Sets the provider ID of a Node without one.
     fn set_provider_id<'a>(
         &'a self,
         cluster: &'a Key,

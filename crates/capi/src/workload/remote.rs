@@ -1,4 +1,4 @@
-//! Workload clusters over the network: one watch of Nodes for each cluster that somebody waits for.
+//! Workload clusters over the network: one watch of Nodes for each cluster with a waiting key.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,23 +21,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Node, NodeList, WakeFn, Workloads, kubeconfig};
 
-/// Between attempts to reach a cluster. Nothing tells when one can be reached.
+/// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
 const HOST_UID_LABEL: &str = "metal3.io/uuid";
 const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 role! {
-    /// What is done in workload clusters, with the credentials of their own kubeconfigs. Nothing of it is granted here.
+    /// Permissions in workload clusters, with the credentials of their own kubeconfigs. The manager's role does not
+    /// grant them.
     pub struct Workload {
         v1::Node: List, Watch, Patch;
     }
 }
 
-/// Makes a client of a kubeconfig.
+/// Creates a client from a kubeconfig.
 pub type ConnectFn =
     Box<dyn Fn(Kubeconfig) -> Pin<Box<dyn Future<Output = Result<kube::Client, String>> + Send>> + Send + Sync>;
 
-/// The way into one cluster. With another Secret it is another way: address and credentials stand there.
+/// A connection to one cluster. Another Secret means another connection: it contains address and credentials.
 #[derive(Clone)]
 struct Way {
     secret: (Option<String>, Option<String>),
@@ -50,14 +51,14 @@ impl PartialEq for Way {
     }
 }
 
-/// The ways through the Secrets that Cluster API keeps for workload clusters.
+/// Connects through the kubeconfig Secrets of Cluster API.
 struct Ways<R> {
     reader: Writer<R>,
     open: ConnectFn,
     clock: Arc<dyn Clock>,
 }
 
-/// Access to workload clusters through the Secrets that Cluster API keeps for them.
+/// Access to workload clusters through the kubeconfig Secrets of Cluster API.
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<Ways<R>>,
 }
@@ -69,7 +70,7 @@ impl<R: Role + Permits<verb::Get, Secret>> fmt::Debug for Remote<R> {
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
-    /// Access that reads Secrets through `reader`. Nothing is reached before it [runs](Self::run).
+    /// Access that reads Secrets through `reader`. It connects after [`Remote::run`] is called.
     #[must_use]
     pub fn new(reader: Writer<R>, open: ConnectFn, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -77,7 +78,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         }
     }
 
-    /// Keeps the connections that are wanted, until `stop`. Dropping the future ends them all.
+    /// Runs the watches of clusters with waiting keys, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
         self.nodes.run(stop).await;
     }
@@ -122,7 +123,7 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for Ways<R> {
         unreached(&failing.why)
     }
 
-    /// Nodes tell every few seconds that they are there.
+    /// Heartbeats change a Node every few seconds and do not count.
     fn concerns(change: &Change<'_, v1::Node>) -> impl Fn(&()) -> bool {
         let is_news = !change.is_same(|old, new| node_of(old) == node_of(new));
         move |()| is_news
@@ -151,7 +152,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
             })
         });
         match (nodes, trouble) {
-            // Nodes that were seen before may be others by now.
+            // After an error the cached Nodes may be out of date.
             (_, Some(trouble)) => NodeList::Unknown(trouble),
             (Some(nodes), None) => NodeList::Listed(nodes.into()),
             (None, None) => NodeList::Unknown("waiting for the workload cluster to answer".to_owned()),
@@ -191,7 +192,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                 name: node.to_owned(),
             };
             let writer: Writer<Workload> = Writer::new(client, self.nodes.source().reader.mode());
-            // The server takes a provider ID once, and no other after it: no version is needed.
+            // The server accepts a provider ID once and never another one: no precondition is needed.
             writer.patch(&cache, &key, patch).await?;
             Ok(())
         })

@@ -1,11 +1,11 @@
-//! Declared needs: which verbs on which kinds a part of the program may use.
+//! Declared permissions: which verbs on which kinds a part of the program may use.
 //!
-//! A product declares them once, with [`role!`](crate::role). The declaration is a type; whatever talks to the API
-//! server is generic over it and asks for [`Permits`], so a call that nobody declared does not compile. The table of the
-//! same declaration ([`Role::permissions`]) is what role manifests are written from: what is granted is what may be used.
+//! A product declares them once, with [`role!`](crate::role). The declaration is a type. Code that sends requests is
+//! generic over it and requires [`Permits`], so an undeclared request does not compile. Role manifests are generated
+//! from the table of the same declaration ([`Role::permissions`]): what is granted is what the program uses.
 //!
-//! It does **not** know whether the server grants anything, and it does not cover requests to paths that are no
-//! resource: no controller makes any.
+//! It does **not** know whether the server grants a permission, and it does not cover non-resource paths: no controller
+//! requests any.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -26,7 +26,7 @@
 //! assert_eq!(Copying::permissions().len(), 5);
 //! ```
 //!
-//! The same call for a verb that is not in the table is refused by the compiler:
+//! The same request for an undeclared verb does not compile:
 //!
 //! ```compile_fail,E0277
 //! # use k8s_openapi::api::core::v1::{ConfigMap, Secret};

@@ -7,9 +7,9 @@ use kube_core::Resource;
 
 use super::verb::Verb;
 
-/// What access is granted to: a resource of the API.
+/// A resource of the API, by group and name.
 ///
-/// Every kind with a type is one. For a foreign kind without a type, declare an empty type and implement it.
+/// Every typed kind is one. For a kind without a type, declare an empty type and implement it.
 pub trait GroupResource {
     /// API group; empty for the core group.
     fn group() -> String;
@@ -27,12 +27,12 @@ impl<K: Resource<DynamicType = ()>> GroupResource for K {
     }
 }
 
-/// A part of the program with needs of its own. Declared with [`role!`](crate::role).
+/// A part of the program with permissions of its own. Declared with [`role!`](crate::role).
 pub trait Role: fmt::Debug + Clone + Copy + Send + Sync + 'static {
     /// Name of the part.
     const NAME: &'static str;
 
-    /// All that it declared. The tables of several parts join as sets do.
+    /// All declared permissions.
     #[must_use]
     fn permissions() -> BTreeSet<Permission>;
 }
@@ -45,7 +45,7 @@ pub trait Role: fmt::Debug + Clone + Copy + Send + Sync + 'static {
 )]
 pub trait Permits<V: Verb, K>: Role {}
 
-/// One line of the table: a verb on a resource.
+/// One rule: a verb on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// API group; empty for the core group.
@@ -54,12 +54,12 @@ pub struct Permission {
     pub resource: String,
     /// Empty for the object itself.
     pub subresource: &'static str,
-    /// As rules spell it.
+    /// As RBAC rules spell it.
     pub verb: &'static str,
 }
 
 impl Permission {
-    /// The line for a verb on a kind.
+    /// The rule for a verb on a kind.
     #[must_use]
     pub fn of<V: Verb, K: GroupResource>() -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! The macro that declares needs.
+//! The macro that declares a role.
 
 /// Declares a role: a type that may use these verbs on these kinds, and nothing else.
 ///
-/// The verbs are the types of [`access::verb`](crate::access::verb). An example stands at [`access`](crate::access).
+/// The verbs are the types of [`access::verb`](crate::access::verb). See [`access`](crate::access) for an example.
 #[macro_export]
 macro_rules! role {
     (

@@ -2,7 +2,7 @@
 
 /// A verb of the API, with the subresource it is used on.
 pub trait Verb {
-    /// As rules spell it.
+    /// As RBAC rules spell it.
     const NAME: &'static str;
     /// Empty for the object itself.
     const SUBRESOURCE: &'static str = "";
@@ -28,19 +28,19 @@ verbs! {
     Get = "get";
     /// Read all objects.
     List = "list";
-    /// Hear of changes.
+    /// Watch for changes.
     Watch = "watch";
-    /// Make an object.
+    /// Create an object.
     Create = "create";
     /// Change an object, without its status.
     Patch = "patch";
-    /// Replace an object. Leases only: replacing drops what is not modelled.
+    /// Replace an object. Leases only: replacing drops fields that are not modelled.
     Update = "update";
-    /// Remove an object.
+    /// Delete an object.
     Delete = "delete";
     /// Change the status of an object.
     PatchStatus = "patch" on "status";
-    /// Name an object as an owner whose deletion waits for what it owns; the server asks for this before it lets anyone
-    /// write such a reference.
+    /// Name an object as an owner whose deletion waits for its dependents; the server requires it for
+    /// `blockOwnerDeletion`.
     UpdateFinalizers = "update" on "finalizers";
 }

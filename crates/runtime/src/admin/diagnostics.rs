@@ -15,7 +15,7 @@ use crate::metrics::{self, Metrics};
 /// Longer than any level.
 const LONGEST_LEVEL: usize = 32;
 
-/// `/metrics` and `/debug/flags/v`, behind the gate.
+/// `/metrics` and `/debug/flags/v`, with authentication.
 pub fn diagnostics(metrics: &Metrics, verbosity: &Verbosity, gate: &Gate) -> Router {
     let level = Router::new()
         .route("/debug/flags/v", get(show_level).put(set_level))
@@ -26,7 +26,7 @@ pub fn diagnostics(metrics: &Metrics, verbosity: &Verbosity, gate: &Gate) -> Rou
         .layer(from_fn_with_state(gate.clone(), admit))
 }
 
-/// `/metrics`, to everybody who can reach the port.
+/// `/metrics` without authentication.
 pub fn insecure_diagnostics(metrics: &Metrics) -> Router {
     Router::new()
         .route("/metrics", get(show_metrics))
@@ -41,7 +41,7 @@ async fn show_level(State(verbosity): State<Verbosity>) -> String {
     format!("{}\n", verbosity.get())
 }
 
-/// As the Go managers take it: a number, or here a name, in the body.
+/// A number, as the Go managers accept it, or a name, in the body.
 async fn set_level(State(verbosity): State<Verbosity>, body: String) -> (StatusCode, String) {
     match body.trim().parse::<Level>() {
         Ok(level) => {

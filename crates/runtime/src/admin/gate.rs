@@ -1,4 +1,4 @@
-//! The gate before the diagnostics: lets those through whom the reviewer lets, and remembers for a while.
+//! Authentication and authorization of diagnostics, with a short cache of decisions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tokio::sync::Semaphore;
 
 use super::review::{AccessDecision, Reviewer};
 
-/// How long a caller that was let through is let through: a token that is revoked works that much longer.
+/// How long an allowed caller is cached: a revoked token works that much longer.
 const ALLOWED: Duration = Duration::from_secs(60);
-/// How long one that was not is refused without asking again: a role that was just granted should help soon.
+/// How long a denied caller is cached: a role that was just granted works soon.
 const REFUSED: Duration = Duration::from_secs(10);
-/// Answers remembered. Scrapers are few; more than this is somebody who tries.
+/// Cached decisions. Scrapers are few; more indicates an attack.
 const REMEMBERED: usize = 256;
-/// Reviews at once, so that somebody who tries does not use up the API server.
+/// Concurrent reviews, so that an attack does not overload the API server.
 const REVIEWS: usize = 8;
 
-/// Which question was answered: a digest, so that no token is kept.
+/// Identifies a request: a digest, so that no token is stored.
 type Question = Vec<u8>;
 
-/// Lets callers through; clones share what they remember.
+/// Decides about callers; clones share the cache.
 #[derive(Debug, Clone)]
 pub struct Gate {
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ struct Shared {
 }
 
 impl Gate {
-    /// A gate that asks `reviewer` and remembers by `clock`.
+    /// A gate that asks `reviewer` and caches by `clock`.
     #[must_use]
     pub fn new(reviewer: Arc<dyn Reviewer>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Gate {
         }
     }
 
-    /// Nothing when the caller may pass; else the answer that it gets.
+    /// The error response; `None` when the caller is allowed.
     async fn refusal(&self, call: &Call) -> Option<Response> {
         let Some(token) = &call.token else {
             return Some(unauthenticated());
@@ -99,7 +99,7 @@ impl Gate {
     }
 }
 
-/// What of a request decides. Not the request itself: its body cannot be shared between threads.
+/// What the decision depends on. Not the request: its body is not `Sync`.
 struct Call {
     token: Option<SecretString>,
     verb: String,
@@ -117,7 +117,7 @@ impl Call {
 
     fn digest(&self, token: &SecretString) -> Question {
         let mut context = Context::new(&SHA256);
-        // A blank is in none of the three, or the token would not have passed as one.
+        // None of the three contains a blank, or the token would not have been parsed.
         for part in [token.expose_secret(), " ", &self.verb, " ", &self.path] {
             context.update(part.as_bytes());
         }
@@ -149,7 +149,7 @@ impl Shared {
     }
 }
 
-/// The layer.
+/// The middleware.
 pub(super) async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let call = Call::of(&request);
     match gate.refusal(&call).await {

@@ -1,4 +1,4 @@
-//! Probes.
+//! Health probes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use parking_lot::Mutex;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckResult {
-    /// As it should be.
+    /// Passed.
     Passed,
-    /// As it should be, and worth a word: a group that is idle because somebody else serves it.
+    /// Passed with a note: a group that is idle because another implementation serves it.
     Note(String),
-    /// Not as it should be, and why.
+    /// Failed, with the reason.
     Failed(String),
 }
 
 impl CheckResult {
-    /// Passed, or failing with this reason.
+    /// Passed, or failed with this reason.
     pub fn failed_unless(fine: bool, why: impl Into<String>) -> Self {
         if fine { Self::Passed } else { Self::Failed(why.into()) }
     }
@@ -31,7 +31,7 @@ impl CheckResult {
 
 type Check = Arc<dyn Fn() -> CheckResult + Send + Sync>;
 
-/// Named checks, in the order in which they were added; clones share them.
+/// Named checks, in the order of their addition; clones share them.
 #[derive(Clone, Default)]
 pub struct Health {
     checks: Arc<Mutex<Vec<(String, Check)>>>,
@@ -44,7 +44,7 @@ impl fmt::Debug for Health {
 }
 
 impl Health {
-    /// Adds a check. It is asked at every probe, so it only looks at what is known already.
+    /// Adds a check. It runs at every probe, so it must only read known state.
     pub fn add(&self, name: impl Into<String>, check: impl Fn() -> CheckResult + Send + Sync + 'static) {
         self.with(|checks| checks.push((name.into(), Arc::new(check))));
     }
@@ -57,7 +57,7 @@ impl Health {
         work(&mut self.checks.lock())
     }
 
-    /// The answer to a probe: of all checks, or of the one that is named.
+    /// The response to a probe: of all checks, or of one.
     fn answer(&self, endpoint: &str, only: Option<&str>) -> Response {
         let mut checks = self.all();
         if let Some(only) = only {
@@ -87,7 +87,7 @@ impl Health {
     }
 }
 
-/// `/healthz` and `/readyz`, and each check by its name below them.
+/// `/healthz` and `/readyz`, and each check by name below them.
 pub fn health(alive: &Health, ready: &Health) -> Router {
     let probe = |endpoint: &'static str, checks: &Health| {
         let all =

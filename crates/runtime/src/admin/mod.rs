@@ -1,14 +1,14 @@
-//! What an operator asks a running program: whether it lives, whether it is ready, how it does, and to say more.
+//! Probes, metrics and the log level of a running program.
 //!
-//! Two routers, for two ports, as the Go managers have them:
+//! Two routers, for two ports, as in the Go managers:
 //!
-//! - [`health`]: `/healthz` and `/readyz`, for probes, without TLS and without login. The body always says what was
-//!   found: a probe that fails should not need a second request to be understood.
-//! - [`diagnostics`]: `/metrics` and `/debug/flags/v`, the log level. Over TLS, and for those only whom the API server
-//!   knows (TokenReview) and lets (SubjectAccessReview). [`insecure_diagnostics`] is for a flag: `/metrics`, to
-//!   everybody. differs: `diagnostics-certificate`: the certificate is the one of the webhook server.
+//! - [`health`]: `/healthz` and `/readyz`, for probes, without TLS and authentication. The body always has the result
+//!   of each check, so that a failed probe explains itself.
+//! - [`diagnostics`]: `/metrics` and `/debug/flags/v`, the log level. Over TLS, for callers that the API server
+//!   authenticates (TokenReview) and authorizes (SubjectAccessReview). [`insecure_diagnostics`] is for a flag:
+//!   `/metrics` for every caller. differs: `diagnostics-certificate`: the certificate is that of the webhook server.
 //!
-//! [`crate::tls::Server`] serves them. The invariant: what cannot be decided is refused.
+//! [`crate::tls::Server`] serves them. The invariant: without a decision the caller is denied.
 
 mod diagnostics;
 mod gate;

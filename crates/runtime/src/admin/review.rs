@@ -1,4 +1,4 @@
-//! Who calls, and what they may: asked of the API server.
+//! Reviews callers with the API server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,23 +12,23 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::access::{Permits, verb};
 
-/// The answer to a call.
+/// The decision about a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccessDecision {
-    /// The caller may.
+    /// The caller is allowed.
     Allowed,
-    /// Nobody knows the caller.
+    /// The token is not valid.
     Unauthenticated,
-    /// The caller is known, and may not.
+    /// The caller is known and not allowed.
     Denied {
-        /// Who it is.
+        /// The user name.
         user: String,
     },
 }
 
-/// Judges callers.
+/// Decides about callers.
 pub trait Reviewer: fmt::Debug + Send + Sync {
-    /// Whether the bearer of `token` may do `verb` to the path.
+    /// Whether the owner of `token` may do `verb` on the path.
     fn review<'a>(
         &'a self,
         token: &'a SecretString,
@@ -37,9 +37,9 @@ pub trait Reviewer: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, kube::Result<AccessDecision>>;
 }
 
-/// Asks the API server, by TokenReview and SubjectAccessReview.
+/// Reviews with TokenReview and SubjectAccessReview.
 ///
-/// A role that did not declare both cannot:
+/// A role without both permissions does not compile:
 ///
 /// ```compile_fail,E0277
 /// # use metal3_runtime::admin::ClusterReviewer;
@@ -61,7 +61,7 @@ pub struct ClusterReviewer {
 }
 
 impl ClusterReviewer {
-    /// Asks through this client.
+    /// Reviews through this client.
     #[must_use]
     pub fn new<R>(client: &Client) -> Self
     where
@@ -102,7 +102,7 @@ impl ClusterReviewer {
             ..SubjectAccessReview::default()
         };
         let answer = self.accesses.create(&PostParams::default(), &review).await?;
-        // A denial beats an allowance.
+        // A denial overrides an allowance.
         Ok(answer
             .status
             .is_some_and(|status| status.allowed && status.denied != Some(true)))

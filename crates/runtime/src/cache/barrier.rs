@@ -1,10 +1,10 @@
-//! The barrier: what has to wait until a cache reaches a version.
+//! The barrier: waits until a cache reaches a version.
 //!
-//! For writes whose answer carries a version but no object that could enter the cache: a write through another kind's
-//! subresource, one of a kind that the cache knows by metadata only, or one whose answer was lost and whose version was
-//! read afterwards.
+//! It serves writes whose response has a version but no object for the cache: a write through another kind's
+//! subresource, a write of a kind that the cache holds as metadata, and a write whose response was lost and whose
+//! version was read later.
 //!
-//! Letting go costs by what is let go, not by what waits.
+//! The cost of a release depends on the number of released waits, not on the number of all waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::version::ResourceVersion;
 
 use super::identity::Key;
 
-/// What waits for one cache: `W` is handed back when the wait is over.
+/// The waits of one cache. `W` is returned when its wait ends.
 #[derive(Debug)]
 pub struct Barrier<W> {
     waits: BTreeMap<(ResourceVersion, Key), Vec<W>>,
@@ -29,25 +29,25 @@ impl<W> Default for Barrier<W> {
 }
 
 impl<W> Barrier<W> {
-    /// Keeps `waiter` until the cache shows `object` at `version` or newer.
+    /// Holds `waiter` until the cache has `object` at `version` or newer.
     pub fn hold(&mut self, waiter: W, object: Key, version: ResourceVersion) {
         self.versions.entry(object.clone()).or_default().insert(version.clone());
         self.waits.entry((version, object)).or_default().push(waiter);
     }
 
-    /// How many waits there are.
+    /// The number of waits.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waits.values().map(Vec::len).sum()
     }
 
-    /// Whether nothing waits.
+    /// Whether there is no wait.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waits.is_empty()
     }
 
-    /// The cache shows `object` at `version`.
+    /// The cache has `object` at `version`.
     #[must_use = "who waited may go on"]
     pub fn shown(&mut self, object: &Key, version: &ResourceVersion) -> Vec<W> {
         let mut free = Vec::new();
@@ -60,7 +60,7 @@ impl<W> Barrier<W> {
         free
     }
 
-    /// The cache has seen everything up to `version`.
+    /// The cache has everything up to `version`.
     #[must_use = "who waited may go on"]
     pub fn reached(&mut self, version: &ResourceVersion) -> Vec<W> {
         let mut free = Vec::new();
@@ -73,7 +73,7 @@ impl<W> Barrier<W> {
         free
     }
 
-    /// The versions waited for mean nothing any more.
+    /// Ends all waits: their versions have no meaning any more.
     #[must_use = "who waited may go on"]
     pub fn give_up(&mut self) -> Vec<W> {
         self.versions.clear();

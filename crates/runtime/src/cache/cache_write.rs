@@ -1,4 +1,4 @@
-//! A write between its request and its answer.
+//! A write between its request and its response.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use super::index::Indexes;
 use super::own_writes::OwnWrites;
 use super::shared::SharedCache;
 
-/// How much of what an answer shows is the doing of the one who wrote.
+/// Whether a response contains changes of other clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerContent {
-    /// All that is new in it.
+    /// The own change only.
     OwnChange,
-    /// Less than that, or nobody can say: somebody else's change may have come with it. The source looks once more.
+    /// It may contain a change of another client, so the source of the write is enqueued once more.
     Mixed,
 }
 
-/// A write on its way. Dropped, it is one of which nobody knows what became, or one that was refused because our view
-/// of the object is old: then its source is held until the object was read afresh.
+/// A write in flight. Dropping it without a result means that its outcome is unknown, or that it was rejected because
+/// the cached object was out of date: the source is held until the object was read again.
 #[must_use = "the answer belongs into it"]
 pub struct CacheWrite<K: Resource, I: Indexes<K> = ()> {
     cache: SharedCache<K, I>,
@@ -51,7 +51,7 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         }
     }
 
-    /// The answer is this object, which is `part` our doing.
+    /// The server responded with this object.
     ///
     /// # Errors
     /// As [`Cache::wrote`](super::Cache::wrote).
@@ -67,8 +67,7 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         cache.answer(&mut state, &self.source, &written, |cache| cache.wrote(object))
     }
 
-    /// The answer names this version, and carries no object that could enter the cache: the source is held until the cache
-    /// shows it.
+    /// The response has this version and no object for the cache: the source is held until the cache has the version.
     pub fn wrote_version(mut self, written: &Identity, part: AnswerContent) {
         let cache = self.cache.clone();
         {
@@ -82,25 +81,25 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         cache.hold(&self.source, written);
     }
 
-    /// The answer says that the object is gone.
+    /// The server responded that the object is deleted.
     pub fn deleted(mut self, last: &Identity) {
         let cache = self.cache.clone();
         let mut state = cache.state();
-        // Whatever happened to it before, it is gone by our will.
+        // Changes that other clients made before the own delete have no effect any more.
         self.land(|_| false);
         cache.own_writes(|own_writes| own_writes.answering(&self.source));
         state.cache.deleted(last);
         cache.own_writes(OwnWrites::quiet);
     }
 
-    /// The server refused it, for a reason that has nothing to do with how old our view is.
+    /// The server rejected the write for a reason other than an out-of-date object.
     pub fn refused(mut self) {
         let cache = self.cache.clone();
         let _state = cache.state();
         self.land(|_| true);
     }
 
-    /// To be called inside the lock.
+    /// Requires the lock of the cache.
     fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
         self.landed = true;
         let untold = self

@@ -1,43 +1,43 @@
-//! What subscribers of a cache hear.
+//! Changes of a cache, as its subscribers receive them.
 
 use kube_core::Resource;
 
 use super::identity::Key;
 
-/// What subscribers hear.
+/// A change of one object, or the end of the first list.
 #[derive(Debug)]
 pub enum Change<'a, K> {
-    /// An object is new or changed.
+    /// An object was added or modified.
     Applied {
-        /// As it was known before; also what it was before it became unreadable.
+        /// Its last decoded form before this change.
         old: Option<&'a K>,
-        /// As it is.
+        /// Its form now.
         new: &'a K,
-        /// Whether it could not be decoded until now.
+        /// Whether it was unreadable before.
         was_unreadable: bool,
     },
-    /// An object exists in a form that cannot be decoded.
+    /// An object exists and cannot be decoded.
     Unreadable {
-        /// Which.
+        /// Its key.
         key: &'a Key,
-        /// The last form that could be decoded.
+        /// Its last decoded form.
         old: Option<&'a K>,
     },
-    /// An object is gone.
+    /// An object was deleted.
     Deleted {
-        /// Which.
+        /// Its key.
         key: &'a Key,
-        /// Its last form that could be decoded.
+        /// Its last decoded form.
         old: Option<&'a K>,
-        /// Whether it could not be decoded until now.
+        /// Whether it was unreadable before.
         was_unreadable: bool,
     },
-    /// The first list is complete: from now on what is not here does not exist.
+    /// The first list is complete: an object that is not in the cache does not exist.
     Synced,
 }
 
 impl<K> Change<'_, K> {
-    /// Whether an object that could not be decoded is in nobody's way any more.
+    /// Whether an unreadable object became readable or was deleted.
     #[must_use]
     pub const fn became_readable(&self) -> bool {
         matches!(
@@ -52,8 +52,8 @@ impl<K> Change<'_, K> {
         )
     }
 
-    /// Whether the object changed in nothing that `same` looks at. After a cure it never is: whoever waited for that has
-    /// to look again, even if the object is what it was before it became unreadable.
+    /// Whether `same` finds no difference. Always false for an object that was unreadable: keys that waited for it have
+    /// to reconcile, even if it equals its last decoded form.
     pub fn is_same(&self, same: impl FnOnce(&K, &K) -> bool) -> bool {
         match self {
             Self::Applied {
@@ -67,7 +67,7 @@ impl<K> Change<'_, K> {
 }
 
 impl<K: Resource> Change<'_, K> {
-    /// The object as it is, or as it was last known where it cannot be read or is gone.
+    /// The object, or its last decoded form if it is unreadable or deleted.
     #[must_use]
     pub const fn object(&self) -> Option<&K> {
         match self {
@@ -77,7 +77,7 @@ impl<K: Resource> Change<'_, K> {
         }
     }
 
-    /// Which object it is about.
+    /// The key of the object.
     #[must_use]
     pub fn key(&self) -> Option<Key> {
         match self {

@@ -1,4 +1,4 @@
-//! Which object, and how new.
+//! Keys and versions of objects.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use kube_core::Resource;
 
 use crate::version::{NotComparable, ResourceVersion};
 
-/// Name of an object within its kind.
+/// Namespace and name of an object of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Empty for kinds without namespaces.
@@ -16,7 +16,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The name of an object that has one; every object of a cache has.
+    /// The key of an object.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {
         let meta = object.meta();
@@ -26,7 +26,7 @@ impl Key {
         }
     }
 
-    /// The name of an object in the same namespace.
+    /// The key of another object in the same namespace.
     #[must_use]
     pub fn sibling(&self, name: &str) -> Self {
         Self {
@@ -45,27 +45,27 @@ impl fmt::Display for Key {
 /// One version of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Which name.
+    /// Namespace and name.
     pub key: Key,
-    /// Which object of that name: a name may be used again, this never.
+    /// The UID: unlike a name it is never used again.
     pub uid: String,
-    /// How new.
+    /// The resource version.
     pub version: ResourceVersion,
 }
 
-/// An object that the server cannot have sent.
+/// An object without metadata that each object of an API server has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingMetadata {
-    /// A member is missing.
+    /// A field is missing.
     #[error("metadata.{0}: missing; only objects as the API server returns them can be kept")]
     Missing(&'static str),
-    /// The version has no place in the order.
+    /// The version cannot be compared.
     #[error(transparent)]
     Version(#[from] NotComparable),
 }
 
 impl Identity {
-    /// Reads it from an object.
+    /// Reads the identity of an object.
     ///
     /// # Errors
     /// When name, UID or version is missing, or the version does not compare.
@@ -83,22 +83,22 @@ impl Identity {
     }
 }
 
-/// An object as a list or a watch brings it.
+/// An object of a list or a watch.
 #[derive(Debug, Clone)]
 pub enum Item<K> {
-    /// It could be decoded.
+    /// A decoded object.
     Object(K),
-    /// It could not. It exists nevertheless.
+    /// An object that cannot be decoded. It exists nevertheless.
     Unreadable {
-        /// Read from its metadata.
+        /// From its metadata.
         identity: Identity,
-        /// What is wrong with it, without its content.
+        /// The decoder's message, without content of the object.
         why: String,
     },
 }
 
 impl<K: Resource> Item<K> {
-    /// Which object it is.
+    /// The identity of the object.
     ///
     /// # Errors
     /// As [`Identity::of`].

@@ -1,4 +1,4 @@
-//! Indexes: from what objects say to their keys.
+//! Indexes: from values of objects to their keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use parking_lot::Mutex;
 
 use super::identity::Key;
 
-/// The indexes of one cache: a struct with an [`Index`] for each question.
+/// The indexes of one cache: a struct with an [`Index`] for each query.
 pub trait Indexes<K> {
-    /// Moves `key` from what `old` says to what `new` says.
+    /// Moves `key` from the values of `old` to the values of `new`.
     fn replace(&mut self, key: &Key, old: Option<&K>, new: Option<&K>);
 }
 
-/// For a cache that is asked by key only.
+/// For a cache without indexes.
 impl<K> Indexes<K> for () {
     fn replace(&mut self, _: &Key, _: Option<&K>, _: Option<&K>) {}
 }
 
-/// Indexes that may be read from inside another cache: a subscriber that has to know which objects of a second kind a
-/// change concerns. Their lock is taken last, and nothing is asked for inside. Clones share them.
+/// Indexes that a subscriber of another cache may read. Their lock is taken last, and no other lock is taken inside it.
+/// Clones share them.
 #[derive(Debug, Default)]
 pub struct SharedIndexes<I>(Arc<Mutex<I>>);
 
@@ -30,7 +30,7 @@ impl<I> Clone for SharedIndexes<I> {
 }
 
 impl<I> SharedIndexes<I> {
-    /// Looks at them. `look` must not ask for a cache.
+    /// Reads the indexes. `look` must not use a cache.
     pub fn read<T>(&self, look: impl FnOnce(&I) -> T) -> T {
         look(&self.0.lock())
     }
@@ -43,7 +43,7 @@ impl<K, I: Indexes<K>> Indexes<K> for SharedIndexes<I> {
     }
 }
 
-/// The keys of the objects that say `V`.
+/// The keys of objects by a value of type `V`.
 #[derive(Debug, Clone)]
 pub struct Index<V> {
     keys: BTreeMap<V, BTreeSet<Key>>,
@@ -56,12 +56,12 @@ impl<V> Default for Index<V> {
 }
 
 impl<V: Ord> Index<V> {
-    /// The keys of the objects that say `value`, in order.
+    /// The keys of the objects with `value`, in order.
     pub fn get(&self, value: &V) -> impl Iterator<Item = &Key> + use<'_, V> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    /// How many different values there are.
+    /// The number of different values.
     #[must_use]
     pub fn values(&self) -> usize {
         self.keys.len()

@@ -1,16 +1,16 @@
-//! The cache: what we know of the objects of one kind, with indexes that never disagree with it.
+//! The cache of the objects of one kind, with indexes that are always consistent with it.
 //!
-//! One watch feeds it, our own writes feed it too, and subscribers hear of each change with the old and the new
-//! object. [`Cache`] is the pure part: it does not list, watch, wait or lock. [`SharedCache`] is the lock around it, so that
-//! store, indexes and subscribers are one critical section.
+//! A watch and the responses to the program's own writes fill it. Subscribers receive each change with the old and the
+//! new object. [`Cache`] is the pure part: it does not list, watch, wait or lock. [`SharedCache`] is the lock around
+//! it, so that store, indexes and subscribers are one critical section.
 //!
 //! Invariants:
-//! - An object never goes back to an older version, and a deleted one never returns: what the watch says late about
-//!   our own writes changes nothing. A list that is older than the watch is the exception: then the server itself was
-//!   put back in time, and the list is right.
-//! - Unknown is not absent: an object that cannot be decoded is known as such, and before the first list nothing is
+//! - An object never returns to an older version, and a deleted one never returns: late watch events about the own
+//!   writes change nothing. The exception is a list that is older than the watch: the server was restored from a
+//!   backup, and the list is right.
+//! - Unknown is not absent: an object that cannot be decoded is unreadable, and before the first list no object is
 //!   absent.
-//! - Subscribers must not wait, must not call back, and must not look into another cache.
+//! - Subscribers must not wait, must not call the cache, and must not use another cache.
 
 mod barrier;
 mod cache_write;

@@ -1,12 +1,13 @@
-//! OwnWrites: which news are an source's own doing.
+//! Which changes of a cache the writer of a key made itself.
 //!
-//! The answer to a write enters the cache, and the watch repeats it later, or brings it before the answer. None of these
-//! is a reason for its source to look again. But the answer may also carry what somebody else wrote just before, and
-//! that *is* a reason. The two are told apart by versions: the watch brings every version, so one that is older than
-//! our write, is newer than what the cache showed before the answer, and is not ours, was foreign.
+//! The response to a write enters the cache, and the watch delivers the same version before or after it. Neither is a
+//! reason to reconcile the key that wrote. But a response may also contain a change that another client made just
+//! before, and that is a reason. Versions tell the two apart: the watch delivers each version, so a version that is
+//! older than the own write, newer than the cached object before the response, and not an own write, is a change of
+//! another client.
 //!
-//! Invariant: a foreign change that reached the cache inside one of our answers wakes the source of that write, at the
-//! latest when the watch passes it.
+//! Invariant: a change of another client that entered the cache with the response to an own write enqueues the source
+//! of that write, at the latest when the watch delivers it.
 
 use std::collections::BTreeMap;
 
@@ -15,39 +16,39 @@ use crate::version::ResourceVersion;
 
 use super::identity::{Identity, Key};
 
-/// A write of ours that the watch has not repeated yet.
+/// An own write that the watch has not delivered yet.
 #[derive(Debug)]
 struct Own {
     uid: String,
     version: ResourceVersion,
-    /// What the cache showed before the answer: up to there the source was told by other ways.
+    /// The cached version before the response: the source was notified of changes up to there.
     since: Option<ResourceVersion>,
     source: RequestSource,
 }
 
-/// A request of ours without an answer yet.
+/// An own request without a response.
 #[derive(Debug)]
 struct Flight {
     id: u64,
     source: RequestSource,
-    /// What the watch brought meanwhile and the source was not told.
+    /// Versions that the watch delivered since, without a notification of the source.
     untold: Vec<ResourceVersion>,
 }
 
-/// Where the news come from that the cache is just telling.
+/// The origin of the change that the cache is delivering.
 #[derive(Debug, Default)]
 enum Origin {
-    /// Nobody's write in particular.
+    /// No known write.
     #[default]
     Anyone,
     List,
-    /// The answer to a write.
+    /// The response to a write.
     Answer(RequestSource),
-    /// The watch, which may repeat writes of these.
+    /// The watch, which delivers own writes of these sources.
     Watch(Identity, Vec<RequestSource>),
 }
 
-/// The writes of one cache that the watch has still to repeat.
+/// The own writes of one cache that the watch has not delivered yet.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
     own: BTreeMap<Key, Vec<Own>>,
@@ -57,7 +58,7 @@ pub(super) struct OwnWrites {
 }
 
 impl OwnWrites {
-    /// Whether the news being told are the doing of `key` of `queue`, or may turn out to be.
+    /// Whether the change in delivery is an own write of `key` of `queue`, or may be one.
     pub(super) fn own_doing<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
         match &self.origin {
             Origin::Anyone | Origin::List => false,
@@ -74,18 +75,18 @@ impl OwnWrites {
         }
     }
 
-    /// Whether the news being told come from a list.
+    /// Whether the change in delivery comes from a list.
     pub(super) const fn listing(&self) -> bool {
         matches!(self.origin, Origin::List)
     }
 
-    /// The news that follow come from an answer to `source`.
+    /// The next changes come from the response to `source`.
     pub(super) fn answering(&mut self, source: &RequestSource) {
         self.origin = Origin::Answer(source.clone());
     }
 
-    /// The news that follow come from a list as it was at `at`; all of them if the server was put back. A list tells no
-    /// versions in between. Gives the sources that it may have robbed of news.
+    /// The next changes come from a list at `at`, or from a restored server without one. A list does not deliver
+    /// intermediate versions. Returns the sources that may have missed a change.
     pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<RequestSource> {
         self.origin = Origin::List;
         let mut robbed = Vec::new();
@@ -99,12 +100,12 @@ impl OwnWrites {
         robbed
     }
 
-    /// The news are told.
+    /// The delivery is complete.
     pub(super) fn quiet(&mut self) {
         self.origin = Origin::Anyone;
     }
 
-    /// The watch will repeat this write of `source`. Before its answer the cache showed the object as it was at `since`.
+    /// The watch will deliver this write of `source`. Before the response the cache had the object at `since`.
     pub(super) fn expect(&mut self, source: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
         self.own.entry(written.key.clone()).or_default().push(Own {
             uid: written.uid.clone(),
@@ -114,7 +115,7 @@ impl OwnWrites {
         });
     }
 
-    /// The watch has come to `version` and said nothing of what is older: that never was in its sight.
+    /// The watch reached `version` without the writes before it: its scope does not contain their objects.
     pub(super) fn passed(&mut self, version: &ResourceVersion) {
         self.own.retain(|_, own| {
             own.retain(|own| own.version > *version);
@@ -122,18 +123,19 @@ impl OwnWrites {
         });
     }
 
-    /// How many writes the watch has still to repeat.
+    /// The number of own writes that the watch has not delivered yet.
     #[cfg(test)]
     pub(super) fn expected(&self) -> usize {
         self.own.values().map(Vec::len).sum()
     }
 
-    /// The watch brings this version. Gives the sources whose answer carried it although somebody else wrote it.
+    /// The watch delivers this version. Returns the sources whose response contained it although another client wrote
+    /// it.
     pub(super) fn watched(&mut self, seen: &Identity) -> Vec<RequestSource> {
         let mut repeated = Vec::new();
         let mut carried = Vec::new();
         if let Some(own) = self.own.get_mut(&seen.key) {
-            // What is older has been passed without a word: the watch does not go back.
+            // The watch does not go back: it has skipped older writes.
             own.retain(|own| own.version >= seen.version);
             let same = |own: &mut Own| own.version == seen.version && own.uid == seen.uid;
             repeated.extend(own.extract_if(.., same).map(|own| own.source));
@@ -150,7 +152,7 @@ impl OwnWrites {
         carried
     }
 
-    /// The watch says that this object is gone: nothing more of it is to come.
+    /// The watch reports the deletion of the object, so no write of it follows.
     pub(super) fn gone(&mut self, last: &Identity) {
         if let Some(own) = self.own.get_mut(&last.key) {
             own.retain(|own| own.uid != last.uid);
@@ -170,7 +172,7 @@ impl OwnWrites {
         id
     }
 
-    /// The request got its answer, or never will. Gives what its source was not told.
+    /// The request has its response, or will never have one. Returns the versions that its source was not notified of.
     pub(super) fn land(&mut self, key: &Key, id: u64) -> Vec<ResourceVersion> {
         let Some(flights) = self.flights.get_mut(key) else {
             return Vec::new();

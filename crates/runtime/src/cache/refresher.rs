@@ -1,4 +1,4 @@
-//! Who ends what a cache leaves open: the task that fills it.
+//! The task that ends the waits of a cache.
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -8,21 +8,22 @@ use crate::version::ResourceVersion;
 use super::identity::Key;
 use super::shared::SharedCache;
 
-/// An object of which we do not know what the server holds, or that the cache does not show yet.
+/// A write whose effect the cache does not have.
 #[derive(Debug)]
 pub(crate) enum UncertainWrite {
-    /// Nobody knows what became of a write, or our old view made it fail. Its source waits as long as the doubt lives.
+    /// The outcome of the write is unknown, or it was rejected because the cached object was out of date. Its source
+    /// waits until this value is dropped.
     Lost {
-        /// Which object.
+        /// The object.
         object: Key,
-        /// Lets the source go with the doubt.
+        /// Releases the source when it is dropped.
         _author: Hold,
     },
-    /// The answer to a write could not enter the cache. Who waits for this version is in the barrier.
+    /// The response could not enter the cache. The barrier holds the source until the cache has this version.
     Late(Key, ResourceVersion),
 }
 
-/// Hears of the doubts of one cache. With it ends every wait for a version.
+/// Receives the uncertain writes of one cache. Dropping it ends all waits for a version.
 #[derive(Debug)]
 pub(crate) struct CacheRefresher<K, I> {
     cache: SharedCache<K, I>,
@@ -36,7 +37,7 @@ impl<K, I> CacheRefresher<K, I> {
         Self { cache, doubts }
     }
 
-    /// The next doubt; nothing when somebody else keeps the cache now.
+    /// The next uncertain write. `None` when another refresher serves the cache.
     pub(crate) async fn next(&mut self) -> Option<UncertainWrite> {
         self.doubts.recv().await
     }

@@ -1,8 +1,8 @@
 //! The critical section of a cache.
 //!
-//! A thread is inside one at a time. Whoever is inside one cache and asks for another may wait for somebody who is inside
-//! that one and asks for this: both would wait for ever, and no test is sure to see it. So a build with debug assertions
-//! stops at the first attempt.
+//! One thread at a time is inside. A thread that is inside one cache and enters another could deadlock with a thread
+//! that does the reverse, and no test finds that reliably. So a build with debug assertions panics at the first
+//! attempt.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -13,7 +13,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Being inside.
+/// Proof of being inside.
 pub(super) struct Section<'a, T>(MutexGuard<'a, T>);
 
 impl<'a, T> Section<'a, T> {

@@ -1,17 +1,17 @@
-//! The cache between tasks: a lock around [`Cache`], the barrier of the writes that it does not show yet, and the news for
-//! the queues.
+//! The cache between tasks: a lock around [`Cache`], the barrier of writes that it does not have yet, and the delivery
+//! of changes to queues.
 //!
 //! Store, indexes, barrier and delivery are one critical section. It does not list or watch, and it never waits inside
-//! the section: [`SharedCache::synced`] waits outside.
+//! the section; [`SharedCache::synced`] waits outside.
 //!
-//! A write of which nobody knows what became, or that was refused because our view is old, is a [`UncertainWrite`]: its source
-//! is not given out before the one who fills the cache has read the object afresh.
+//! A write with an unknown outcome, or one that was rejected because the cached object was out of date, is an
+//! [`UncertainWrite`]: the queue does not hand out its source before the [`CacheRefresher`] has read the object again.
 //!
-//! Every wait ends: the watch shows what is waited for; or the [`CacheRefresher`] of the cache, who hears of each wait, reads the
-//! object; or he cannot, and says so after a time; or there is no refresher any more. Where there is none, nobody waits.
+//! Every wait ends: the watch delivers the version; the [`CacheRefresher`] reads the object; it cannot, and ends the
+//! wait after a time; or there is no refresher. Without a refresher no wait begins.
 //!
-//! What a pass writes in its own name ([`SharedCache::wrote_by`], [`CacheWrite`](super::CacheWrite)) does not wake its own key: a plan that
-//! has to look again after a write says so itself.
+//! A write that a reconcile makes ([`SharedCache::wrote_by`], [`CacheWrite`](super::CacheWrite)) does not enqueue its
+//! own key: a plan that needs another reconcile after a write requeues.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,33 +43,33 @@ pub struct SharedCache<K, I = ()> {
 
 struct Shared<K, I> {
     state: Mutex<State<K, I>>,
-    /// Taken inside the lock around the state only: by subscribers, who must not take that one.
+    /// Taken inside the lock of the state only, by subscribers, which must not take that lock.
     own_writes: Arc<Mutex<OwnWrites>>,
     is_synced: AtomicBool,
-    /// It wakes those who wait in the order in which they came: a channel that is watched wakes them in random order.
+    /// It wakes waiting tasks in order; a watch channel wakes them in random order.
     synced: Notify,
 }
 
 pub(super) struct State<K, I> {
     pub(super) cache: Cache<K, I>,
     barrier: Barrier<Hold>,
-    /// Who reads doubted objects afresh. Without one nobody would end a wait, so none begins.
+    /// Reads the objects of uncertain writes. Without it no wait would end, so none begins.
     refresher: Option<UnboundedSender<UncertainWrite>>,
 }
 
 impl<K, I> State<K, I> {
-    /// Tells the refresher, if there is one.
+    /// Passes an uncertain write to the refresher, if there is one.
     fn tell(&self, doubt: UncertainWrite) -> bool {
         let refresher = self.refresher.as_ref();
         refresher.is_some_and(|refresher| refresher.send(doubt).is_ok())
     }
 
-    /// From now on `refresher` hears of doubts.
+    /// Sets the refresher that receives uncertain writes.
     pub(super) fn keep(&mut self, refresher: UnboundedSender<UncertainWrite>) {
         self.refresher = Some(refresher);
     }
 
-    /// Lets everybody go if there is no refresher any more.
+    /// Ends all waits if there is no refresher any more.
     pub(super) fn unkept(&mut self) {
         if self.refresher.as_ref().is_none_or(UnboundedSender::is_closed) {
             drop(self.barrier.give_up());
@@ -117,7 +117,7 @@ impl<K, I> SharedCache<K, I> {
 }
 
 impl<K: Resource, I: Indexes<K>> SharedCache<K, SharedIndexes<I>> {
-    /// The indexes, for those who are inside another cache.
+    /// The indexes, for subscribers of another cache.
     #[must_use]
     pub fn indexes(&self) -> SharedIndexes<I> {
         self.read(|cache| cache.indexes().clone())
@@ -125,25 +125,25 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, SharedIndexes<I>> {
 }
 
 impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
-    /// Looks at store and indexes at one instant. `look` must be short: the watch waits meanwhile.
+    /// Reads store and indexes at one instant. `look` must be short: the watch waits meanwhile.
     pub fn read<T>(&self, look: impl FnOnce(&Cache<K, I>) -> T) -> T {
         look(&self.state().cache)
     }
 
-    /// What is known of `key`.
+    /// The object under `key`.
     #[must_use]
     pub fn find(&self, key: &Key) -> Observed<Arc<K>> {
         self.read(|cache| cache.get(key).map(Arc::clone))
     }
 
-    /// Calls `subscriber` with every change from now on, whoever caused it. It must not wait, must not call back, and must
-    /// not look into another cache: [`SharedIndexes`] say what it may need to know of one.
+    /// Calls `subscriber` with each change from now on. It must not wait, call the cache or use another cache;
+    /// [`SharedIndexes`] are for what it needs of another one.
     pub fn subscribe(&self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
         self.state().cache.subscribe(subscriber);
     }
 
-    /// Adds to `queue` the keys that `keys` names for a change: for what is known already, and for every change from
-    /// now on that is not the doing of the key itself. Lists go to the low lane.
+    /// Enqueues the keys that `keys` derives from a change: for all objects in the cache, and for each later change
+    /// that the key did not make itself. Changes from lists go to the low lane.
     pub fn enqueue_changes<Q, M, T>(&self, queue: &Queue<Q>, keys: M)
     where
         Q: Ord + Clone + Send + Sync + 'static,
@@ -170,14 +170,14 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
 
     /// Waits until the first list is complete.
     pub async fn synced(&self) {
-        // Made before the look, it hears of what comes after the look.
+        // Created before the check, so that it does not miss a notification after it.
         let synced = self.shared.synced.notified();
         if !self.shared.is_synced.load(Ordering::Acquire) {
             synced.await;
         }
     }
 
-    /// A write of nobody's in particular, or a live read, returned this object. See [`Cache::wrote`].
+    /// A write without a source, or a live read, returned this object. See [`Cache::wrote`].
     ///
     /// # Errors
     /// As [`Cache::wrote`].
@@ -189,8 +189,8 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    /// A write of `source` returned this object. See [`Cache::wrote`]. Where the name is known before the answer,
-    /// [`SharedCache::start_write`] is better: it knows the echo that comes before the answer, too.
+    /// A write of `source` returned this object. See [`Cache::wrote`]. Where the name is known before the response,
+    /// [`SharedCache::start_write`] is better: it also recognizes a watch event that comes before the response.
     ///
     /// # Errors
     /// As [`Cache::wrote`].
@@ -200,7 +200,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         self.answer(&mut state, source, &identity, |cache| cache.wrote(object))
     }
 
-    /// A delete of nobody's in particular removed this object. See [`Cache::deleted`].
+    /// A delete without a source removed this object. See [`Cache::deleted`].
     pub fn deleted(&self, last: &Identity) {
         self.state().cache.deleted(last);
     }
@@ -213,17 +213,17 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         CacheWrite::new(self.clone(), source.clone(), object, id)
     }
 
-    /// From now on whoever holds this hears of doubts, and has to end them.
+    /// Registers the refresher of the cache: it receives uncertain writes and must end them.
     pub(crate) fn refresher(&self) -> CacheRefresher<K, I> {
         CacheRefresher::of(self.clone())
     }
 
-    /// Whoever waits for `object` at `version` goes on, shown or not.
+    /// Ends the waits for `object` at `version`.
     pub(crate) fn let_go(&self, object: &Key, version: &ResourceVersion) {
         drop(self.state().barrier.shown(object, version));
     }
 
-    /// A live read, of a list as it was at `at`, found this under `key`.
+    /// A live list at `at` returned this for `key`.
     pub(crate) fn refreshed(
         &self,
         key: &Key,
@@ -241,8 +241,8 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    /// Keeps `source` from being given out until the cache shows `written`: for a write whose answer cannot enter the
-    /// cache. Where the watch does not bring it in time, the object is read; where nobody fills the cache, nobody waits.
+    /// Holds `source` until the cache has `written`, for a write whose response cannot enter the cache. If the watch
+    /// does not deliver it in time, the object is read. Without a refresher nothing is held.
     pub fn hold(&self, source: &RequestSource, written: &Identity) {
         let mut state = self.state();
         if state.cache.shows(&written.key, &written.version) {
@@ -257,13 +257,13 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         state.barrier.hold(source.hold(), object, version);
     }
 
-    /// How many writes the cache does not show yet.
+    /// The number of writes that the cache does not have yet.
     #[must_use]
     pub fn held(&self) -> usize {
         self.state().barrier.len()
     }
 
-    /// The watch says that an object is new or changed. See [`Cache::observed`].
+    /// The watch delivered an added or modified object. See [`Cache::observed`].
     ///
     /// # Errors
     /// As [`Cache::observed`].
@@ -278,7 +278,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         entered
     }
 
-    /// The watch says that an object was deleted. See [`Cache::observed_deleted`].
+    /// The watch delivered a deletion. See [`Cache::observed_deleted`].
     pub fn observed_deleted(&self, last: &Identity) {
         let mut state = self.state();
         self.own_writes(|own_writes| own_writes.gone(last));
@@ -287,7 +287,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         drop(state.barrier.reached(&last.version));
     }
 
-    /// The watch says that nothing else happened up to `version`.
+    /// The watch delivered a bookmark. See [`Cache::observed_bookmark`].
     pub fn observed_bookmark(&self, version: ResourceVersion) {
         let mut state = self.state();
         self.own_writes(|own_writes| own_writes.passed(&version));
@@ -295,7 +295,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         state.cache.observed_bookmark(version);
     }
 
-    /// A complete list, read from a quorum, as it was at `at`. See [`Cache::listed`].
+    /// A complete list, read from a quorum, at `at`. See [`Cache::listed`].
     ///
     /// # Errors
     /// As [`Cache::listed`].
@@ -320,7 +320,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     }
 
     pub(super) fn doubt(state: &State<K, I>, source: &RequestSource, object: &Key) {
-        // If nobody fills the cache, the doubt ends with the message.
+        // Without a refresher the message is dropped, which releases the source.
         state.tell(UncertainWrite::Lost {
             object: object.clone(),
             _author: source.hold(),

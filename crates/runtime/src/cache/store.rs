@@ -37,7 +37,7 @@ impl<K> Form<K> {
 }
 
 impl<K> Known<K> {
-    /// The last form that could be decoded. Indexes point at this one.
+    /// The last decoded form; the indexes refer to it.
     fn readable(&self) -> Option<&K> {
         match &self.form {
             Form::Readable(object) => Some(object),
@@ -48,16 +48,16 @@ impl<K> Known<K> {
 
 type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
 
-/// All that is known of the objects of one kind.
+/// The objects of one kind.
 pub struct Cache<K, I = ()> {
     objects: BTreeMap<Key, Known<K>>,
-    /// Those of them that cannot be decoded: few, and asked for in every pass.
+    /// The keys of unreadable objects: few, and read in each reconcile.
     unreadable: BTreeSet<Key>,
-    /// What we deleted and the watch has not confirmed yet.
+    /// Own deletes that the watch has not delivered yet.
     tombstones: Tombstones,
     indexes: I,
     subscribers: Vec<Subscriber<K>>,
-    /// Everything up to here has been seen, by list or watch. Nothing before the first list.
+    /// List and watch have delivered everything up to here. `None` before the first list.
     reached: Option<ResourceVersion>,
 }
 
@@ -84,12 +84,12 @@ impl<K, I: Default> Default for Cache<K, I> {
 }
 
 impl<K: Resource, I: Indexes<K>> Cache<K, I> {
-    /// Calls `subscriber` with every change from now on.
+    /// Calls `subscriber` with each change from now on.
     pub fn subscribe(&mut self, subscriber: impl FnMut(&Change<'_, K>) + Send + 'static) {
         self.subscribers.push(Box::new(subscriber));
     }
 
-    /// Calls `listener` once with each of the changes that lead from nothing to what is known.
+    /// Calls `listener` with the changes that lead from an empty cache to this one.
     pub fn replay(&self, mut listener: impl FnMut(&Change<'_, K>)) {
         for (key, known) in &self.objects {
             let old = None;
@@ -107,7 +107,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         }
     }
 
-    /// All objects that can be decoded, in the order of their keys.
+    /// All decoded objects, in the order of their keys.
     pub fn objects(&self) -> impl Iterator<Item = (&Key, &Arc<K>)> {
         self.objects.iter().filter_map(|(key, known)| match &known.form {
             Form::Readable(object) => Some((key, object)),
@@ -115,7 +115,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         })
     }
 
-    /// What is known of `key`.
+    /// The object under `key`.
     #[must_use]
     pub fn get(&self, key: &Key) -> Observed<&Arc<K>> {
         match self.objects.get(key).map(|known| &known.form) {
@@ -126,18 +126,18 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         }
     }
 
-    /// The indexes. They know the last readable form of an object, so while [`Cache::unreadable`] is not empty an empty
-    /// answer does not prove that there is nothing.
+    /// The indexes. They contain the last decoded form of each object, so an empty result proves nothing while
+    /// [`Cache::unreadable`] is not empty.
     pub const fn indexes(&self) -> &I {
         &self.indexes
     }
 
-    /// The objects that cannot be decoded.
+    /// The keys of unreadable objects.
     pub fn unreadable(&self) -> impl Iterator<Item = &Key> {
         self.unreadable.iter()
     }
 
-    /// How many deletes of ours the watch has not confirmed yet.
+    /// The number of own deletes that the watch has not delivered yet.
     #[must_use]
     pub fn unconfirmed_deletes(&self) -> usize {
         self.tombstones.len()
@@ -149,26 +149,26 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.reached.is_some()
     }
 
-    /// Everything up to this version has been seen, by list or watch. Nothing before the first list.
+    /// List and watch have delivered everything up to this version. `None` before the first list.
     #[must_use]
     pub const fn reached(&self) -> Option<&ResourceVersion> {
         self.reached.as_ref()
     }
 
-    /// Whether what is known of `key` is at least as new as `version`.
+    /// Whether the cache has `key` at `version` or newer.
     #[must_use]
     pub fn shows(&self, key: &Key, version: &ResourceVersion) -> bool {
         let seen = self.reached.as_ref().is_some_and(|reached| reached >= version);
         seen || self.objects.get(key).is_some_and(|known| known.version >= *version)
     }
 
-    /// Whether this very version is what is known, and told.
+    /// Whether the cache has exactly this version.
     pub(super) fn shows_exactly(&self, identity: &Identity) -> bool {
         let known = self.objects.get(&identity.key);
         known.is_some_and(|known| known.version == identity.version && known.uid == identity.uid)
     }
 
-    /// The version that is known, and told, of the object that was written.
+    /// The cached version of the object that was written.
     pub(super) fn version_of(&self, written: &Identity) -> Option<ResourceVersion> {
         let known = self
             .objects
@@ -177,7 +177,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         Some(known.version.clone())
     }
 
-    /// The watch says that an object is new or changed.
+    /// The watch delivered an added or modified object.
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
@@ -191,10 +191,10 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         Ok(())
     }
 
-    /// The watch says that an object was deleted; `last` carries the version of the deletion.
+    /// The watch delivered a deletion; `last` has the version of the deletion.
     pub fn observed_deleted(&mut self, last: &Identity) {
         self.tombstones.confirm(last);
-        // An object of that name that we created since is newer, and stays.
+        // A newer object of that name, which the program created since, stays.
         if self
             .objects
             .get(&last.key)
@@ -205,26 +205,25 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.reach(last.version.clone());
     }
 
-    /// The watch says that nothing else happened up to `version`.
+    /// The watch delivered a bookmark: nothing else happened up to `version`.
     pub fn observed_bookmark(&mut self, version: ResourceVersion) {
         self.tombstones.passed(&version);
         self.reach(version);
     }
 
-    /// A complete list, read from a quorum, as it was at `at`.
+    /// A complete list, read from a quorum, at `at`.
     ///
-    /// What we wrote after `at` stays. The version of the list is needed: without it nobody could tell what we wrote
-    /// since from what was deleted before.
+    /// Own writes after `at` stay. The version tells them from objects that were deleted before the list.
     ///
     /// # Errors
-    /// When an object has no name, UID or comparable version. Then nothing has changed.
+    /// When an object has no name, UID or comparable version. Nothing changes then.
     pub fn listed(&mut self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), MissingMetadata> {
         let items: Vec<(Identity, Item<K>)> = items
             .into_iter()
             .map(|item| Ok((item.identity()?, item)))
             .collect::<Result<_, MissingMetadata>>()?;
         let first = !self.synced();
-        // A list older than what the watch has shown: the server was put back in time, and our versions mean nothing.
+        // A list older than the watch: the server was restored from a backup, and the cached versions have no meaning.
         let put_back = self.reached.as_ref().is_some_and(|reached| *reached > at);
         if put_back {
             self.tombstones.clear();
@@ -253,7 +252,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         Ok(())
     }
 
-    /// Our own write returned this object. It enters if it is newer than all we know.
+    /// An own write returned this object. It enters the cache if it is newer than the cached version.
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
@@ -261,13 +260,13 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.refreshed(Item::Object(object))
     }
 
-    /// A live read found this. It enters if it is newer than all we know.
+    /// A live read returned this. It enters the cache if it is newer than the cached version.
     ///
     /// # Errors
     /// When the object has no name, UID or comparable version.
     pub fn refreshed(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
         let identity = item.identity()?;
-        // What the watch has passed it has told us, deletion included: an answer that comes late is no news.
+        // The watch has delivered this version or its deletion already: the response is late.
         let passed = self
             .reached
             .as_ref()
@@ -278,7 +277,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         Ok(())
     }
 
-    /// A live read of the state at `at` found nothing under `key`.
+    /// A live read at `at` found no object under `key`.
     pub fn refreshed_absent(&mut self, key: &Key, at: &ResourceVersion) {
         let known = self.objects.get(key).filter(|known| known.version <= *at);
         if let Some(known) = known {
@@ -291,13 +290,13 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         }
     }
 
-    /// Our own delete removed this object; `last` is the version we knew. An object that only began to go, because
-    /// finalizers hold it, is one we [wrote](Cache::wrote).
+    /// An own delete removed this object; `last` is its last known version. An object that finalizers still hold is
+    /// [written](Cache::wrote) instead.
     pub fn deleted(&mut self, last: &Identity) {
         let known = self.objects.get(&last.key).filter(|known| known.uid == last.uid);
         let passed = self.reached.as_ref().is_some_and(|reached| *reached >= last.version);
         if known.is_none() && passed {
-            // The watch told us before the answer came.
+            // The watch delivered the deletion before the response.
             return;
         }
         let lived = known
@@ -317,7 +316,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
 
     fn enter(&mut self, identity: Identity, item: Item<K>) {
         let Identity { key, uid, version } = identity;
-        // Another object of the same name: the old one is gone, even if nobody saw it go.
+        // Another object of the same name: the old one was deleted, even if no event reported that.
         if self.objects.get(&key).is_some_and(|known| known.uid != uid) {
             self.leave(&key);
         }
@@ -370,7 +369,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     }
 
     fn reach(&mut self, version: ResourceVersion) {
-        // Before the first list there is nothing to go on from.
+        // Before the first list there is no version to continue from.
         if let Some(reached) = &mut self.reached
             && *reached < version
         {
@@ -379,7 +378,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     }
 }
 
-/// Most of an object is bookkeeping that nobody here reads.
+/// Removes bookkeeping that no controller reads.
 pub(crate) fn prune<K: Resource>(object: &mut K) {
     let meta = object.meta_mut();
     meta.managed_fields = None;

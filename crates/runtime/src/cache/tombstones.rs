@@ -1,8 +1,9 @@
-//! Tombstones: what we deleted, until the watch has nothing more to say of it.
+//! Tombstones: own deletes, until the watch can deliver nothing more about them.
 //!
-//! Without them late news of what lived before would bring it back. One name may have died more than once.
+//! Without a tombstone a late watch event would bring the deleted object back. A name may have several.
 //!
-//! Invariant: what the watch can still bring is remembered; what it never had in sight is forgotten once it has passed.
+//! Invariant: a tombstone stays as long as the watch can deliver an event of its object. For an object outside the
+//! watch's scope it is removed once the watch has passed the deletion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +11,16 @@ use crate::version::ResourceVersion;
 
 use super::identity::{Identity, Key};
 
-/// A delete that the watch has not confirmed after so many bookmarks is of an object that it never had in sight. Should
-/// the watch just be that late, then it brings the object back and, in order, its end.
+/// After this many bookmarks without the deletion the object is outside the watch's scope. If the watch is merely late,
+/// it delivers the object and then, in order, its deletion.
 const QUIET: u8 = 3;
 
 #[derive(Debug)]
 struct Tombstone {
     uid: String,
-    /// The newest version that is known to have lived.
+    /// The newest version known before the deletion.
     lived: ResourceVersion,
-    /// How often the watch has said, past `lived`, that nothing else happened.
+    /// How many bookmarks passed `lived`.
     quiet: u8,
 }
 
@@ -30,26 +31,26 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// How many there are.
+    /// The number of tombstones.
     pub(super) fn len(&self) -> usize {
         self.dead.values().map(Vec::len).sum()
     }
 
-    /// The object of this UID is dead; its newest version was `lived`.
+    /// The object of this UID was deleted; its newest version was `lived`.
     pub(super) fn record_delete(&mut self, key: Key, uid: String, lived: ResourceVersion) {
         let dead = self.dead.entry(key).or_default();
         dead.retain(|tombstone| tombstone.uid != uid);
         dead.push(Tombstone { uid, lived, quiet: 0 });
     }
 
-    /// Whether this version was before a death that we know of: what bears the name of one we deleted, and is older
-    /// than it, was before it.
+    /// Whether this version existed before a known deletion: it has the same UID, or the same name and an older
+    /// version.
     pub(super) fn cover(&self, identity: &Identity) -> bool {
         let mut dead = self.dead.get(&identity.key).into_iter().flatten();
         dead.any(|tombstone| tombstone.uid == identity.uid || tombstone.lived >= identity.version)
     }
 
-    /// The watch says that this object is gone.
+    /// The watch delivered the deletion.
     pub(super) fn confirm(&mut self, last: &Identity) {
         if let Some(dead) = self.dead.get_mut(&last.key) {
             dead.retain(|tombstone| tombstone.uid != last.uid);
@@ -59,7 +60,7 @@ impl Tombstones {
         }
     }
 
-    /// The watch has come to `version` and said nothing.
+    /// The watch delivered a bookmark at `version`.
     pub(super) fn passed(&mut self, version: &ResourceVersion) {
         self.retain(|tombstone| {
             tombstone.quiet = tombstone.quiet.saturating_add(u8::from(tombstone.lived <= *version));
@@ -67,12 +68,12 @@ impl Tombstones {
         });
     }
 
-    /// A list as it was at `at` holds the objects of these UIDs.
+    /// A list at `at` contains the objects with these UIDs.
     pub(super) fn listed(&mut self, uids: &BTreeSet<&str>, at: &ResourceVersion) {
         self.retain(|tombstone| uids.contains(tombstone.uid.as_str()) || tombstone.lived > *at);
     }
 
-    /// The server was put back in time.
+    /// The server was restored from a backup.
     pub(super) fn clear(&mut self) {
         self.dead.clear();
     }

@@ -1,4 +1,4 @@
-//! Answers: bounded in time, and with the wait a server asks for where callers find it.
+//! Responses with a deadline, and with the retry delay where callers expect it.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -16,26 +16,26 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::BoxError;
 
-/// A body of any kind.
+/// A body of any type.
 pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// More than any refusal has to say.
+/// More than any error response contains.
 const LONGEST_REFUSAL: usize = 1 << 20;
 
-/// No answer came in time, or not all of it. Whether the request took effect is not known.
+/// No complete response in time. Whether the request took effect is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("wait for the API server's answer: none, or not all of it, within {within:?}")]
 pub struct NoAnswer {
-    /// The time it had.
+    /// The timeout.
     pub within: Duration,
 }
 
-/// A body that ends by a deadline and then frees its place in flight.
+/// A body with a deadline, which releases its in-flight slot at the end.
 pub(super) struct Bounded<B> {
     body: Pin<Box<B>>,
     deadline: Pin<Box<Sleep>>,
     within: Duration,
-    /// Held for as long as the answer is read.
+    /// Held while the body is read.
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -75,7 +75,7 @@ where
     }
 }
 
-/// The answer with a body of any kind; if its header asks for a wait, as a `Status` that says so.
+/// The response with a boxed body; if it has a `Retry-After` header, as a `Status` with that delay.
 pub(super) async fn with_wait<B>(answer: Response<B>) -> Result<Response<AnyBody>, BoxError>
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -94,7 +94,7 @@ where
     Ok(Response::from_parts(head, body))
 }
 
-/// Whole seconds: Kubernetes sends no dates here.
+/// In seconds: Kubernetes sends no dates here.
 fn wait_asked_for<B>(answer: &Response<B>) -> Option<u32> {
     let refused = answer.status().is_client_error() || answer.status().is_server_error();
     let header = answer.headers().get(RETRY_AFTER).filter(|_| refused)?;

@@ -1,4 +1,4 @@
-//! The layer through which every request goes.
+//! The layer of every request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ use super::rate_limit::RateLimiter;
 use super::write_gate::WriteGate;
 use crate::metrics::RequestMetrics;
 
-/// A service that keeps requests within the settings of a client.
+/// A service with the limits of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds<S> {
     service: S,
@@ -98,7 +98,7 @@ impl<S> Bounds<S> {
             write_gate.check(&method)?;
         }
         let within = shared.timeout;
-        // Time runs from when the request leaves: the wait for a place is bounded by the time of those before it.
+        // The timeout starts when the request is sent: the wait for a slot is bounded by the requests before it.
         let deadline = Instant::now() + within;
         let answer = async { self.service.oneshot(request).await.map_err(Into::into) };
         let answer = if watch {
@@ -120,7 +120,7 @@ impl<S> Bounds<S> {
     }
 }
 
-/// Whether the answer is a stream that has no end.
+/// Whether the response is an endless stream.
 fn is_watch(uri: &Uri) -> bool {
     let parameters = uri.query().unwrap_or_default().split('&');
     parameters
@@ -141,7 +141,7 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // Always: requests wait in their own futures, so that none that waits holds up a watch behind it.
+        // Always ready: requests wait in their own futures, so that they do not delay a watch behind them.
         Poll::Ready(Ok(()))
     }
 

@@ -1,4 +1,4 @@
-//! Where the API server is, and who we are to it.
+//! The address and credentials for the API server.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file that was named cannot be used.
+    /// The given file cannot be used.
     #[error("use the kubeconfig {}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         source: Box<KubeconfigError>,
     },
-    /// No file was named, and this is no Pod.
+    /// No file was given, and the program does not run in a Pod.
     #[error("find the API server as a Pod does; outside a cluster, name a kubeconfig")]
     Cluster {
         /// Why.
@@ -24,12 +24,12 @@ pub enum ConfigError {
     },
 }
 
-/// The configuration of the kubeconfig at `path`, its current context; without a path, that of the Pod we run in.
+/// The configuration of the kubeconfig at `path`, with its current context; without a path, that of the Pod.
 ///
-/// Nothing is guessed: a manager that finds somebody's kubeconfig by chance would manage the wrong cluster.
+/// There is no default file: a manager with a kubeconfig found by chance would manage the wrong cluster.
 ///
 /// # Errors
-/// When the file cannot be used, or there is no Pod around us.
+/// When the file cannot be used, or the program does not run in a Pod.
 pub async fn load_config(path: Option<&Path>) -> Result<Config, ConfigError> {
     let Some(path) = path else {
         return Config::incluster().map_err(|source| ConfigError::Cluster {

@@ -1,22 +1,22 @@
-//! Clients of API servers: what every request of ours obeys, in one place.
+//! Clients of API servers: the limits of every request.
 //!
-//! - **No hidden retries** (differs: `client-one-attempt`). A request is sent once. Who asked decides what its failure
-//!   means; the work queue waits.
-//! - **An answer within 30 seconds**, its body included, or [`NoAnswer`]. Watches are exempt: they have a sign of life
-//!   of their own.
-//! - **So many requests in flight, no more.** The others wait in order. A watch takes no place, or watches would starve
-//!   the rest.
-//! - **The wait that a server asks for reaches the caller.** Kubernetes throttles with a header and plain text, which
-//!   the client library throws away; here the answer becomes a `Status` whose `details.retryAfterSeconds` carries it.
-//! - **Optionally a pace**, requests a second with a burst, as the flags of the Go managers set it.
-//! - **A write leaves only while it is ours to make**, for a client made by [`ClientFactory::writing_for`]: the lease and
-//!   the guard are asked when the request has its place and its turn, immediately before it is sent.
-//! - Requests are counted, and carry a user agent.
+//! - **No hidden retries** (differs: `client-one-attempt`). A request is sent once. The caller handles its failure; the
+//!   work queue waits.
+//! - **A response within 30 seconds**, its body included, or [`NoAnswer`]. Watches are exempt: they have a silence
+//!   limit.
+//! - **A limit of requests in flight.** The others wait in order. A watch takes no slot, or watches would starve the
+//!   rest.
+//! - **The caller receives the delay that a server asks for.** Kubernetes throttles with a header and plain text, which
+//!   the client library drops; here the response becomes a `Status` with `details.retryAfterSeconds`.
+//! - **An optional rate limit**, requests per second with a burst, from the flags of the Go managers.
+//! - **A write is sent only while this process may write**, for a client of [`ClientFactory::writing_for`]: lease and
+//!   guard are checked immediately before the request is sent.
+//! - Requests are counted, and have a user agent.
 //!
-//! It does not cache, decode or classify. The invariant: a call through such a client ends in bounded time, whatever
-//! the server does, if it is not a watch.
+//! It does not cache, decode or classify. The invariant: every request other than a watch ends in bounded time,
+//! whatever the server does.
 //!
-//! Leases get a client of their own: a renewal must not wait behind the requests of ten busy controllers.
+//! Leases have a client of their own: a renewal must not wait behind the requests of ten busy controllers.
 
 mod answer;
 mod bounds;
@@ -47,24 +47,23 @@ use crate::metrics::RequestMetrics;
 use bounds::Bounds;
 use write_gate::WriteGate;
 
-/// How long an answer may take. The API server itself gives up after 60 seconds; half of that frees a worker early
-/// enough to try again before anybody waits for it.
+/// The response timeout. The API server itself has 60 seconds; half of that frees a worker early enough to retry.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Requests in flight. More than the workers of all controllers together at their defaults, and far fewer than the
-/// 400 or so that an API server works on at once for everybody.
+/// Requests in flight. More than the workers of all controllers at their defaults, and far fewer than the 400 or so
+/// that an API server processes at once.
 pub const IN_FLIGHT: usize = 64;
 
-/// What requests of a client obey.
+/// The limits and the user agent of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// What the requests call themselves.
+    /// The user agent.
     pub user_agent: HeaderValue,
-    /// How long an answer may take.
+    /// The response timeout.
     pub timeout: Duration,
-    /// How many may be in flight at once, at least one.
+    /// The number of requests in flight, at least one.
     pub in_flight: usize,
-    /// How fast they may follow each other.
+    /// The rate limit.
     pub rate_limit: Option<RateLimit>,
 }
 
@@ -83,8 +82,8 @@ impl Settings {
         }
     }
 
-    /// The same for leases: an answer counts only while there is time to act on it, so it may take half of what a
-    /// renewal has, and no rate_limit holds it up.
+    /// The same for leases: a response is useful only while there is time to act on it, so the timeout is half of the
+    /// renew deadline, and there is no rate limit.
     #[must_use]
     pub fn for_leases(mut self, renew_deadline: Duration) -> Self {
         self.timeout = renew_deadline / 2;
@@ -93,7 +92,7 @@ impl Settings {
     }
 }
 
-/// Makes clients that obey the same settings. Each has its own places in flight and its own rate_limit.
+/// Creates clients with the same settings. Each has its own slots and its own rate limit.
 #[derive(Debug, Clone)]
 pub struct ClientFactory {
     settings: Settings,
@@ -103,7 +102,7 @@ pub struct ClientFactory {
 }
 
 impl ClientFactory {
-    /// A connector; `clock` measures the rate_limit, `metrics` counts the requests.
+    /// A factory; `clock` measures the rate limit, `metrics` counts the requests.
     #[must_use]
     pub const fn new(settings: Settings, clock: Arc<dyn Clock>, metrics: RequestMetrics) -> Self {
         Self {
@@ -114,8 +113,8 @@ impl ClientFactory {
         }
     }
 
-    /// The same for the controllers of one group: their writes end with [`WriteBlocked`] unless the group is led and nobody
-    /// else serves it. What they read is not restricted.
+    /// The same for the controllers of one group: their writes fail with [`WriteBlocked`] unless the process leads and
+    /// no other implementation serves the group. Reads are not restricted.
     #[must_use]
     pub fn writing_for(&self, leadership: Leadership, guard: Guard) -> Self {
         Self {
@@ -124,7 +123,7 @@ impl ClientFactory {
         }
     }
 
-    /// A client of the API server that `config` names. Must be called inside the async runtime.
+    /// A client of the API server in `config`. Call it inside the async runtime.
     ///
     /// # Errors
     /// When certificates or credentials of `config` cannot be used.
@@ -135,13 +134,13 @@ impl ClientFactory {
             .authority()
             .map(ToString::to_string)
             .unwrap_or_default();
-        // The library's stack cannot be cloned, and a request that waits for its place needs a service of its own.
+        // The library's stack cannot be cloned, and each waiting request needs a service.
         let layer = layer_fn(|service| self.bounds(Buffer::new(service, self.settings.in_flight.max(1)), &host));
         Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
     }
 
-    /// A client over any service that answers requests: a simulated API server. `host` is its name in the metrics.
-    /// Must be called inside the async runtime.
+    /// A client over any service: a simulated API server. `host` is its name in the metrics. Call it inside the async
+    /// runtime.
     pub fn over<S, B>(&self, service: S, host: &str) -> Client
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,

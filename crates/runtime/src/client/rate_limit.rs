@@ -1,10 +1,10 @@
-//! Requests a second, with a burst: when the next request may leave.
+//! A rate limit with a burst: when the next request may be sent.
 
 use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
 
-/// How fast requests may follow each other.
+/// A rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     interval: Duration,
@@ -12,8 +12,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many requests a second, and `burst` of them at once after a rest. Nothing when `per_second` is not positive,
-    /// by which the flag says that there is no limit.
+    /// Requests per second, and `burst` of them at once after a pause. `None` when `per_second` is not positive, which
+    /// means no limit.
     #[must_use]
     pub fn new(per_second: f64, burst: u32) -> Option<Self> {
         let interval = Duration::try_from_secs_f64(per_second.recip()).ok()?;
@@ -24,11 +24,11 @@ impl RateLimit {
     }
 }
 
-/// A rate_limit, kept. Pure: a caller says when it asks and is told how long to wait.
+/// The state of a rate limit. Pure: the caller passes the time and waits.
 #[derive(Debug)]
 pub(super) struct RateLimiter {
     rate_limit: RateLimit,
-    /// When the next request would leave if all of them kept the interval.
+    /// When the next request would be sent at the plain rate.
     next: Monotonic,
 }
 
@@ -40,7 +40,7 @@ impl RateLimiter {
         }
     }
 
-    /// Takes the next turn and says how far away it is. A turn that is not used is lost.
+    /// Takes the next slot and returns the wait for it. An unused slot is lost.
     pub(super) fn wait(&mut self, now: Monotonic) -> Duration {
         let ahead = self
             .rate_limit

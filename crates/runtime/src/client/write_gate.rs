@@ -1,25 +1,25 @@
-//! Whether a write may leave.
+//! Whether a write may be sent.
 
 use http::Method;
 
 use crate::guard::{Guard, GuardStatus};
 use crate::lease::{Leadership, NotLeading};
 
-/// A write did not leave: it was not ours to make.
+/// A write was not sent: this process may not write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteBlocked {
     /// Another replica may lead.
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
-    /// Another implementation serves the group, or nobody knows.
+    /// Another implementation serves the group, or that is unknown.
     #[error("write only while nobody else serves the group: {0}")]
     Idle(GuardStatus),
 }
 
-/// Whether whoever leads here, and stands under this guard, may change something now. To be asked at the last moment.
+/// Whether this process leads and may write under this guard. Call it immediately before a write.
 ///
 /// # Errors
-/// When somebody else may lead or serve the group.
+/// When another process may lead, or another implementation may serve the group.
 pub fn check_write_allowed(leadership: &Leadership, guard: &Guard) -> Result<(), WriteBlocked> {
     let status = guard.status();
     if !status.is_clear() {
@@ -28,8 +28,8 @@ pub fn check_write_allowed(leadership: &Leadership, guard: &Guard) -> Result<(),
     leadership.check().map_err(WriteBlocked::from)
 }
 
-/// Asked at the last moment: what held when a pass began, or when a request began to wait for its place, may not hold
-/// any more.
+/// Checked immediately before each write: the result may have changed since the reconcile began or the request was
+/// queued.
 #[derive(Debug, Clone)]
 pub(super) struct WriteGate {
     pub(super) leadership: Leadership,

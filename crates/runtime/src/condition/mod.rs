@@ -1,10 +1,10 @@
-//! Conditions: what a controller says of an condition_type of an object, in both generations of the API.
+//! Conditions in both generations of the API.
 //!
-//! A [`ConditionBuilder`] is made once and written as either generation: the standard one, and the older Cluster API form with
-//! a severity. A reason is a [`Reason`], so none is ever empty; the older form leaves it out where the condition_type holds, as
-//! its readers expect.
+//! A [`ConditionBuilder`] is built once and written as either generation: the standard one, and the older Cluster API
+//! form with a severity. A reason is a [`Reason`], so none is empty; the older form omits it where the status is true,
+//! as its readers expect.
 //!
-//! Putting a condition into a list is pure and moves the time only with the status. Lists that others write too are
+//! [`set_condition`] is pure and changes the time only with the status. Lists that other controllers write, too, are
 //! merged by [`merge_conditions`](crate::patch::merge_conditions).
 //!
 //! ```
@@ -29,14 +29,14 @@ use crate::patch::AnyCondition;
 use crate::reason::Reason;
 use crate::work::WaitingOn;
 
-/// How bad it is that an condition_type does not hold. The older generation only.
+/// The severity of a false condition. The older generation only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Somebody has to act.
+    /// The user has to act.
     Error,
-    /// It may go away by itself, or somebody may have to act.
+    /// It may pass, or the user has to act.
     Warning,
-    /// It is on its way.
+    /// Work in progress.
     Info,
 }
 
@@ -50,7 +50,7 @@ impl Severity {
     }
 }
 
-/// Whether an condition_type holds.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Holds,
@@ -58,7 +58,7 @@ enum Verdict {
     Unknown,
 }
 
-/// What is said of one condition_type.
+/// A condition without generation and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a statement says nothing until it is put somewhere"]
 pub struct ConditionBuilder {
@@ -69,7 +69,7 @@ pub struct ConditionBuilder {
 }
 
 impl ConditionBuilder {
-    /// The condition_type holds.
+    /// The condition is true.
     pub const fn mark_true(condition_type: &'static str, reason: Reason) -> Self {
         Self {
             condition_type,
@@ -79,7 +79,7 @@ impl ConditionBuilder {
         }
     }
 
-    /// The condition_type does not hold; `message` says what to do about it.
+    /// The condition is false; `message` states what to do about it.
     pub fn mark_false(
         condition_type: &'static str,
         reason: Reason,
@@ -94,7 +94,7 @@ impl ConditionBuilder {
         }
     }
 
-    /// Nobody can say; `message` says why.
+    /// The status is unknown; `message` states why.
     pub fn mark_unknown(condition_type: &'static str, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             condition_type,
@@ -104,12 +104,12 @@ impl ConditionBuilder {
         }
     }
 
-    /// The condition_type does not hold yet, because of what a pass waits for: its words are the message.
+    /// The condition is false because the reconcile waits: the message of the wait becomes its message.
     pub fn waiting(condition_type: &'static str, on: &WaitingOn) -> Self {
         Self::mark_false(condition_type, on.reason, Severity::Info, on.message.clone())
     }
 
-    /// As a standard condition, computed from this generation of the object.
+    /// As a standard condition, observed at this generation of the object.
     #[must_use]
     pub fn standard(&self, generation: Option<i64>, now: Time) -> Condition {
         Condition {
@@ -135,7 +135,7 @@ impl ConditionBuilder {
             Verdict::Unknown => ("Unknown", ""),
         };
         let reason = match self.verdict {
-            // parity: the Go managers write none where the condition_type holds.
+            // parity: the Go managers write no reason where the condition is true.
             Verdict::Holds => "",
             Verdict::Fails(_) | Verdict::Unknown => self.reason.as_str(),
         };
@@ -150,8 +150,8 @@ impl ConditionBuilder {
     }
 }
 
-/// Puts `condition` in the place of the one of its condition_type, or at the end. The time stays where the status does. Says
-/// whether the list changed.
+/// Replaces the condition of the same type, or appends it. The time changes with the status only. Returns whether the
+/// list changed.
 pub fn set_condition<C: AnyCondition>(list: &mut Vec<C>, condition: C) -> bool {
     let Some(place) = list
         .iter_mut()

@@ -1,13 +1,13 @@
-//! Events: what happened to an object, for the people who look at it.
+//! Kubernetes Events about objects.
 //!
-//! [`EventRecorder::record`] never waits: it puts an event into a bounded channel, or counts it as lost. A background
-//! [`Publisher`] writes them, folding what says the same of the same object into one series, so that a controller in
-//! trouble costs a write a minute and series instead of one a pass.
+//! [`EventRecorder::record`] never waits: it puts an event into a bounded queue, or counts it as dropped. A background
+//! [`Publisher`] writes them and aggregates equal events of one object into a series, so that a failing controller
+//! costs one write a minute and series instead of one for each reconcile.
 //!
-//! Events are news, not state: nothing reads them back, a failed write is counted and forgotten, and the last ones may
-//! be lost at a crash. What must last is a condition.
+//! Events are not state: no code reads them back, a failed write is only counted, and the last ones may be lost in a
+//! crash. State that must last is a condition.
 //!
-//! A test holds the [`EventQueue`] itself and looks at what was told.
+//! Tests read the [`EventQueue`] directly.
 
 mod publisher;
 mod recorder;

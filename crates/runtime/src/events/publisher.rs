@@ -1,4 +1,4 @@
-//! The side that writes.
+//! Writes events to the API server.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
@@ -21,12 +21,12 @@ use crate::write::{NoCache, WriteError, WriteErrorKind, Writer};
 use super::recorder::EventQueue;
 use super::series::{Due, EventAggregator};
 
-/// Notes longer than this are cut: the API server takes no more.
+/// Longer notes are cut: the API server accepts no more.
 const LONGEST_NOTE: usize = 1024;
-/// The namespace of events about objects that have none.
+/// The namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Writes the events of an inbox as role `R`.
+/// Writes the events of a queue as role `R`.
 pub struct Publisher<R> {
     inbox: EventQueue,
     writer: Writer<R>,
@@ -43,7 +43,7 @@ impl<R> fmt::Debug for Publisher<R> {
 }
 
 impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R> {
-    /// Writes what lies in `inbox`, as told by `component`.
+    /// Writes the events of `inbox` with `component` as their source.
     #[must_use]
     pub const fn new(inbox: EventQueue, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
         }
     }
 
-    /// Publishes until every sink is gone, and what was told before. Dropping the future loses what is not written.
+    /// Publishes until every recorder is dropped and the queue is empty. Dropping the future loses unwritten events.
     pub async fn run(mut self) {
         let mut aggregator = EventAggregator::default();
         let mut open = true;
@@ -94,7 +94,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
             (self.create(&key, due).await, WriteErrorKind::AlreadyExists)
         };
         match first {
-            // The first attempt was lost, or its answer was, or the server forgot the event since.
+            // The first attempt or its response was lost, or the event has expired.
             Err(error) if error.kind == second && due.shown => self.create(&key, due).await,
             Err(error) if error.kind == second => self.patch(&key, due).await,
             other => other,
@@ -110,7 +110,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
         self.writer.patch::<Shown>(&NoCache, key, patch).await.map(drop)
     }
 
-    /// The same series always has the same name; another one of the same key, after a silence, has its own.
+    /// The name of a series is deterministic; a later series of the same key has another one.
     fn key(&self, due: &Due) -> Key {
         let mut hasher = DefaultHasher::new();
         (self.component, &due.key, due.series.first.timestamp_micros()).hash(&mut hasher);
@@ -149,7 +149,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
     }
 }
 
-/// How far a series has come.
+/// The count and time of a series.
 fn progress(due: &Due) -> Option<MergePatch> {
     let after = json!({
         "count": due.series.count,
@@ -162,7 +162,7 @@ fn second(moment: DateTime<Utc>) -> Time {
     Time(Timestamp::from_second(moment.timestamp()).unwrap_or_default())
 }
 
-/// At a boundary of characters, with a mark where something is missing.
+/// At a character boundary, with a mark.
 fn cut(note: &str) -> String {
     if note.len() <= LONGEST_NOTE {
         return note.to_owned();

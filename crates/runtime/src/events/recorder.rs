@@ -1,4 +1,4 @@
-//! The side of those who tell.
+//! Records events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 
 use crate::reason::Reason;
 
-/// Whether somebody should look.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Importance {
     /// For the record.
     Normal,
-    /// Something is wrong.
+    /// A problem.
     Warning,
 }
 
@@ -27,25 +27,25 @@ impl Importance {
     }
 }
 
-/// Something that happened to an object.
+/// An event about an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The object.
     pub about: ObjectReference,
-    /// Whether somebody should look.
+    /// The type.
     pub importance: Importance,
     /// For programs.
     pub reason: Reason,
-    /// For people. No secrets: whoever may read events reads it.
+    /// For people. No secrets: everyone who may read events reads it.
     pub note: String,
 }
 
-/// What became of the events told so far.
+/// Counts of recorded events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventStats {
-    /// Lost because the publisher did not keep up.
+    /// Dropped because the queue was full.
     pub dropped: u64,
-    /// Lost because the API server did not take them.
+    /// Not written because the API server rejected them.
     pub failed: u64,
     /// Writes to the API server.
     pub written: u64,
@@ -68,14 +68,14 @@ impl Counters {
     }
 }
 
-/// Where events are told. Clones share it.
+/// Records events. Clones share the queue.
 #[derive(Debug, Clone)]
 pub struct EventRecorder {
     sender: mpsc::Sender<Event>,
     counters: Arc<Counters>,
 }
 
-/// Where told events lie until somebody takes them.
+/// Recorded events until they are published.
 #[derive(Debug)]
 pub struct EventQueue {
     pub(super) receiver: mpsc::Receiver<Event>,
@@ -83,7 +83,7 @@ pub struct EventQueue {
 }
 
 impl EventRecorder {
-    /// A sink and its inbox, which holds at most `capacity` events.
+    /// A recorder and its queue of at most `capacity` events.
     #[must_use]
     pub fn bounded(capacity: usize) -> (Self, EventQueue) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -95,7 +95,7 @@ impl EventRecorder {
         (sink, EventQueue { receiver, counters })
     }
 
-    /// Tells that something happened to `object`. Never waits; an event that finds no room is counted and lost.
+    /// Records an event about `object`. Never waits; without room in the queue the event is dropped and counted.
     pub fn record<K: Resource<DynamicType = ()>>(
         &self,
         object: &K,
@@ -105,7 +105,7 @@ impl EventRecorder {
     ) {
         let event = Event {
             about: ObjectReference {
-                // A series follows the object, not its versions.
+                // A series belongs to the object, not to one version.
                 resource_version: None,
                 ..object.object_ref(&())
             },
@@ -118,7 +118,7 @@ impl EventRecorder {
         }
     }
 
-    /// What became of the events told so far.
+    /// The counts so far.
     #[must_use]
     pub fn stats(&self) -> EventStats {
         self.counters.stats()
@@ -126,7 +126,7 @@ impl EventRecorder {
 }
 
 impl EventQueue {
-    /// What was told since the last look, in order.
+    /// The recorded events since the last call, in order.
     pub fn take(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.receiver.try_recv().ok()).collect()
     }

@@ -1,4 +1,4 @@
-//! Series as a state machine: which events are one, and when each is written.
+//! Event series as a state machine: which events belong together, and when each series is written.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use metal3_domain::clock::Monotonic;
 use super::recorder::{Event, Importance};
 use crate::reason::Reason;
 
-/// A series that goes on is written this often: what people see is at most so old.
+/// How often a continuing series is written.
 pub const PERIOD: Duration = Duration::from_mins(1);
-/// How many series are remembered. Beyond, those that were silent longest are forgotten first and begin anew.
+/// The number of series in memory. Beyond it the least recent ones are dropped and start again.
 pub const SERIES: usize = 4096;
-/// A series that was silent for so long is over.
+/// A series ends after this silence.
 const SILENCE: Duration = Duration::from_mins(10);
 
-/// Notes of one reason on one object that are kept apart. Beyond, what is said is one series, whatever its words: a note
-/// with a number that changes must not cost a write each time.
+/// Different notes of one reason on one object. Further ones form one combined series: a note with a changing number
+/// must not cost a write each time.
 pub const NOTES: usize = 10;
-/// What such a series says.
+/// The note of the combined series.
 const COMBINED: &str = "more of this reason, in other words each time; the log has them all";
 
-/// What makes events the same.
+/// What identifies a series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct EventKey {
     pub(super) uid: String,
@@ -34,14 +34,14 @@ pub(super) struct EventKey {
     pub(super) note: String,
 }
 
-/// Events that say the same of the same object.
+/// Equal events of one object.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Series {
     pub(super) about: ObjectReference,
     pub(super) count: i32,
     pub(super) first: DateTime<Utc>,
     pub(super) last: DateTime<Utc>,
-    /// How many of them are written. None: the object that shows the series has to be made.
+    /// How many events are written. Zero: the Event object does not exist yet.
     written: i32,
     next_write: Monotonic,
     heard: Monotonic,
@@ -52,11 +52,11 @@ pub(super) struct Series {
 pub(super) struct Due {
     pub(super) key: EventKey,
     pub(super) series: Series,
-    /// Whether the series has an object already.
+    /// Whether the Event object exists.
     pub(super) shown: bool,
 }
 
-/// All series under way.
+/// All active series.
 #[derive(Debug, Default)]
 pub(super) struct EventAggregator {
     series: BTreeMap<EventKey, Series>,
@@ -96,7 +96,7 @@ impl EventAggregator {
         series.heard = now;
     }
 
-    /// How many series there are that differ from `key` in their note alone.
+    /// The number of series that differ from `key` in their note alone.
     fn notes(&self, key: &EventKey) -> usize {
         let first = EventKey {
             note: String::new(),
@@ -139,7 +139,7 @@ impl EventAggregator {
         owed.map(|series| series.next_write).min()
     }
 
-    /// What is written may be forgotten; what is owed may not.
+    /// Series without unwritten events may be dropped.
     fn forget(&mut self, now: Monotonic) {
         self.series
             .retain(|_, series| series.count > series.written || now.since(series.heard) < SILENCE);

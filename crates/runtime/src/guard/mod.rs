@@ -1,14 +1,14 @@
-//! The guard: nobody else serves a group of kinds while we do.
+//! The guard: a group of kinds is served only while no other implementation serves it.
 //!
-//! Before a group is led, somebody has to know that the Go manager of that group does not run. Its Deployment is
-//! *watched*, by its well-known name: while it wants or has replicas, the group stays idle and says so; when it is
-//! scaled down or deleted, the group begins, and when it comes back, the group stops. A flag overrides.
+//! Two managers must not serve one group. The guard *watches* the Deployment of the Go manager of the group by its
+//! well-known name: while it wants or has replicas, the group is idle and reports that; when it is scaled down or
+//! deleted, the group starts, and when it returns, the group stops. A flag overrides the guard.
 //!
-//! [`GuardStatus`] is the answer, with a sentence for people; `readyz`, the log and an Event repeat it. Three things are
-//! told apart: *absent*, *present*, and *unknown*. What is forbidden to look at, or cannot be reached, is unknown, and
-//! unknown keeps a group idle just as present does.
+//! [`GuardStatus`] is the result, with a sentence for people; `readyz`, the log and an Event repeat it. *Absent*,
+//! *present* and *unknown* are three results: a Deployment that may not be read, or cannot be reached, is unknown, and
+//! unknown keeps a group idle as present does.
 //!
-//! Who did not declare that it looks cannot look:
+//! A role without `List` and `Watch` on Deployments does not compile:
 //!
 //! ```compile_fail,E0277
 //! # use metal3_runtime::guard::{ForeignDeployment, IPAM, DeploymentGuard};
@@ -24,8 +24,8 @@
 //! # }
 //! ```
 //!
-//! It does not look at Pods, and it is no lock: between a look and a write somebody may start the other manager. That
-//! is what leases and preconditions are for.
+//! It does not read Pods, and it is no lock: the other manager may start between a check and a write. Leases and
+//! preconditions protect against that.
 
 mod status;
 mod watch;
@@ -40,8 +40,8 @@ pub const IPAM: (&str, &str) = ("metal3-ipam-system", "ipam-controller-manager")
 /// The Deployment of the Go manager of hosts.
 pub const HOSTS: (&str, &str) = ("baremetal-operator-system", "baremetal-operator-controller-manager");
 
-/// The label, on the Pods of a Deployment, by which ours are known. Our manifests keep the names of the Deployments that
-/// they replace, or an upgrade would leave both behind; so a name alone does not tell whose it is.
+/// The label on the Pod template of a Deployment of this project. Its manifests keep the names of the Deployments that
+/// they replace, so that an upgrade leaves no second one; so the name alone does not identify the implementation.
 pub const OURS: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a Deployment says about who serves a group.
+//! What a Deployment shows about who serves a group.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use metal3_domain::clock::Monotonic;
 
 use super::OURS;
 
-/// How long a view still counts after the first look that failed: a watch that is taken up again takes moments. After
-/// that nobody knows. What a look takes comes before: a connection that died without a word is noticed only after
-/// [`SILENCE_LIMIT`](crate::watch::SILENCE_LIMIT).
+/// How long the last view counts after the first failed request: a watch that is resumed takes moments. After that the
+/// status is unknown. A broken connection is detected only after [`SILENCE_LIMIT`](crate::watch::SILENCE_LIMIT) in
+/// addition.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a failed look waits for, at first and at most.
+/// The back-off after a failed request, at first and at most.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -29,7 +29,7 @@ pub struct ForeignDeployment {
 }
 
 impl ForeignDeployment {
-    /// The Deployment of the group at a place such as [`super::CAPM3`].
+    /// The Deployment of the group under a name such as [`super::CAPM3`].
     #[must_use]
     pub fn at(group: &str, (namespace, name): (&str, &str)) -> Self {
         Self {
@@ -49,22 +49,22 @@ impl fmt::Display for ForeignDeployment {
 /// Whether a group may be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardStatus {
-    /// Nobody else serves it.
+    /// No other implementation serves it.
     Clear,
-    /// Somebody said that it does not matter who else does.
+    /// The flag overrides the guard.
     Forced,
-    /// Another implementation is there.
+    /// Another implementation runs.
     Present {
-        /// Which.
+        /// Its Deployment.
         foreign: ForeignDeployment,
-        /// Its identity, for those who refer to it.
+        /// The UID, for Events.
         uid: Option<String>,
-        /// Replicas that it wants or has, whichever is more.
+        /// Wanted or existing replicas, whichever is more.
         replicas: u32,
     },
-    /// Nobody knows.
+    /// It is unknown whether another implementation runs.
     Unknown {
-        /// Which could not be looked at.
+        /// Its Deployment.
         foreign: ForeignDeployment,
         /// Why.
         why: String,
@@ -103,12 +103,12 @@ impl fmt::Display for GuardStatus {
     }
 }
 
-/// What is known of one Deployment, as events and failures come in.
+/// The view of one Deployment, from events and failures.
 #[derive(Debug)]
 pub(super) struct View {
     foreign: ForeignDeployment,
     status: GuardStatus,
-    /// Since when there has been no news but failures, and the pause after the last one.
+    /// Since when requests have failed, and the back-off after the last one.
     failing: Option<(Monotonic, Duration)>,
 }
 
@@ -129,7 +129,7 @@ impl View {
         &self.status
     }
 
-    /// The Deployment is this, or not there.
+    /// The Deployment is this, or it does not exist.
     pub(super) fn seen(&mut self, deployment: Option<&Deployment>) {
         self.failing = None;
         let replicas = deployment.filter(|found| !is_ours(found)).map_or(0, replicas);
@@ -144,7 +144,7 @@ impl View {
         };
     }
 
-    /// A look failed. Gives how long to wait before the next one.
+    /// A request failed. Returns how long to wait before the next one.
     pub(super) fn failed(&mut self, why: String, now: Monotonic) -> Duration {
         let (since, pause) = match self.failing {
             Some((since, pause)) => (since, pause.saturating_mul(2).min(LONGEST_PAUSE)),
@@ -152,12 +152,12 @@ impl View {
         };
         self.failing = Some((since, pause));
         let left = since.after(PATIENCE).since(now);
-        // What was never seen cannot be out of date: the newest reason is the most useful one.
+        // The status was never known: the newest reason is the most useful one.
         if left.is_zero() || matches!(self.status, GuardStatus::Unknown { .. }) {
             self.unknown(why);
             return pause;
         }
-        // The next failure must not come much later than the moment from which it counts.
+        // The next failure must not come much later than the instant at which it counts.
         pause.min(left)
     }
 
@@ -169,7 +169,7 @@ impl View {
     }
 }
 
-/// Replicas that a Deployment wants or has. One that is scaled down still has Pods that work.
+/// Wanted or existing replicas: a Deployment that is scaled down still has running Pods.
 fn replicas(deployment: &Deployment) -> u32 {
     let wanted = deployment.spec.as_ref().map_or(1, |spec| spec.replicas.unwrap_or(1));
     let there = deployment

@@ -1,7 +1,6 @@
-//! The watch that keeps the guard's view current.
+//! The watch of the guard.
 //!
-//! The library's own watch of one object does not say when it works again after a failure; here that is half of the
-//! question.
+//! The watcher of kube-rs does not report when it works again after a failure, which the guard needs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,26 +18,26 @@ use super::status::{FIRST_PAUSE, ForeignDeployment, GuardStatus, View};
 use crate::access::{Permits, verb};
 use crate::watch::SILENCE_LIMIT;
 
-/// How long a watch may take to begin. A watch that lasts is exempt from the client's own timeout.
+/// The timeout of the response headers. A watch is exempt from the client's own timeout.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// Said of a watch that ended without one event, not even a bookmark: then the view is not trusted.
+/// The error of a watch that ended without any event or bookmark: its view is not trusted.
 const BARREN: &str = "its watch brings nothing";
 
-/// What everybody else holds: how a group stands, now and whenever that changes; clones share it.
+/// The guard status of a group, and its changes; clones share it.
 #[derive(Debug, Clone)]
 pub struct Guard {
     status: watch::Receiver<GuardStatus>,
 }
 
 impl Guard {
-    /// A guard that lets everything pass, for `--force-controllers`.
+    /// A guard without checks, for `--force-controllers`.
     #[must_use]
     pub fn forced() -> Self {
         let (_, status) = watch::channel(GuardStatus::Forced);
         Self { status }
     }
 
-    /// How the group stands now.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> GuardStatus {
         self.status.borrow().clone()
@@ -49,12 +48,12 @@ impl Guard {
         self.until(GuardStatus::is_clear).await;
     }
 
-    /// Waits until the group may not be served any more. For ever when the guard is forced.
+    /// Waits until the group may not be served any more; for ever with a forced guard.
     pub async fn blocked(&self) {
         self.until(|status| !status.is_clear()).await;
     }
 
-    /// Waits for news, and gives them: for the log, and for an Event. Nothing when there will be none.
+    /// Waits for the next status. `None` when there will be none.
     pub async fn changed(&mut self) -> Option<GuardStatus> {
         self.status.changed().await.ok()?;
         Some(self.status.borrow_and_update().clone())
@@ -63,7 +62,7 @@ impl Guard {
     async fn until(&self, wanted: impl Fn(&GuardStatus) -> bool) {
         let mut status = self.status.clone();
         if status.wait_for(|status| wanted(status)).await.is_err() {
-            // Whoever watched has ended: there will be no news.
+            // The watch has ended: there will be no change.
             std::future::pending::<()>().await;
         }
     }
@@ -79,8 +78,7 @@ pub struct DeploymentGuard {
 }
 
 impl DeploymentGuard {
-    /// A sentry of a role that may list and watch, and what it tells others. Until it has looked, the group stands as
-    /// unknown.
+    /// A guard for a role that may list and watch, and the handle to its status, which is unknown at first.
     #[must_use]
     pub fn new<R>(client: Client, foreign: ForeignDeployment, clock: Arc<dyn Clock>) -> (Self, Guard)
     where
@@ -96,7 +94,7 @@ impl DeploymentGuard {
         (sentry, Guard { status })
     }
 
-    /// Watches for ever; drop the future to end it. The group then stands as it stood last.
+    /// Runs for ever; drop the future to end it. The status then stays.
     pub async fn run(self) {
         let mut view = View::new(self.foreign.clone());
         loop {
@@ -107,7 +105,7 @@ impl DeploymentGuard {
         }
     }
 
-    /// Lists, then watches for as long as nothing goes wrong. Says what did.
+    /// Lists, then watches until an error. Returns the error.
     async fn follow(&self, view: &mut View) -> String {
         let name = format!("metadata.name={}", self.foreign.name);
         let list = match self.api.list(&ListParams::default().fields(&name)).await {
@@ -125,7 +123,7 @@ impl DeploymentGuard {
                 Err(late) => return reason(&kube::Error::Service(late.into())),
             };
             let mut told = false;
-            // A server that says nothing, not even goodbye, is gone.
+            // A silent server is not available.
             while let Ok(Some(event)) = timeout(SILENCE_LIMIT, events.next()).await {
                 let found = match event {
                     Ok(WatchEvent::Added(found) | WatchEvent::Modified(found)) => {
@@ -147,7 +145,7 @@ impl DeploymentGuard {
             if !told {
                 return BARREN.to_owned();
             }
-            // A server that ends watches as soon as it has told something is asked once a second, not in a loop.
+            // A server that ends watches after their first event is asked once a second at most.
             tokio::time::sleep(FIRST_PAUSE).await;
         }
     }
@@ -172,7 +170,7 @@ impl DeploymentGuard {
     }
 }
 
-/// The reason in few words. The server's own where it has one: it names who may not do what.
+/// The reason in one line. The server's message names the missing permission.
 fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("{} {}: {}", status.code, status.reason, status.message),

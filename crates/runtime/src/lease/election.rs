@@ -1,5 +1,4 @@
-//! The election of one candidate, as a state machine: told what time it is and what requests brought, it says what to
-//! do next.
+//! The election of one candidate as a state machine: time and responses in, the next step out.
 
 use std::time::Duration;
 
@@ -9,16 +8,16 @@ use metal3_domain::clock::Monotonic;
 
 use super::{LeaseTimings, record};
 
-/// What a candidate does next.
+/// The next step of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Read the lease, then call [`Election::observed`].
     Read,
     /// Create the lease, then call [`Election::written`].
     Create(Box<Lease>),
-    /// Update the lease, whole and with the resourceVersion it carries, then call [`Election::written`].
+    /// Update the whole lease with its resourceVersion, then call [`Election::written`].
     Update(Box<Lease>),
-    /// Nothing for this long.
+    /// Wait for this long.
     Wait(Duration),
     /// Leadership is lost, for good.
     Lost,
@@ -26,13 +25,13 @@ pub enum Step {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing to do before this.
+    /// Waits until then.
     Resting(Monotonic),
-    /// To read.
+    /// Reads next.
     Looking,
-    /// To decide by what was read.
+    /// Decides by the lease that was read.
     Deciding,
-    /// To renew by what is known, without reading first.
+    /// Renews the known lease without reading it first.
     Renewing,
     /// Over.
     Lost,
@@ -45,14 +44,14 @@ pub struct Election {
     identity: String,
     timings: LeaseTimings,
     phase: Phase,
-    /// The lease as it was seen last, and since when its record has been the same, by our clock.
+    /// The lease as last read, and since when its record is unchanged on the own clock.
     seen: Option<(Lease, Monotonic)>,
-    /// When the renewal was sent that makes us leader.
+    /// When the renewal that makes this candidate the leader was sent.
     renewed: Option<Monotonic>,
 }
 
 impl Election {
-    /// A candidate that calls itself `identity`, for the lease `name`.
+    /// A candidate with this identity for the lease `name`.
     #[must_use]
     pub const fn new(name: String, identity: String, timings: LeaseTimings) -> Self {
         Self {
@@ -65,19 +64,19 @@ impl Election {
         }
     }
 
-    /// Until when we lead, if nothing happens. Nothing while we do not.
+    /// Until when this candidate leads without a renewal. `None` if it does not lead.
     #[must_use]
     pub fn deadline(&self) -> Option<Monotonic> {
         self.renewed.map(|sent| sent.after(self.timings.renew_deadline))
     }
 
-    /// Who leads, as far as is known.
+    /// The last known leader.
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
         self.seen.as_ref().and_then(|(lease, _)| record::holder(lease))
     }
 
-    /// What to do at `now`; `wall` goes into what is written.
+    /// The step at `now`; `wall` is the time to write.
     pub fn next(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Step {
         let deadline = self.deadline();
         if self.phase == Phase::Lost || deadline.is_some_and(|deadline| deadline <= now) {
@@ -108,24 +107,24 @@ impl Election {
         }
     }
 
-    /// The lease was read, or it is known not to be there.
+    /// The lease was read, or it does not exist.
     pub fn observed(&mut self, now: Monotonic, lease: Option<Lease>) {
         self.remember(now, lease);
         self.phase = Phase::Deciding;
     }
 
-    /// The lease was written by a request that left at `sent`, and is now as given.
+    /// A request that was sent at `sent` wrote the lease.
     pub fn written(&mut self, sent: Monotonic, now: Monotonic, lease: Lease) {
         self.remember(now, Some(lease));
         self.renewed = Some(sent);
         self.rest(now);
     }
 
-    /// A request failed, or nobody knows what became of it: what was known of the lease may be out of date. Says whether
-    /// we lead and time is running.
+    /// A request failed or its outcome is unknown: the known lease may be out of date. Returns whether this candidate
+    /// leads.
     pub fn failed(&mut self, now: Monotonic) -> bool {
         self.phase = match self.phase {
-            // Someone else wrote in between, or the answer was lost: a look tells, and it need not wait.
+            // Another candidate wrote in between, or the response was lost: read without a wait.
             Phase::Renewing => Phase::Looking,
             Phase::Lost => Phase::Lost,
             Phase::Resting(_) | Phase::Looking | Phase::Deciding => {
@@ -137,12 +136,12 @@ impl Election {
         self.renewed.is_some()
     }
 
-    /// Ends the candidacy. What to write over `lease`, just read, so that the next need not wait: nothing when the
-    /// record does not name us.
+    /// Ends the candidacy. Returns the record that releases `lease`, which was just read, so that the next leader need
+    /// not wait; `None` when this candidate does not hold it.
     pub fn give_up(&mut self, lease: Option<Lease>, wall: DateTime<Utc>) -> Option<Box<Lease>> {
         self.lose();
         let lease = lease.filter(|lease| record::holder(lease) == Some(&self.identity))?;
-        // One second, as the library writes: a reader that looks at the duration only does not wait either.
+        // One second, as client-go writes: a reader that uses the duration only does not wait either.
         Some(Box::new(record::written(lease, "", Duration::from_secs(1), wall)))
     }
 
@@ -171,7 +170,7 @@ impl Election {
         record::written(lease.clone(), &self.identity, self.timings.lease, wall)
     }
 
-    /// Keeps the instant since when the record has been the same: a new version with the same record is no sign of life.
+    /// Keeps the instant since when the record is unchanged: a new version with the same record is no renewal.
     fn remember(&mut self, now: Monotonic, lease: Option<Lease>) {
         let before = self.seen.take();
         self.seen = lease.map(|lease| match before {
@@ -184,7 +183,7 @@ impl Election {
         self.phase = Phase::Resting(now.after(self.timings.retry));
     }
 
-    /// After a failure a leader reads before it writes again: its next turn is a look.
+    /// After a failure a leader reads before it writes again.
     fn forget_if_leading(&mut self) {
         if self.renewed.is_some() {
             self.seen = None;

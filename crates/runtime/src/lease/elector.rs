@@ -1,4 +1,4 @@
-//! The election run against an API server: requests, timers, and the news for everybody else.
+//! Runs the election against an API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +16,24 @@ use super::leadership::{Leadership, Until};
 use crate::access::{Permits, verb};
 use crate::metrics::LeaseMetrics;
 
-/// Which lease, and who wants it.
+/// The lease and the identity of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseTarget {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// What this candidate calls itself. Unique for each start of each process: a restarted one must not take its
-    /// predecessor's requests for its own.
+    /// The identity of this candidate. Unique for each start of a process: a restarted one must not take the requests
+    /// of its predecessor for its own.
     pub identity: String,
 }
 
-/// How a candidacy ended.
+/// How an election ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// As asked. The lease was given up, or we never held it.
+    /// Stopped. The lease was released, or it was never held.
     Released,
-    /// We led and do not any more. The process must exit: whatever it still has in hand was decided as leader.
+    /// Leadership is lost. The process must exit: it still has work that it decided on as leader.
     Lost,
 }
 
@@ -50,7 +50,7 @@ pub struct LeaderElector {
 }
 
 impl LeaderElector {
-    /// A candidate, and what others ask whether it leads. `client` should serve leases only: see
+    /// A candidate, and the handle to its leadership. `client` should serve leases only: see
     /// [`Settings::for_leases`](crate::client::Settings::for_leases).
     #[must_use]
     pub fn new<R>(
@@ -77,8 +77,8 @@ impl LeaderElector {
         (contender, leadership)
     }
 
-    /// Contends until told to stop, or until leadership is lost. Cancel `stop` only when nothing writes any more: the
-    /// lease is given up at once.
+    /// Runs until it is stopped, or until leadership is lost. Cancel `stop` only when no write can follow: the lease is
+    /// released at once.
     pub async fn run(mut self, stop: CancellationToken) -> Ended {
         let ended = tokio::select! {
             biased;
@@ -159,7 +159,7 @@ impl LeaderElector {
         self.api.replace(&self.place.name, params, lease).await
     }
 
-    /// Reads first: a renewal that was under way may have taken effect, and the record as we knew it be out of date.
+    /// Reads first: a renewal in flight may have taken effect, so the known record may be out of date.
     async fn release(&mut self) {
         let (wall, within) = (self.clock.now(), self.timings.renew_deadline);
         let release = async {
@@ -172,13 +172,13 @@ impl LeaderElector {
         match tokio::time::timeout(within, release).await {
             Ok(Ok(true)) => tracing::info!(lease = self.place.name, "lease given up"),
             Ok(Ok(false)) => {}
-            // Then the successor waits for the lease to run out.
+            // The next leader waits until the lease expires.
             Ok(Err(error)) => tracing::warn!(lease = self.place.name, %error, "lease not given up"),
             Err(_) => tracing::warn!(lease = self.place.name, "lease not given up in time"),
         }
     }
 
-    /// What a request may take: a leader's until its deadline, so that a silent server costs nobody more than that.
+    /// The request timeout: for a leader until its deadline.
     fn time_left(&self) -> Duration {
         let now: Monotonic = self.clock.monotonic();
         let deadline = self.election.deadline();

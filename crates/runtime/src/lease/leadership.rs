@@ -1,14 +1,14 @@
-//! What everybody but the contender holds: whether we lead, at this very instant.
+//! The handle to leadership: whether this process leads at this instant.
 
 use std::sync::Arc;
 
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::watch;
 
-/// Whether we lead; clones share it.
+/// Whether this process leads; clones share it.
 ///
-/// [`Leadership::check`] compares a deadline with the clock each time. It needs no task to run, so a process that was
-/// stopped for a minute gets a refusal at its first write after, before anybody had a turn to tell it.
+/// [`Leadership::check`] compares a deadline with the clock at each call. It needs no task, so a process that was
+/// stopped for a minute is rejected at its first write afterwards.
 #[derive(Debug, Clone)]
 pub struct Leadership {
     name: Arc<str>,
@@ -16,7 +16,7 @@ pub struct Leadership {
     until: watch::Receiver<Until>,
 }
 
-/// A write was refused because another may lead by now.
+/// A write was rejected because another process may lead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("write only while the lease {lease} is held: it is not, or no longer")]
 pub struct NotLeading {
@@ -45,7 +45,7 @@ impl Leadership {
         (sender, leadership)
     }
 
-    /// The leadership of a program that runs without election: it leads from the start and for ever.
+    /// The leadership of a program without election: it always leads.
     #[must_use]
     pub fn without_election(clock: Arc<dyn Clock>) -> Self {
         let (_, until) = watch::channel(Until::Always);
@@ -56,10 +56,10 @@ impl Leadership {
         }
     }
 
-    /// Asked immediately before each write.
+    /// Called immediately before each write.
     ///
     /// # Errors
-    /// When we do not lead, or our time has run out.
+    /// When this process does not lead, or its deadline has passed.
     pub fn check(&self) -> Result<(), NotLeading> {
         let until = *self.until.borrow();
         let leading = match until {
@@ -72,12 +72,12 @@ impl Leadership {
         })
     }
 
-    /// Waits until we lead. For ever, if that never happens.
+    /// Waits until this process leads.
     pub async fn acquired(&self) {
         let mut until = self.until.clone();
         while self.check().is_err() {
             if until.changed().await.is_err() {
-                // Whoever contended has ended without leading: nobody will be told anything any more.
+                // The election ended without leadership: there will be no change.
                 std::future::pending::<()>().await;
             }
         }

@@ -1,25 +1,24 @@
-//! Leases: of several replicas, one leads.
+//! Leader election with leases.
 //!
-//! [`Election`] is the rule, a pure state machine; [`LeaderElector`] runs it against an API server; [`Leadership`] is what
-//! everybody else holds. A client made by [`ClientFactory::writing_for`](crate::client::ClientFactory::writing_for) asks
-//! it before each write.
+//! [`Election`] is a pure state machine; [`LeaderElector`] runs it against an API server; [`Leadership`] is the handle
+//! for the rest of the program. A client of [`ClientFactory::writing_for`](crate::client::ClientFactory::writing_for)
+//! checks it before each write.
 //!
-//! The record and its handling are those of the Go managers' library, so a replica of theirs and one of ours respect
-//! each other on one Lease:
+//! Record and protocol are those of client-go, so replicas of the Go managers and of this program can share one Lease:
 //!
-//! - Nobody compares clocks. A candidate measures, on its own monotonic clock, how long a record has not changed; the
+//! - Clocks are not compared. A candidate measures on its own monotonic clock how long a record is unchanged; the
 //!   timestamps in it are for people.
-//! - A write carries the resourceVersion of what was read, so of two candidates one wins. This is the one full update
-//!   of the project: the record is ours alone, and the object is written back as it was read.
-//! - A leader that has not renewed for the renew deadline stops leading, and that deadline lies before the moment when
-//!   others may take over.
-//! - A clean exit gives the lease up, so the successor need not wait.
+//! - A write has the resourceVersion of the read as its precondition, so of two candidates one wins. This is the only
+//!   full update of the project: only candidates write the record, and the object is written back as it was read.
+//! - A leader that has not renewed within the renew deadline stops leading. That deadline ends before others may take
+//!   over.
+//! - A clean exit releases the lease, so the next leader need not wait.
 //!
-//! differs: `lease-deadline-at-write`: the deadline counts from when the renewal was *sent*, is looked up at each write, and
-//! so also binds a process that was stopped and goes on later; a leader that sees another name in the record stops at
-//! once. There is no jitter: candidates are few, and of two that collide one wins.
+//! differs: `lease-deadline-at-write`: the deadline counts from when the renewal was *sent*, is checked at each write,
+//! and so also stops a process that was suspended and continues later; a leader that reads another holder in the record
+//! stops at once. There is no jitter: candidates are few, and of two concurrent ones one wins.
 //!
-//! A role that did not declare the three verbs on a Lease cannot contend:
+//! A role without the three verbs on a Lease does not compile:
 //!
 //! ```compile_fail,E0277
 //! # use metal3_runtime::lease::{LeaderElector, LeaseTarget, LeaseTimings};
@@ -36,8 +35,8 @@
 //! # }
 //! ```
 //!
-//! A lease bounds how long two leaders overlap; it cannot exclude it, since a request may be under way for as long as
-//! it likes. Correctness rests on the preconditions of the writes. Nor does a monotonic clock count the time a machine
+//! A lease bounds how long two leaders overlap and cannot exclude it, since a request may be in flight for any time.
+//! Correctness depends on the preconditions of the writes. A monotonic clock does not count the time in which a machine
 //! sleeps.
 
 mod election;
@@ -58,7 +57,7 @@ pub const IPAM_LEASE: &str = "controller-leader-election-ipam-capm3";
 /// The Lease of the Go manager of hosts.
 pub const HOSTS_LEASE: &str = "baremetal-operator";
 
-/// How leases are timed. The renew deadline is shorter than the lease, and a renewal fits into it.
+/// The timings of a lease. The renew deadline is shorter than the lease, and a renewal fits into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseTimings {
     lease: Duration,
@@ -66,27 +65,27 @@ pub struct LeaseTimings {
     retry: Duration,
 }
 
-/// Why durations make no timings.
+/// Why timings are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseTimingsError {
-    /// The leader would stop after others may begin.
+    /// The leader would stop after others may take over.
     #[error("leader election: the lease duration must be at least one second and longer than the renew deadline")]
     Lease,
     /// There would be no second attempt.
     #[error("leader election: the renew deadline must be longer than 1.2 times the retry period")]
     RenewDeadline,
-    /// It would try without a pause.
+    /// It would retry without a pause.
     #[error("leader election: the retry period must not be zero")]
     Retry,
 }
 
 impl LeaseTimings {
-    /// Checks the durations as the Go managers' library does.
+    /// Checks the durations as client-go does.
     ///
     /// # Errors
-    /// When they do not fit together.
+    /// When they contradict each other.
     pub fn new(lease: Duration, renew_deadline: Duration, retry: Duration) -> Result<Self, LeaseTimingsError> {
-        // The record holds whole seconds; others measure by what it says.
+        // The record has whole seconds, and others measure by the record.
         let whole = Duration::from_secs(lease.as_secs());
         if whole <= renew_deadline {
             return Err(LeaseTimingsError::Lease);

@@ -1,4 +1,4 @@
-//! What a Lease says, read and written. Total: a record that makes no sense counts as held, for our own lease duration.
+//! Reads and writes the record of a Lease. Total: an invalid record counts as held for the own lease duration.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 
-/// Who holds the lease; nobody when the name is empty.
+/// The holder; `None` when the name is empty.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     let holder = lease.spec.as_ref()?.holder_identity.as_deref()?;
     Some(holder).filter(|holder| !holder.is_empty())
 }
 
-/// How long the holder may be silent before others take over.
+/// How long the holder may not renew before others take over.
 pub(super) fn duration(lease: &Lease) -> Option<Duration> {
     let seconds = lease.spec.as_ref()?.lease_duration_seconds?;
     u64::try_from(seconds).ok().map(Duration::from_secs)
 }
 
-/// The record that takes, renews or gives up a lease; everything else of `lease` stays as it was read.
+/// The record that takes, renews or releases a lease; all else of `lease` stays as it was read.
 pub(super) fn written(mut lease: Lease, holder: &str, lasting: Duration, now: DateTime<Utc>) -> Lease {
     let before = lease.spec.take().unwrap_or_default();
     let stamp = stamp(now);
@@ -30,7 +30,7 @@ pub(super) fn written(mut lease: Lease, holder: &str, lasting: Duration, now: Da
         lease_duration_seconds: Some(i32::try_from(lasting.as_secs()).unwrap_or(i32::MAX)),
         acquire_time: before.acquire_time.clone().filter(|_| same).or_else(|| stamp.clone()),
         renew_time: stamp,
-        // Giving up is no transition; taking over is one.
+        // A release is no transition; a takeover is one.
         lease_transitions: Some(if same || holder.is_empty() {
             transitions
         } else {

@@ -1,11 +1,10 @@
-//! Logs: lines for people or for machines, and a level that can be changed while the program runs.
+//! Logs as text or JSON, with a level that can change at run time.
 //!
-//! [`subscriber`] makes the one subscriber of a program; `main` installs it. [`Verbosity`] is the handle that the admin
-//! server turns.
+//! [`subscriber`] creates the subscriber of a program; `main` installs it. [`Verbosity`] is the handle for the admin
+//! server.
 //!
-//! The invariant: no level, however chatty, shows what the Kubernetes client says about answers that it could not
-//! decode. It quotes them whole, and an answer may be a Secret. Their errors come back to us and are logged from there,
-//! without content.
+//! The invariant: no level shows the log lines of the Kubernetes client about responses that it cannot decode. They
+//! quote the body, which may be a Secret. The error is returned and logged by the caller, without content.
 
 use std::fmt;
 use std::io;
@@ -18,7 +17,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// What a line looks like.
+/// The log format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -28,12 +27,12 @@ pub enum Format {
     Json,
 }
 
-/// How much is said.
+/// The log level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What somebody has to look at.
+    /// The user has to act.
     Error,
-    /// What may become that.
+    /// May become an error.
     Warn,
     /// What happens.
     #[default]
@@ -44,12 +43,12 @@ pub enum Level {
     Trace,
 }
 
-/// Neither a level nor a verbosity.
+/// Not a level or verbosity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("log level: {0:?} is none; possible are error, warn, info, debug, trace, or a verbosity from 0 to 10")]
 pub struct NoLevel(String);
 
-/// Neither of the two formats.
+/// Not a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--logging-format: {0:?} is none; possible are text and json")]
 pub struct NoFormat(String);
@@ -99,20 +98,20 @@ impl fmt::Display for Level {
     }
 }
 
-/// Says more or less while the program runs; clones share it.
+/// Changes the level at run time; clones share it.
 #[derive(Debug, Clone)]
 pub struct Verbosity {
     handle: reload::Handle<Targets, Registry>,
 }
 
 impl Verbosity {
-    /// From now on this level.
+    /// Sets the level.
     pub fn set(&self, level: Level) {
-        // Fails only when the subscriber is gone, and with it all logs.
+        // Fails only without a subscriber, and then there are no logs.
         drop(self.handle.reload(targets(level)));
     }
 
-    /// The level now; `info` when nothing is logged any more.
+    /// The current level; `info` without a subscriber.
     #[must_use]
     pub fn get(&self) -> Level {
         let filter = self.handle.with_current(Targets::default_level);
@@ -141,7 +140,7 @@ where
     (subscriber, Verbosity { handle })
 }
 
-/// Logs to standard error from now on.
+/// Logs to standard error.
 ///
 /// # Errors
 /// When another subscriber is installed already.

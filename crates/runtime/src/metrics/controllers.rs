@@ -1,4 +1,4 @@
-//! What a worker loop reports: passes, how they ended, how long they took.
+//! Metrics of workers: reconciles, their results and durations.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use super::queues::{self, ByQueue};
 use super::{ByController, Histograms};
 use crate::reason::Reason;
 
-/// The framework's own buckets: dashboards compute quantiles from them.
+/// The buckets of controller-runtime: dashboards compute quantiles from them.
 const RECONCILE_SECONDS: [f64; 40] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5,
     1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
 ];
 
-/// How a pass over a key ended, in the words of the framework.
+/// The result of a reconcile, as controller-runtime labels it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconcileResult {
     /// Nothing to do until something changes.
     Done,
-    /// To be looked at again after a time.
+    /// Requeued after a time.
     RequeueAfter,
-    /// Failed, to be tried again after a back-off.
+    /// Failed, to be retried after a back-off.
     Failed,
-    /// Failed in a way that only a change of the object helps.
+    /// Failed until the object changes.
     Terminal,
-    /// Panicked: caught, counted and tried again.
+    /// Panicked: caught, counted and retried.
     Panicked,
 }
 
@@ -140,7 +140,7 @@ impl Families {
     }
 }
 
-/// What one controller reports into; clones share it.
+/// The metrics of one controller; clones share them.
 #[derive(Debug, Clone)]
 pub struct ControllerMetrics {
     name: String,
@@ -187,7 +187,7 @@ impl ControllerMetrics {
         }
     }
 
-    /// A key that waited for `before` waits for `now`.
+    /// The reason of a waiting key changes from `before` to `now`.
     pub fn waits(&self, before: Option<Reason>, now: Option<Reason>) {
         let of = |reason: Reason| {
             self.waiting.get_or_create_owned(&ByReason {
@@ -206,7 +206,7 @@ impl ControllerMetrics {
         }
     }
 
-    /// A pass begins, over a key that was ready for `waited`. Keep the answer until the pass ends.
+    /// A reconcile begins, of a key that was ready for `waited`. Keep the result until it ends.
     #[must_use = "the worker counts as idle again when this is dropped"]
     pub fn begin(&self, waited: Duration) -> ActiveReconcile {
         self.waited.observe(waited.as_secs_f64());
@@ -215,14 +215,14 @@ impl ControllerMetrics {
     }
 }
 
-/// A pass that runs. Dropping it without [`ActiveReconcile::end`], as a cancelled task does, counts no result: nobody knows it.
+/// A running reconcile. Dropping it without [`ActiveReconcile::end`], as a cancelled task does, counts no result.
 #[derive(Debug)]
 pub struct ActiveReconcile {
     metrics: ControllerMetrics,
 }
 
 impl ActiveReconcile {
-    /// The pass failed for this sort of trouble, from the closed set of [`Fault::category`](crate::work::Fault::category).
+    /// The reconcile failed with this category of [`Fault::category`](crate::work::Fault::category).
     pub fn failed(&self, category: &'static str) {
         let by = ByCategory {
             controller: self.metrics.name.clone(),
@@ -231,7 +231,7 @@ impl ActiveReconcile {
         self.metrics.faults.get_or_create_owned(&by).inc();
     }
 
-    /// The pass ended like this and took that long.
+    /// The reconcile ended with this result and duration.
     pub fn end(self, result: ReconcileResult, took: Duration) {
         let metrics = &self.metrics;
         metrics.seconds.observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Leases: who leads.
+//! Metrics of leader election.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -37,7 +37,7 @@ impl Families {
     }
 }
 
-/// What one lease reports into; clones share it.
+/// The metrics of one lease; clones share them.
 #[derive(Debug, Clone)]
 pub struct LeaseMetrics {
     leading: Gauge,

@@ -1,16 +1,16 @@
-//! Metrics, under the names that dashboards and alerts for controllers already use.
+//! Metrics, under the names of existing dashboards and alerts for controllers.
 //!
-//! [`Metrics`] is one explicit registry: nothing is global, so every test has its own. The parts of the toolkit get
-//! small handles from it ([`ControllerMetrics`], [`RequestMetrics`], [`LeaseMetrics`], [`ServerMetrics`]) and report
-//! into these; a product adds its own families with [`Metrics::register`]. What only a look at something can tell
-//! (the depth of a queue, the memory of the process) is looked at when somebody scrapes.
+//! [`Metrics`] is one explicit registry: nothing is global, so every test has its own. The parts of the toolkit have
+//! small handles of it ([`ControllerMetrics`], [`RequestMetrics`], [`LeaseMetrics`], [`ServerMetrics`]); a product adds
+//! its own families with [`Metrics::register`]. Values such as the depth of a queue or the memory of the process are
+//! read at each scrape.
 //!
-//! The names, types and labels are those of the Go managers' framework, and a table in the tests holds them. The format
-//! is OpenMetrics, where the name of a counter ends in `_total`: the registry appends that, so counters are registered
+//! Names, types and labels are those of controller-runtime, and a table in the tests compares them. The format is
+//! OpenMetrics, where the name of a counter ends in `_total`: the registry appends that, so counters are registered
 //! without it.
 //!
-//! It does not serve anything: the admin server does. The invariant: no label carries text that a user or an object
-//! chose, other than the name of a host of the API server, so the number of series is bounded by the program.
+//! The admin server serves them. The invariant: no label contains text of a user or an object, other than the host name
+//! of the API server, so the program bounds the number of series.
 
 mod controllers;
 mod leases;
@@ -39,10 +39,10 @@ use crate::queue::QueueStats;
 /// The content type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Histograms of one name, told apart by labels; the function makes one with its buckets.
+/// Labelled histograms of one name; the function creates one with its buckets.
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// The one label that most of the framework's metrics have.
+/// The label of most metrics of controller-runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByController {
     controller: String,
@@ -76,7 +76,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A registry with everything the toolkit reports, all of it still at zero.
+    /// A registry with all metrics of the toolkit, at zero.
     #[must_use]
     pub fn new() -> Self {
         let mut registry = Registry::default();
@@ -92,16 +92,16 @@ impl Metrics {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The handle that the worker loop of a controller reports into. `workers` is how many passes may run at once.
+    /// The handle for the workers of a controller. `workers` is the number of concurrent reconciles.
     ///
-    /// The series of the controller appear at once, at zero: an alert on a rate needs the zero before the first error.
+    /// The series of the controller exist at once, at zero: an alert on a rate needs the zero before the first error.
     #[must_use]
     pub fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         ControllerMetrics::new(&self.inner.controllers, &self.inner.queues, name, workers)
     }
 
-    /// Shows the queue of that controller: `figures` is asked at every scrape. A second queue of the name replaces the
-    /// first.
+    /// Reports the queue of that controller: `figures` is called at every scrape. A second queue of the name replaces
+    /// the first.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -139,11 +139,11 @@ impl Metrics {
         self.inner.registry().register(name, help, metric);
     }
 
-    /// Everything, in the text format that [`CONTENT_TYPE`] names.
+    /// All metrics, in the text format of [`CONTENT_TYPE`].
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = String::new();
-        // Writing to a string cannot fail, and every metric here encodes without one of its own.
+        // Writing to a string cannot fail, and no metric here fails to encode.
         match encode(&mut text, &self.inner.registry()) {
             Ok(()) => text,
             Err(fmt::Error) => "# EOF\n".to_owned(),

@@ -1,6 +1,6 @@
-//! The process itself: processor time, memory, files. Read from `/proc` when somebody scrapes.
+//! Metrics of the process: processor time, memory, files. Read from `/proc` at each scrape.
 //!
-//! What cannot be read is left out: a metric that lies is worse than one that is missing.
+//! A value that cannot be read is omitted: a wrong metric is worse than a missing one.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// Ticks a second in `/proc/*/stat`: fixed in the kernel's interface on every processor that we are built for.
+/// Ticks per second in `/proc/*/stat`: constant on every supported processor.
 const TICKS: f64 = 100.0;
 
 /// Reads `/proc/self`.
@@ -64,8 +64,8 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The `n`th field of a stat line as `proc(5)` counts them. The second, the program's name, may hold anything, blanks
-/// and parentheses included, so counting starts behind its last parenthesis.
+/// The `n`th field of a stat line, counted as in `proc(5)`. The second, the program's name, may contain blanks and
+/// parentheses, so counting starts after its last parenthesis.
 fn field(stat: &str, n: usize) -> Option<f64> {
     let (_, behind) = stat.rsplit_once(')')?;
     behind.split_whitespace().nth(n.checked_sub(3)?)?.parse().ok()

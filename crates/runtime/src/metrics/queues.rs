@@ -1,4 +1,4 @@
-//! What a work queue reports: how long keys waited, and how it stands whenever somebody scrapes.
+//! Metrics of work queues.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use super::Histograms;
 use crate::queue::QueueStats;
 
-/// The labels of the framework's queue metrics; both carry the controller's name.
+/// The labels of controller-runtime's queue metrics; both are the controller's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByQueue {
     name: String,
@@ -37,14 +37,14 @@ struct ByPriority {
     priority: &'static str,
 }
 
-/// What the framework's priority queue calls our high lane.
+/// The priority of the high lane in controller-runtime's queue.
 const HIGH: &str = "0";
-/// And the low one, into which it too puts what a first list or a resync brings.
+/// The priority of the low lane, which controller-runtime also uses for the first list and resyncs.
 const LOW: &str = "-100";
 
 type Look = Box<dyn Fn() -> QueueStats + Send + Sync>;
 
-/// The histograms that passes feed, and the queues to look at.
+/// The histograms of reconciles, and the queues to read.
 #[derive(Debug)]
 pub(super) struct Families {
     pub(super) waited: Histograms<ByQueue>,
@@ -138,7 +138,7 @@ fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, QueueStats)]) -
     Ok(())
 }
 
-/// Name, help, and where it is read.
+/// Name, help, and the value to read.
 type Row<T> = (&'static str, &'static str, fn(&QueueStats) -> T);
 
 const COUNTERS: [Row<u64>; 2] = [

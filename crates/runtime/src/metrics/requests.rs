@@ -1,4 +1,4 @@
-//! Requests to API servers.
+//! Metrics of requests to API servers.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -12,7 +12,7 @@ struct ByCode {
     host: String,
 }
 
-/// What a client reports into; clones share it.
+/// The metrics of a client; clones share them.
 #[derive(Debug, Clone)]
 pub struct RequestMetrics {
     requests: Family<ByCode, Counter>,
@@ -29,14 +29,14 @@ impl RequestMetrics {
         Self { requests }
     }
 
-    /// A request was answered with this status code.
+    /// The server responded with this status code.
     pub fn answered(&self, code: u16, method: &str, host: &str) {
         self.count(code.to_string(), method, host);
     }
 
-    /// A request got no answer: the server was not reached, or time ran out.
+    /// No response: the server was not reached, or the timeout passed.
     pub fn unanswered(&self, method: &str, host: &str) {
-        // What client-go writes there.
+        // The label value of client-go.
         self.count("<error>".to_owned(), method, host);
     }
 

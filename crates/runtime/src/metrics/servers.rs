@@ -1,4 +1,4 @@
-//! Servers: webhook requests, and the certificates that are read again from files.
+//! Metrics of webhook requests and of certificates.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 
 use super::Histograms;
 
-/// The buckets of Prometheus' own clients, which the framework leaves as they are here.
+/// The default buckets of Prometheus clients, which controller-runtime uses here.
 const REQUEST_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -25,7 +25,7 @@ struct ByAnswer {
     code: u16,
 }
 
-/// What servers report into; clones share it.
+/// The metrics of servers; clones share them.
 #[derive(Debug, Clone)]
 pub struct ServerMetrics {
     requests: Family<ByAnswer, Counter>,
@@ -77,7 +77,7 @@ impl ServerMetrics {
         metrics
     }
 
-    /// A request to the webhook at `path` arrived. `path` is one that the program registered, never what a caller sent.
+    /// A request to the webhook at `path` arrived. `path` is a registered path, never text of a caller.
     #[must_use = "the request counts as done when this is dropped"]
     pub fn begin(&self, path: &'static str) -> InFlight {
         let by = ByWebhook {
@@ -90,7 +90,7 @@ impl ServerMetrics {
         }
     }
 
-    /// A webhook panicked; its caller got an error.
+    /// A webhook panicked; the caller received an error.
     pub fn panicked(&self) {
         self.panics.inc();
     }
@@ -102,7 +102,7 @@ impl ServerMetrics {
     }
 }
 
-/// A webhook request that is worked on.
+/// A running webhook request.
 #[derive(Debug)]
 pub struct InFlight {
     metrics: ServerMetrics,
@@ -110,7 +110,7 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// It was answered with this status code after that time.
+    /// The response had this status code after this time.
     pub fn end(self, code: u16, took: Duration) {
         let by = ByAnswer {
             webhook: self.by.webhook.clone(),
@@ -128,7 +128,7 @@ impl Drop for InFlight {
     }
 }
 
-/// What a certificate that is read from files reports into; clones share it.
+/// The metrics of a certificate from files; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateMetrics {
     reads: Counter,
@@ -136,7 +136,7 @@ pub struct CertificateMetrics {
 }
 
 impl CertificateMetrics {
-    /// The files were read, and their pair is in use or was found bad.
+    /// The files were read, and their key pair is used or invalid.
     pub fn read(&self, usable: bool) {
         self.reads.inc();
         if !usable {

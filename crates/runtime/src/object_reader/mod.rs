@@ -1,12 +1,12 @@
-//! Whole objects of a kind that the cache knows by metadata only: Secrets above all.
+//! Reads whole objects of a kind whose cache contains metadata only, such as Secrets.
 //!
-//! The cache says which version there is, so an object is read once for each version that somebody asks for, and one that
-//! does not exist is never asked for. Who asks for the same object at the same time shares one request.
+//! The cache has the current version, so an object is read once for each requested version, and an absent object is
+//! never read. Concurrent readers of an object share one request.
 //!
-//! It does not watch, and it does not wake anybody: the cache does. Contents are kept for as long as the cache knows the
-//! object, one version of each; they are never printed.
+//! It does not watch and enqueues no key; the cache does. One version of each object is kept while the cache contains
+//! it. Contents are never logged.
 //!
-//! Invariant: what is returned is at least as new as what the cache showed when [`ObjectReader::get`] was called.
+//! Invariant: the result is at least as new as the cache at the call of [`ObjectReader::get`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,10 +25,10 @@ use crate::plan::Observed;
 use crate::version::ResourceVersion;
 use crate::work::{Class, Fault, classify, read_fault};
 
-/// The last version that was read. Locked while it is read anew, so that others wait for it.
+/// The last version that was read. Locked during a read, so that other readers wait for it.
 type Slot<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
 
-/// Reads whole objects as role `R`. Clones share what was read.
+/// Reads whole objects as role `R`. Clones share the results.
 pub struct ObjectReader<R, K, I = ()> {
     client: kube::Client,
     cache: SharedCache<PartialObjectMeta<K>, I>,
@@ -61,7 +61,7 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    /// Reads through `client` what `cache` says there is.
+    /// Reads the objects of `cache` through `client`.
     #[must_use]
     pub fn new(client: kube::Client, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self {
         let slots: Arc<Mutex<BTreeMap<Key, Slot<K>>>> = Arc::default();
@@ -79,10 +79,11 @@ where
         }
     }
 
-    /// The object under `key`. No request where the cache knows none, or where this version was read before.
+    /// The object under `key`. Sends no request if the object is absent in the cache, or if its version was read
+    /// before.
     ///
     /// # Errors
-    /// When nobody can say. Whether that is for want of a permission or of a connection is in the fault's category.
+    /// When it is unknown. The fault's category tells a missing permission from a broken connection.
     pub async fn get(&self, key: &Key) -> Result<Observed<Arc<K>>, Fault> {
         let shown = match self.cache.find(key) {
             Observed::Absent => return Ok(Observed::Absent),
@@ -115,7 +116,7 @@ where
             Err(error) if classify(&error) == Class::NotFound => return Ok(None),
             answer => answer.map_err(|error| read_fault(op(), error))?,
         };
-        // Decoded here, because the client would print what it cannot decode.
+        // Decoded here, because the client would log a body that it cannot decode.
         let mut object: K =
             serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
         prune(&mut object);

@@ -1,4 +1,4 @@
-//! What changed between two versions of one object, split as the API server takes it.
+//! The difference of two versions of one object, split for the API server.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::version::ResourceVersion;
 
 use super::merge::diff;
 
-/// What the server writes, or what names the object: never part of a patch.
+/// Fields that the server writes or that identify the object: never part of a patch.
 const SERVER_FIELDS: [&str; 10] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -30,7 +30,7 @@ pub struct MergePatch {
 }
 
 impl MergePatch {
-    /// A patch of a document that says `before` where the patch says something.
+    /// A patch for a document with the content `before`.
     pub(super) fn new(members: Map<String, Value>, before: &Value) -> Self {
         let touched = |(name, change): (&String, &Value)| touches_list(change, before.get(name));
         Self {
@@ -39,7 +39,7 @@ impl MergePatch {
         }
     }
 
-    /// The same patch, refused by the server unless the object still is at `version`.
+    /// The same patch, rejected by the server unless the object is still at `version`.
     #[must_use]
     pub fn with_precondition(mut self, version: &ResourceVersion) -> Self {
         let metadata = self.members.entry("metadata").or_insert_with(|| json!({}));
@@ -49,8 +49,7 @@ impl MergePatch {
         self
     }
 
-    /// Whether it replaces a list whole, or takes one away. Without a precondition it would undo what others wrote there
-    /// meanwhile.
+    /// Whether it replaces or removes a list. Without a precondition it would undo concurrent changes of the list.
     #[must_use]
     pub const fn replaces_list(&self) -> bool {
         self.replaces_list
@@ -63,7 +62,7 @@ impl MergePatch {
     }
 }
 
-/// Shows which members change, never their values: an object may hold a secret.
+/// Shows the changed fields, never their values: an object may contain a secret.
 impl fmt::Debug for MergePatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let members = |members: &Map<String, Value>| members.keys().cloned().collect::<Vec<_>>();
@@ -76,17 +75,17 @@ impl fmt::Debug for MergePatch {
     }
 }
 
-/// The writes that one pass owes an object. Sent in this order: what an object is, then what was observed of it.
+/// The writes of one reconcile to an object, in this order: spec and metadata, then the status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     /// Everything but the status.
     pub main: Option<MergePatch>,
-    /// For the status subresource. A precondition for it is the version that the write of `main` returned.
+    /// For the status subresource. Its precondition is the version that the write of `main` returned.
     pub status: Option<MergePatch>,
 }
 
 impl Changes {
-    /// What changed from `before` to `after`, two documents of one object.
+    /// The difference from `before` to `after`, two documents of one object.
     #[must_use]
     pub fn between(before: &Value, after: &Value) -> Self {
         let Some(Value::Object(mut main)) = diff(before, after) else {
@@ -113,14 +112,14 @@ impl Changes {
         }
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there is nothing to write.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.main.is_none() && self.status.is_none()
     }
 }
 
-/// Whether `change` writes a list, or puts something else in the place of `before` where that holds one.
+/// Whether `change` writes a list, or replaces a value `before` that contains one.
 fn touches_list(change: &Value, before: Option<&Value>) -> bool {
     match change {
         Value::Array(_) => true,

@@ -1,20 +1,19 @@
-//! Conditions that several controllers write to one list.
+//! Merges conditions that several controllers write to one list.
 //!
-//! Three versions meet: what we read, what we want, and what is there now. The types we own become what we want;
-//! all others stay what they are. The result replaces the list, so it is written with the version of the list it was
-//! merged into as its precondition.
+//! A three-way merge of the list as read, as wanted, and as it is now. Owned types become what is wanted; all others
+//! stay. The result replaces the list, so it is written with the version of the merged list as its precondition.
 
 use metal3_api::meta::{Condition, LegacyCondition, Time};
 
 /// A condition of either generation.
 pub trait AnyCondition: Clone + PartialEq {
-    /// Name of the condition_type.
+    /// The condition type.
     fn condition_type(&self) -> &str;
-    /// Whether both say the same of the condition_type, whatever their reasons.
+    /// Whether both have the same status, whatever their reasons.
     fn has_same_status(&self, other: &Self) -> bool;
     /// When the status last changed.
     fn last_transition(&self) -> Time;
-    /// The same, with another time.
+    /// The same with another transition time.
     #[must_use]
     fn with_transition(self, at: Time) -> Self;
 }
@@ -61,34 +60,34 @@ impl AnyCondition for LegacyCondition {
     }
 }
 
-/// Our side of a merge.
+/// The changes to merge.
 #[derive(Debug)]
 pub struct ConditionMerge<'a, C> {
-    /// The list as we read it.
+    /// The list as it was read.
     pub before: &'a [C],
-    /// The list as we want it.
+    /// The wanted list.
     pub after: &'a [C],
-    /// The types that are ours alone.
+    /// The condition types that this controller alone writes.
     pub owned: &'a [&'a str],
 }
 
-/// Somebody else changed a condition that we changed too, and that we do not own.
+/// Another controller changed the same condition concurrently, and its type is not owned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "condition {condition_type} was changed by someone else at the same time; read the object again, or own the type"
 )]
 pub struct Conflict {
-    /// Name of the condition_type.
+    /// The condition type.
     pub condition_type: String,
 }
 
-/// The list to write in place of `latest`. Equal to `latest` when there is nothing to write.
+/// The list to write in place of `latest`. Equal to `latest` if there is nothing to write.
 ///
-/// The order of `latest` stays, new conditions follow in our order. A transition time moves, to `now`, only where the
-/// status differs from the one that `latest` shows.
+/// The order of `latest` stays; new conditions follow. A transition time becomes `now` only where the status differs
+/// from that in `latest`.
 ///
 /// # Errors
-/// When a condition we changed but do not own was changed by someone else too, to something else.
+/// When another controller changed the same condition concurrently to another value, and its type is not owned.
 pub fn merge_conditions<C: AnyCondition>(
     latest: &[C],
     ours: &ConditionMerge<'_, C>,
@@ -97,7 +96,7 @@ pub fn merge_conditions<C: AnyCondition>(
     let added = ours.after.iter().filter(|c| find(latest, c.condition_type()).is_none());
     let mut merged: Vec<C> = Vec::with_capacity(latest.len());
     for condition_type in latest.iter().chain(added).map(C::condition_type) {
-        // A list with one type twice is none that a server accepts; the first counts.
+        // No server accepts a list with one type twice; the first counts.
         if find(&merged, condition_type).is_some() {
             continue;
         }
@@ -231,7 +230,7 @@ mod tests {
         let theirs = [condition("Shared", False, "They", 2)];
         let conflict = merged(&before, &after, &theirs).unwrap_err();
         assert_eq!(conflict.condition_type, "Shared");
-        // Alone, or of one mind, there is no conflict.
+        // A change of one controller, or the same change of both, is no conflict.
         assert_eq!(
             merged(&before, &after, &before),
             Ok(vec![condition("Shared", True, "We", 100)])

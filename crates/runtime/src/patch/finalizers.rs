@@ -1,7 +1,7 @@
 //! Finalizers, one at a time.
 //!
-//! The list is replaced whole, so every patch here carries the version it was computed from: a finalizer that someone
-//! else adds or removes meanwhile makes the write fail instead of being undone.
+//! A patch replaces the whole list, so it has the version of the list as its precondition: a concurrent change of
+//! finalizers makes the write fail instead of being undone.
 
 use kube_core::Resource;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::version::ResourceVersion;
 
 use super::changes::MergePatch;
 
-/// The patch that adds `finalizer` behind those present; nothing when it is there.
+/// The patch that appends `finalizer`; `None` if it is present.
 #[must_use]
 pub fn add_finalizer(present: &[String], finalizer: &str, at: &ResourceVersion) -> Option<MergePatch> {
     if present.iter().any(|name| name == finalizer) {
@@ -20,7 +20,7 @@ pub fn add_finalizer(present: &[String], finalizer: &str, at: &ResourceVersion) 
     Some(replace(all.map(Value::from).collect(), at))
 }
 
-/// The patch that removes `finalizer` and leaves the others in their order; nothing when it is not there.
+/// The patch that removes `finalizer` and keeps the others in order; `None` if it is not present.
 #[must_use]
 pub fn remove_finalizer(present: &[String], finalizer: &str, at: &ResourceVersion) -> Option<MergePatch> {
     let rest: Vec<Value> = present
@@ -31,8 +31,7 @@ pub fn remove_finalizer(present: &[String], finalizer: &str, at: &ResourceVersio
     (rest.len() < present.len()).then(|| replace(rest, at))
 }
 
-/// The object as it is to be created: with `finalizer` from the first moment, so that no crash leaves it unguarded and
-/// no second write is needed.
+/// The object to create with `finalizer`, so that it is never without it and needs no second write.
 #[must_use]
 pub fn with_finalizer<K: Resource>(mut object: K, finalizer: &str) -> K {
     let present = object.meta_mut().finalizers.get_or_insert_default();
@@ -42,7 +41,7 @@ pub fn with_finalizer<K: Resource>(mut object: K, finalizer: &str) -> K {
     object
 }
 
-/// Whether `finalizer` guards an object.
+/// Whether the object has `finalizer`.
 #[must_use]
 pub fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     let present = object.meta().finalizers.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The patch that turns `from` into `to`; nothing when they are the same. A null member counts as absent.
+/// The patch that turns `from` into `to`; `None` if they are equal. A null field counts as absent.
 #[must_use]
 pub fn diff(from: &Value, to: &Value) -> Option<Value> {
     match (from, to) {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn patches_apply_as_the_standard_shows() {
-        // target, patch, result: the cases that the standard lists in its appendix.
+        // Target, patch and result: the cases in the appendix of the RFC.
         let table = [
             (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
             (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
@@ -133,7 +133,7 @@ mod tests {
         })
     }
 
-    /// Lists are replaced whole, so what they hold keeps its nulls.
+    /// Lists are replaced whole, so nulls inside them stay.
     fn without_nulls(value: Value) -> Value {
         match value {
             Value::Object(members) => members

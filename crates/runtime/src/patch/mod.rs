@@ -1,11 +1,11 @@
-//! Patches: how a controller says what it changed, and nothing else.
+//! Merge patches (RFC 7386) that contain exactly what a controller changed.
 //!
-//! Pure: documents go in, merge patches (RFC 7386) come out; sending them is the caller's. The invariant: applying the
-//! patch between two documents to the first gives the second, and no patch exists where nothing changed. Members that
-//! the server owns are never sent, and members that nobody here models are never touched.
+//! Pure: documents in, patches out; the caller sends them. The invariant: applying the patch between two documents to
+//! the first gives the second, and equal documents give no patch. Fields that the server owns are never sent, and
+//! unmodelled fields are never touched.
 //!
-//! A merge patch cannot say null: a null member means an absent one. It replaces lists whole, which is why a patch
-//! knows whether it does ([`MergePatch::replaces_list`]) and lists that others write too go with a precondition.
+//! A merge patch cannot set null: a null field means an absent one. It replaces lists whole, so a patch records whether
+//! it does ([`MergePatch::replaces_list`]), and shared lists are patched with a precondition.
 
 mod changes;
 mod conditions;

@@ -1,8 +1,8 @@
-//! How long a key that failed has to wait.
+//! The back-off of a key that failed.
 //!
-//! A failure counts only when the window of the one before has passed: events may wake a key many times inside its
-//! window, and each of those passes may fail for the same reason. Counting them would drive a key to the longest delay
-//! within milliseconds of trouble.
+//! A failure counts only when the window of the one before has passed: events may enqueue a key many times inside its
+//! window, and each reconcile may fail for the same reason. Counting them would take a key to the longest delay within
+//! milliseconds.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use metal3_domain::clock::Monotonic;
 
 /// The delay after a first failure; it doubles.
 pub const FIRST_DELAY: Duration = Duration::from_millis(5);
-/// The longest delay: how late a recovery that nothing announces may be noticed.
+/// The longest delay: how late a recovery without an event is noticed.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(1000);
 
-/// The failures of a key since its last success. Never zero of them.
+/// The failures of a key since its last success; at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Backoff {
     failures: u32,
@@ -35,12 +35,12 @@ impl Backoff {
         }
     }
 
-    /// When the key is tried again unless something wakes it before.
+    /// When the key is retried unless an event enqueues it before.
     pub(super) const fn retry_at(self) -> Monotonic {
         self.window_ends
     }
 
-    /// How many failures count.
+    /// The number of failures that count.
     pub(super) const fn failures(self) -> u32 {
         self.failures
     }

@@ -1,6 +1,6 @@
 //! The queue between tasks: a lock, a clock and a timer around [`WorkQueue`].
 //!
-//! Adding never waits, so whoever delivers events may call it from inside the critical section of a store.
+//! Adding never waits, so it may be called from inside the critical section of a cache.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,8 +43,7 @@ impl<K> Clone for Queue<K> {
 }
 
 impl<K: Ord + Clone> Queue<K> {
-    /// An empty queue that measures with `clock`. Its timers are the async runtime's, so the two must agree on how
-    /// fast time passes.
+    /// An empty queue on `clock`. Its timers are those of the async runtime, so both must run at the same speed.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let state = Mutex::new(State {
@@ -60,7 +59,7 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Wants `key` looked at. Does nothing once the queue is closed.
+    /// Enqueues `key`. Does nothing after the queue was closed.
     pub fn add(&self, key: K, lane: Lane) {
         let news = self.with(|state, now| state.open && state.work.add(key, lane, now));
         if news {
@@ -68,19 +67,19 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// A handle that can wake keys and nothing else: for sources that are no cache.
+    /// A handle that can only enqueue keys: for sources other than caches.
     #[must_use]
     pub fn waker(&self) -> Waker<K> {
         Waker::of(self.clone())
     }
 
-    /// What it measures time with.
+    /// The clock of the queue.
     #[must_use]
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.shared.clock)
     }
 
-    /// Waits for the next key; nothing once the queue is closed. Dropping the future loses no key.
+    /// Waits for the next key. `None` once the queue is closed. Dropping the future loses no key.
     pub async fn take(&self) -> Option<WorkItem<K>> {
         loop {
             let changed = self.shared.changed.notified();
@@ -96,7 +95,7 @@ impl<K: Ord + Clone> Queue<K> {
                     });
                 }
                 Step::Closed => {
-                    // The next one that waits must hear of it too.
+                    // The next waiting worker has to return, too.
                     self.shared.changed.notify_one();
                     return None;
                 }
@@ -112,13 +111,13 @@ impl<K: Ord + Clone> Queue<K> {
         }
     }
 
-    /// Ends the queue: nothing is given out or taken in any more. Passes under way may finish.
+    /// Closes the queue: it hands out and accepts no keys. Running reconciles may finish.
     pub fn close(&self) {
         self.with(|state, _| state.open = false);
         self.shared.changed.notify_one();
     }
 
-    /// What the queue can say about itself.
+    /// The statistics of the queue.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.with(|state, now| state.work.stats(now))
@@ -142,7 +141,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     fn finish(&self, key: &K, outcome: Outcome) {
         self.with(|state, now| state.work.finish(key, outcome, now));
-        // The key may be ready again, or due before what the others sleep for.
+        // The key may be ready again, or due before the time for which other workers sleep.
         self.shared.changed.notify_one();
     }
 
@@ -160,7 +159,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State<K>, Monotonic) -> T) -> T {
-        // Read under the lock, so that the instants the queue sees never run backwards.
+        // Read inside the lock, so that the instants never run backwards.
         let mut state = self.shared.state.lock();
         let now = self.shared.clock.monotonic();
         change(&mut state, now)
@@ -173,8 +172,8 @@ enum Step<K> {
     Wait(Option<Duration>),
 }
 
-/// One pass over a key. Dropped without an outcome, by a panic or a cancelled task, it counts as failed: no key stays
-/// behind as worked on for ever.
+/// A key in reconcile. Dropping it without an outcome, after a panic or a cancelled task, counts as a failure, so that
+/// no key stays in work for ever.
 #[must_use = "dropping a pass counts as a failure"]
 pub struct WorkItem<K: Ord + Clone> {
     queue: Queue<K>,
@@ -191,13 +190,13 @@ impl<K: Ord + Clone + fmt::Debug> fmt::Debug for WorkItem<K> {
 }
 
 impl<K: Ord + Clone> WorkItem<K> {
-    /// The key to work on.
+    /// The key to reconcile.
     #[must_use]
     pub const fn key(&self) -> &K {
         &self.taken.key
     }
 
-    /// In whose name this pass writes.
+    /// The source of the writes of this reconcile.
     #[must_use]
     pub fn request_source(&self) -> RequestSource
     where
@@ -206,13 +205,13 @@ impl<K: Ord + Clone> WorkItem<K> {
         RequestSource::new(self.queue.clone(), self.taken.key.clone())
     }
 
-    /// What the queue knows about this pass.
+    /// Lane, wait and failures of this item.
     #[must_use]
     pub const fn taken(&self) -> &Taken<K> {
         &self.taken
     }
 
-    /// Ends the pass.
+    /// Ends the reconcile.
     pub fn finish(mut self, outcome: Outcome) {
         self.end(outcome);
     }

@@ -1,12 +1,12 @@
-//! The work queue: which key is next, and when.
+//! The work queue: which key is reconciled next, and when.
 //!
-//! [`WorkQueue`] is a pure state machine; [`Queue`] puts a lock, a clock and a timer around it. The queue carries keys
-//! only: why a key is here never reaches the one who works on it.
+//! [`WorkQueue`] is a pure state machine; [`Queue`] adds a lock, a clock and a timer. The queue contains keys only: a
+//! reconcile does not receive the reason why its key was enqueued.
 //!
-//! The invariant: a key that was added is in exactly one place (ready, held, delayed or being worked on) until a pass over
-//! it settles with nothing new in between. So no key is lost, and none is worked on twice at once.
+//! The invariant: an enqueued key is in exactly one place (ready, held, delayed or in work) until a reconcile of it
+//! ends without another enqueue in between. So no key is lost, and none is reconciled twice at once.
 //!
-//! It does not run anything, and it does not persist: after a start, the first list fills it.
+//! It runs nothing and persists nothing: after a start the first list fills it.
 
 mod backoff;
 mod handle;

@@ -1,7 +1,7 @@
-//! In whose name a pass writes: a key and its queue, without their types.
+//! The source of a write: a key and its queue, without their types.
 //!
-//! Caches of any kind remember sources: to keep one from looking before its write shows, and to spare it the news of what
-//! it did itself.
+//! Caches of any kind keep sources: to hold one until its write is in the cache, and to skip notifications of its own
+//! writes.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::handle::Queue;
 use super::work_queue::Lane;
 
-/// A key of a queue as the one who writes.
+/// A key of a queue that sends a request.
 #[derive(Clone)]
 pub struct RequestSource(Arc<dyn SourceKey>);
 
@@ -60,12 +60,12 @@ impl RequestSource {
         of.is_some_and(|of| of.key == *key && of.queue.is_same_queue(queue))
     }
 
-    /// Wants the key looked at.
+    /// Enqueues the key.
     pub fn wake(&self) {
         self.0.wake();
     }
 
-    /// Keeps the key from being given out for as long as the hold lives.
+    /// Holds the key: the queue does not hand it out until the hold is dropped.
     #[must_use = "dropping a hold lets the key go"]
     pub fn hold(&self) -> Hold {
         self.0.hold();
@@ -73,7 +73,7 @@ impl RequestSource {
     }
 }
 
-/// A reason not to give a key out yet. A key may have many, in many caches; it goes back to its queue with the last.
+/// Holds a key. A key may have several holds, in several caches; the queue hands it out after the last one.
 #[derive(Debug)]
 pub struct Hold(RequestSource);
 

@@ -1,11 +1,11 @@
-//! What the queue can say about itself. Turning it into metrics is the caller's.
+//! Statistics of a queue. The caller turns them into metrics.
 
 use std::time::Duration;
 
-/// Durations seen so far.
+/// Measured durations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub total: Duration,
@@ -24,27 +24,27 @@ impl Latency {
 /// The queue at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Keys ready in the high lane.
+    /// Ready keys in the high lane.
     pub high: usize,
-    /// Keys ready in the low lane.
+    /// Ready keys in the low lane.
     pub low: usize,
     /// Keys that wait for a time.
     pub delayed: usize,
-    /// Keys that would be ready, did not a write of theirs have to show first.
+    /// Keys that are held until one of their writes is in the cache.
     pub held: usize,
-    /// Keys being worked on.
+    /// Keys in reconcile.
     pub working: usize,
-    /// Keys with a failure that no success has followed yet.
+    /// Keys with a failure and no success since.
     pub failing: usize,
-    /// Adds that were news; the others found their key waiting already.
+    /// Adds of keys that were not enqueued already.
     pub adds: u64,
-    /// Passes that failed.
+    /// Reconciles that failed.
     pub retries: u64,
     /// From ready to taken.
     pub waited: Latency,
     /// From taken to finished.
     pub worked: Latency,
-    /// Sum of the time spent on passes that are not finished.
+    /// The time spent so far in running reconciles.
     pub unfinished: Duration,
     /// The longest of these.
     pub longest_unfinished: Duration,

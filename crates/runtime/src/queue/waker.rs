@@ -1,12 +1,11 @@
-//! Waking keys from what is no cache: a feed of another system, a timer of its own, a pass of another controller.
+//! Enqueuing keys from sources other than caches: a change feed, a timer, another controller.
 //!
-//! A waker carries keys only, like everything that reaches a queue. It cannot take work out, so it may be handed to
-//! anybody, and it never waits.
+//! A waker can only enqueue keys. It cannot take work out and never waits, so any part of the program may hold one.
 
 use super::handle::Queue;
 use super::work_queue::Lane;
 
-/// A handle that wakes keys of one queue; clones share it. Once the queue is closed it does nothing.
+/// A handle that enqueues keys of one queue; clones share it. It does nothing after the queue was closed.
 #[derive(Debug)]
 pub struct Waker<K> {
     queue: Queue<K>,
@@ -25,13 +24,13 @@ impl<K: Ord + Clone> Waker<K> {
         Self { queue }
     }
 
-    /// Something happened that concerns `key`. One that is being worked on runs once more.
+    /// An event concerns `key`. A key in reconcile is reconciled once more.
     pub fn enqueue(&self, key: K) {
         self.queue.add(key, Lane::High);
     }
 
-    /// Nothing is known to have happened to `keys`, but they are to be looked at: the first answer of a feed, or the
-    /// first after a break. What happens meanwhile goes first.
+    /// No event concerns `keys`, but they have to be reconciled: after the first list of a feed, or after an
+    /// interruption. Keys with events go first.
     pub fn enqueue_low_priority(&self, keys: impl IntoIterator<Item = K>) {
         for key in keys {
             self.queue.add(key, Lane::Low);

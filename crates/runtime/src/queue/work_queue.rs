@@ -8,30 +8,30 @@ use metal3_domain::clock::Monotonic;
 use super::backoff::Backoff;
 use super::stats::{Latency, QueueStats};
 
-/// While keys wait in the low lane, this many of the high lane go first before one of the low lane has its turn: a
-/// stream of events cannot starve the first list.
+/// While keys wait in the low lane, this many keys of the high lane go first before one of the low lane is handed out:
+/// a stream of events cannot starve the first list.
 pub const HIGH_IN_A_ROW: u32 = 8;
 
-/// How urgent a key is.
+/// The priority of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Something happened.
+    /// An event.
     High,
-    /// Nothing is known to have happened: the first list, a relist, a resync.
+    /// No event: the first list, a relist, a resync.
     Low,
 }
 
-/// How a pass over a key ended.
+/// How a reconcile of a key ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing to do until something changes.
     Done,
-    /// Look again after this time, even if nothing changes.
+    /// Reconcile again after this time, even if nothing changes.
     RequeueAfter(Duration),
-    /// Try again after the key's back-off.
+    /// Retry after the key's back-off.
     Failed,
-    /// Failed, and the other side asks to stay away for this time: try again after it, or after the key's back-off
-    /// where that is longer.
+    /// Failed, and the server asks to wait for this time: retry after it, or after the key's back-off if that is
+    /// longer.
     Throttled(Duration),
 }
 
@@ -44,10 +44,10 @@ impl Outcome {
     }
 }
 
-/// A key to work on.
+/// A key to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken<K> {
-    /// Which.
+    /// The key.
     pub key: K,
     /// The lane it came from.
     pub lane: Lane,
@@ -60,7 +60,7 @@ pub struct Taken<K> {
 /// Order of arrival.
 type Ticket = u64;
 
-/// Where a key is. One place at a time, by type.
+/// The place of a key. The type allows one at a time.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Ready {
@@ -73,7 +73,7 @@ enum Place {
         ticket: Ticket,
         due: Monotonic,
     },
-    /// Ready, were it not for the holds on it.
+    /// Ready except for the holds on it.
     Held {
         lane: Lane,
         since: Monotonic,
@@ -81,7 +81,7 @@ enum Place {
     Working {
         lane: Lane,
         since: Monotonic,
-        /// Added meanwhile, so what the pass saw may be out of date.
+        /// Enqueued since the reconcile began, so that the observation may be out of date.
         again: Option<(Lane, Monotonic)>,
     },
 }
@@ -92,17 +92,17 @@ struct Entry {
     backoff: Option<Backoff>,
 }
 
-/// Keys that somebody should look at, each once.
+/// Keys to reconcile, each once.
 ///
-/// A delay ends when the key is taken for another reason: the pass says anew what it waits for, so an old timer never
-/// causes a pass that nothing explains.
+/// A delay ends when the key is handed out for another reason: the reconcile returns a new wait, so an old timer never
+/// causes an unexplained reconcile.
 #[derive(Debug, Clone)]
 pub struct WorkQueue<K> {
     entries: BTreeMap<K, Entry>,
     high: BTreeMap<Ticket, K>,
     low: BTreeMap<Ticket, K>,
     delayed: BTreeMap<(Monotonic, Ticket), K>,
-    /// Keys that are not given out yet, with the number of reasons.
+    /// Keys that are held, with the number of holds.
     holds: BTreeMap<K, usize>,
     next_ticket: Ticket,
     high_in_a_row: u32,
@@ -131,10 +131,10 @@ impl<K> Default for WorkQueue<K> {
 }
 
 impl<K: Ord + Clone> WorkQueue<K> {
-    /// Wants `key` looked at. Says whether that was news.
+    /// Enqueues `key`. Returns whether it was not enqueued already.
     ///
-    /// A key that is ready stays where it is in its lane, or moves to the end of the high lane when it was low. One that
-    /// is being worked on runs once more.
+    /// A ready key stays in its lane, or moves to the end of the high lane when it was low. A key in reconcile is
+    /// reconciled once more.
     pub fn add(&mut self, key: K, lane: Lane, now: Monotonic) -> bool {
         self.release_due(now);
         let entry = self.entries.get(&key).copied();
@@ -185,7 +185,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         news
     }
 
-    /// The next key, if one is ready. It counts as worked on until [`WorkQueue::finish`].
+    /// The next ready key. It counts as in work until [`WorkQueue::finish`].
     pub fn take(&mut self, now: Monotonic) -> Option<Taken<K>> {
         self.release_due(now);
         let lane = self.next_lane()?;
@@ -212,7 +212,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         })
     }
 
-    /// Ends the work on `key`. Gives how long it took, or nothing when nobody was working on it.
+    /// Ends the reconcile of `key`. Returns its duration, or `None` when the key was not in work.
     pub fn finish(&mut self, key: &K, outcome: Outcome, now: Monotonic) -> Option<Duration> {
         self.release_due(now);
         let entry = self.entries.get(key).copied()?;
@@ -239,7 +239,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(worked)
     }
 
-    /// Keeps `key` from being given out until as many calls of [`WorkQueue::release`]. It may be added meanwhile.
+    /// Holds `key` until as many calls of [`WorkQueue::release`]. It may be enqueued meanwhile.
     pub fn hold(&mut self, key: K, now: Monotonic) {
         self.release_due(now);
         if let Some(entry) = self.entries.get_mut(&key)
@@ -255,7 +255,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         *holds = holds.saturating_add(1);
     }
 
-    /// Takes one hold from `key`. Says whether it became ready by that.
+    /// Removes one hold of `key`. Returns whether the key became ready.
     pub fn release(&mut self, key: &K, now: Monotonic) -> bool {
         self.release_due(now);
         match self.holds.get_mut(key) {
@@ -283,13 +283,13 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// How many keys are ready.
+    /// The number of ready keys.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.high.len().saturating_add(self.low.len())
     }
 
-    /// What the queue can say about itself. Looks at every key it holds: for a scrape, not for every pass.
+    /// The statistics of the queue. Visits every key: call it per scrape, not per reconcile.
     #[must_use]
     pub fn stats(&self, now: Monotonic) -> QueueStats {
         let mut figures = QueueStats {
@@ -333,7 +333,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(lane)
     }
 
-    /// Also before an add: a key that was due earlier stands before one that comes now.
+    /// Also called before an add: a key that was due earlier goes before a new one.
     fn release_due(&mut self, now: Monotonic) {
         while let Some(first) = self.delayed.first_entry() {
             let (due, _) = *first.key();

@@ -1,4 +1,4 @@
-//! The pair in use, and how it changes.
+//! The certificate in use, and its renewal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use rustls::sign::CertifiedKey;
 use super::key_pair::{self, KeyPairError, KeyPairFiles};
 use crate::metrics::CertificateMetrics;
 
-/// How often the files are read again. Polling, because Kubernetes swaps a symbolic link above them, which no
-/// notification of the files themselves tells.
+/// How often the files are read again. Polling, because Kubernetes swaps a symbolic link above the files, which file
+/// notifications do not report.
 pub const RELOAD_PERIOD: Duration = Duration::from_secs(10);
 
-/// The pair in use; clones share it.
+/// The certificate in use; clones share it.
 #[derive(Clone)]
 pub struct Certificates {
     files: KeyPairFiles,
@@ -32,10 +32,10 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Reads the first pair.
+    /// Reads the first key pair.
     ///
     /// # Errors
-    /// When there is none: without one nothing can be served.
+    /// When the files contain no key pair.
     pub async fn read(files: KeyPairFiles, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
         let pair = key_pair::read(&files).await;
         metrics.read(pair.is_ok());
@@ -46,10 +46,10 @@ impl Certificates {
         })
     }
 
-    /// A pair that is handed in, and handed in again when it changes. `origin` stands for its folder in errors.
+    /// A key pair from memory. `origin` replaces the directory in errors.
     ///
     /// # Errors
-    /// When it is no pair.
+    /// When it is no key pair.
     pub fn from_pem(origin: &str, chain: &str, key: &str, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
         let files = KeyPairFiles::mounted_at(origin);
         let pair = key_pair::parse(&files, chain.as_bytes(), key.as_bytes());
@@ -61,10 +61,10 @@ impl Certificates {
         })
     }
 
-    /// Hands in another pair.
+    /// Replaces the key pair.
     ///
     /// # Errors
-    /// When it is none: the one before stays in use.
+    /// When it is no key pair: the one before stays in use.
     pub fn replace(&self, chain: &str, key: &str) -> Result<(), KeyPairError> {
         let pair = key_pair::parse(&self.files, chain.as_bytes(), key.as_bytes());
         self.metrics.read(pair.is_ok());
@@ -72,10 +72,10 @@ impl Certificates {
         Ok(())
     }
 
-    /// Reads the files again. Says whether another pair is in use now.
+    /// Reads the files again. Returns whether the key pair changed.
     ///
     /// # Errors
-    /// When the files make no pair: the one before stays in use.
+    /// When the files contain no key pair: the one before stays in use.
     pub async fn reload(&self) -> Result<bool, KeyPairError> {
         let pair = key_pair::read(&self.files).await;
         self.metrics.read(pair.is_ok());
@@ -87,7 +87,7 @@ impl Certificates {
         Ok(true)
     }
 
-    /// Reads the files again and again, for ever; drop the future to end it.
+    /// Reads the files periodically, for ever; drop the future to end it.
     pub async fn reload_periodically(self) {
         let mut failing = false;
         loop {
@@ -101,7 +101,7 @@ impl Certificates {
                     failing = false;
                 }
                 Err(fault) => {
-                    // Once, not every ten seconds: the counter goes on.
+                    // Once, not every ten seconds: the counter continues.
                     if !failing {
                         let source = std::error::Error::source(&fault)
                             .map(ToString::to_string)

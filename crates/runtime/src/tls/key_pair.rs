@@ -1,4 +1,4 @@
-//! A certificate chain and its key: read, and checked against each other.
+//! A certificate chain and its key, checked against each other.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 
-/// Where a pair lies.
+/// The files of a key pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPairFiles {
     /// The certificate chain, as PEM, the server's own first.
@@ -30,13 +30,13 @@ impl KeyPairFiles {
     }
 }
 
-/// Why files make no pair. None of them shows content.
+/// Why files contain no key pair. The messages contain nothing of their content.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyPairError {
     /// A file cannot be read.
     #[error("read {}", path.display())]
     Read {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// Why.
         source: io::Error,
@@ -50,16 +50,16 @@ pub enum KeyPairError {
     /// They cannot be used together.
     #[error("use the certificate of {} with the key of {}", certificate.display(), key.display())]
     Mismatch {
-        /// The one.
+        /// The certificate file.
         certificate: PathBuf,
-        /// The other.
+        /// The key file.
         key: PathBuf,
         /// Why.
         source: rustls::Error,
     },
 }
 
-/// Reads and checks a pair.
+/// Reads and checks a key pair.
 pub(super) async fn read(files: &KeyPairFiles) -> Result<Arc<CertifiedKey>, KeyPairError> {
     let read = async |path: &PathBuf| {
         tokio::fs::read(path).await.map_err(|source| KeyPairError::Read {
@@ -71,7 +71,7 @@ pub(super) async fn read(files: &KeyPairFiles) -> Result<Arc<CertifiedKey>, KeyP
     parse(files, &chain, &key)
 }
 
-/// Checks a pair. `files` is where it lies, for errors.
+/// Checks a key pair. `files` is for errors.
 pub(super) fn parse(files: &KeyPairFiles, chain: &[u8], key: &[u8]) -> Result<Arc<CertifiedKey>, KeyPairError> {
     let chain: Option<Vec<_>> = CertificateDer::pem_slice_iter(chain).map(Result::ok).collect();
     let chain = chain

@@ -1,15 +1,15 @@
-//! Serving over TLS, with certificates that are renewed under a running server.
+//! Serves TLS, with certificates that are renewed without a restart.
 //!
 //! - [`TlsOptions`]: versions and cipher suites, from the flags of the Go managers.
-//! - [`Certificates`]: a certificate chain and its key, read from two files and read again every ten seconds. Both are
-//!   checked *together* before they are used: a volume may be swapped between the two reads. What does not fit is
-//!   counted and logged, and the pair before stays in use.
+//! - [`Certificates`]: a certificate chain and its key, read from two files every ten seconds. Both are checked
+//!   *together* before use: a volume may be swapped between the two reads. A mismatch is counted and logged, and the
+//!   key pair before stays in use.
 //! - [`Server`]: a router on a port, with or without TLS, that stops gracefully.
 //!
-//! A renewal never breaks a connection: those that exist keep what they agreed on, new ones see the new certificate.
-//! No client certificates are asked for: who calls is found out above, by token.
+//! A renewal breaks no connection: open ones keep their session, new ones get the new certificate. Client certificates
+//! are not requested: callers authenticate with tokens.
 //!
-//! The invariant: there is always one whole pair in use.
+//! The invariant: there is always one complete key pair in use.
 
 mod certificates;
 mod key_pair;

@@ -1,4 +1,4 @@
-//! Which versions and cipher suites a server offers, in the words of the Go managers' flags.
+//! TLS versions and cipher suites of a server, from the flags of the Go managers.
 
 use std::sync::Arc;
 
@@ -15,37 +15,37 @@ pub struct TlsOptions {
     ignored: Vec<String>,
 }
 
-/// Why flags make no options. Each names its flag and what it may be.
+/// Why flags are invalid. Each message names the flag and its valid values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsOptionsError {
-    /// No such version.
+    /// Unknown version.
     #[error(
         "--tls-min-version, --tls-max-version: {0:?} is no TLS version; possible are VersionTLS12 and VersionTLS13"
     )]
     Version(String),
-    /// Nothing is left between the two.
+    /// No version is left between the two.
     #[error("--tls-max-version: must not be older than --tls-min-version")]
     Order,
-    /// No such cipher suite.
+    /// Unknown cipher suite.
     #[error("--tls-cipher-suites: {name:?} is no cipher suite; possible are {possible}")]
     Suite {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What could be.
+        /// The valid names.
         possible: String,
     },
-    /// Those that were named are known, and none of them is safe enough to be offered.
+    /// All requested suites are known and too weak.
     #[error("--tls-cipher-suites: none of the suites is offered; possible are {0}")]
     NoSuite(String),
-    /// No such key exchange.
+    /// Unknown key exchange.
     #[error("--tls-curve-preferences: {0:?} is no curve; possible are X25519, CurveP256 and CurveP384")]
     Curve(String),
-    /// Those that were named are known, and none of them is implemented.
+    /// All requested key exchanges are known and not implemented.
     #[error("--tls-curve-preferences: none of the curves is offered; possible are X25519, CurveP256 and CurveP384")]
     NoCurve,
 }
 
-/// The suites of TLS 1.2 that can be chosen, by the names that Go gives them. Those of 1.3 cannot: they are always on.
+/// The configurable suites of TLS 1.2, by Go's names. Those of TLS 1.3 are always enabled.
 const NAMES: [(&str, SupportedCipherSuite); 8] = {
     use ring::cipher_suite as suite;
     [
@@ -84,14 +84,14 @@ const NAMES: [(&str, SupportedCipherSuite); 8] = {
     ]
 };
 
-/// Always on, so naming them changes nothing.
+/// Always enabled, so naming them has no effect.
 const ALWAYS: [&str; 3] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
 ];
 
-/// Known to Go, and without forward secrecy or authenticated encryption.
+/// Known to Go, without forward secrecy or authenticated encryption.
 const WEAK: [&str; 16] = [
     "TLS_RSA_WITH_RC4_128_SHA",
     "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
@@ -111,7 +111,7 @@ const WEAK: [&str; 16] = [
     "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
 ];
 
-/// Key exchanges, by the names and numbers that Go gives them; nothing where the TLS library has none.
+/// Key exchanges, by Go's names and numbers; `None` where the TLS library has none.
 const CURVES: [(&[&str], Option<&'static dyn SupportedKxGroup>); 5] = [
     (&["X25519", "29"], Some(ring::kx_group::X25519)),
     (&["CurveP256", "P256", "23"], Some(ring::kx_group::SECP256R1)),
@@ -121,7 +121,7 @@ const CURVES: [(&[&str], Option<&'static dyn SupportedKxGroup>); 5] = [
 ];
 
 impl Default for TlsOptions {
-    /// TLS 1.2 and 1.3 with every suite there is.
+    /// TLS 1.2 and 1.3 with every suite of the library.
     fn default() -> Self {
         Self {
             versions: vec![&TLS13, &TLS12],
@@ -132,10 +132,11 @@ impl Default for TlsOptions {
 }
 
 impl TlsOptions {
-    /// The offer of `--tls-min-version`, `--tls-max-version` (empty: the newest) and `--tls-cipher-suites` (empty: all).
+    /// The options of `--tls-min-version`, `--tls-max-version` (empty: the newest) and `--tls-cipher-suites` (empty:
+    /// all).
     ///
     /// # Errors
-    /// When a value is none, or nothing is left to options.
+    /// When a value is invalid, or no version or suite is left.
     pub fn from_flags(min_version: &str, max_version: &str, suites: &[String]) -> Result<Self, TlsOptionsError> {
         let (oldest, newest) = (version(min_version, 2)?, version(max_version, 3)?);
         if newest < oldest {
@@ -151,10 +152,10 @@ impl TlsOptions {
         Ok(options)
     }
 
-    /// The same, with the key exchanges of `--tls-curve-preferences` alone, in their order (empty: all).
+    /// The same with the key exchanges of `--tls-curve-preferences` only, in their order (empty: all).
     ///
     /// # Errors
-    /// When a value is none, or nothing is left to options.
+    /// When a value is invalid, or no key exchange is left.
     pub fn with_curves(mut self, curves: &[String]) -> Result<Self, TlsOptionsError> {
         let wanted: Vec<&str> = named(curves);
         if wanted.is_empty() {
@@ -177,7 +178,7 @@ impl TlsOptions {
         Ok(self)
     }
 
-    /// Suites and curves that were asked for and are not offered. To be logged.
+    /// Requested suites and curves that are not offered. The caller logs them.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
@@ -210,14 +211,14 @@ impl TlsOptions {
             .cipher_suites
             .retain(|suite| suite.tls13().is_some() || chosen.contains(suite));
         if chosen.is_empty() {
-            // No suite of TLS 1.2 is left, so neither is the version.
+            // Without a suite the version cannot be used.
             self.versions.retain(|version| **version == TLS13);
         }
         self.provider = Arc::new(provider);
         Ok(())
     }
 
-    /// A server's configuration with this options.
+    /// The rustls configuration of these options.
     pub(super) fn server(&self, certificates: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
         let mut config = builder
@@ -234,12 +235,12 @@ fn named(values: &[String]) -> Vec<&str> {
     trimmed.filter(|name| !name.is_empty()).collect()
 }
 
-/// The minor version that a flag names. The two spellings are those of the three Go managers.
+/// The minor version of a flag value, in both spellings of the three Go managers.
 fn version(flag: &str, default: u8) -> Result<u8, TlsOptionsError> {
     match flag.strip_prefix("Version").unwrap_or(flag) {
         "" => Ok(default),
-        // differs: `tls-oldest-version`: older ones are allowed there; the oldest that exists here is better than not to
-        // start.
+        // differs: `tls-oldest-version`: older ones are allowed there; here the oldest supported version replaces them,
+        // so that the program starts.
         "TLS10" | "TLS11" | "TLS12" => Ok(2),
         "TLS13" => Ok(3),
         _ => Err(TlsOptionsError::Version(flag.to_owned())),

@@ -20,17 +20,16 @@ use tokio_util::task::TaskTracker;
 use super::certificates::Certificates;
 use super::options::TlsOptions;
 
-/// A client that has not finished its handshake, or the head of its request, by then has no business here.
+/// The timeout of the handshake and of the request headers.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long requests under way may take once the server stops. Shorter than the grace period of a Pod.
+/// The grace period of requests when the server stops. Shorter than that of a Pod.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// Requests at once on one connection of HTTP/2.
+/// Concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 250;
-/// How often a connection of HTTP/2 is asked for a sign of life, and how long it may take: one that died without a word
-/// does not hold its place for ever.
+/// The interval and timeout of HTTP/2 pings, so that a broken connection is closed.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 const SIGN_WITHIN: Duration = Duration::from_secs(10);
-/// After a failure to accept that a pause may cure, such as too many open files.
+/// The pause after a failed accept, which may pass: too many open files.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// A router on a port, ready to run.
@@ -63,7 +62,7 @@ impl Server {
     /// Serves with TLS.
     ///
     /// # Errors
-    /// When the offer's versions and suites exclude each other.
+    /// When the versions and suites of `options` exclude each other.
     pub fn secure(
         listener: TcpListener,
         router: Router,
@@ -78,15 +77,15 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The local address.
     ///
     /// # Errors
-    /// When the socket does not say.
+    /// When the socket does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until told to stop; then takes no new connections, lets requests under way end, and returns.
+    /// Serves until `stop`; then accepts no connections, lets running requests end, and returns.
     pub async fn run(self, stop: CancellationToken) {
         let (tasks, graceful, cut) = (TaskTracker::new(), GracefulShutdown::new(), CancellationToken::new());
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
@@ -107,7 +106,7 @@ impl Server {
         if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
             tracing::warn!("server stops with requests under way");
         }
-        // Whoever is left takes too long, or has not finished a handshake.
+        // The rest takes too long, or has not finished a handshake.
         cut.cancel();
         tasks.wait().await;
     }
@@ -124,7 +123,7 @@ where
     };
     match timeout(HANDSHAKE, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => converse(stream, router, watcher).await,
-        // Scanners and probes do this all day.
+        // Frequent: scanners and probes cause it.
         Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
         Err(_) => tracing::debug!("no TLS handshake in time"),
     }

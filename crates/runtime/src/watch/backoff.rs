@@ -1,4 +1,4 @@
-//! How long to wait before the server is asked again.
+//! The back-off of lists and watches.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ const FIRST: Duration = Duration::from_millis(800);
 /// The longest wait: how late the end of an outage may be noticed.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The waits between attempts, spread by a seed so that many caches do not ask in step.
+/// The back-off between attempts, with jitter from a seed, so that caches do not retry in step.
 #[derive(Debug)]
 pub(super) struct Backoff {
     seed: u64,
@@ -23,17 +23,17 @@ impl Backoff {
         self.seed
     }
 
-    /// The server said something sensible.
+    /// An attempt succeeded.
     pub(super) const fn succeed(&mut self) {
         self.failures = 0;
     }
 
-    /// How often it failed since.
+    /// The number of failures since the last success.
     pub(super) const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// It failed once more: the wait, between half of what it doubles to and all of it.
+    /// An attempt failed. Returns the wait: between half of the doubled delay and all of it.
     pub(super) fn fail(&mut self) -> Duration {
         let doubled = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         self.failures = self.failures.saturating_add(1);
@@ -43,7 +43,7 @@ impl Backoff {
     }
 }
 
-/// A number that looks random: the last step of SplitMix64.
+/// The last step of SplitMix64.
 const fn mixed(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

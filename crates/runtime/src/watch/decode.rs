@@ -1,7 +1,7 @@
-//! From the bytes of lists and watches to items.
+//! Decodes the bytes of lists and watches.
 //!
-//! Each object is decoded by itself: one that a type cannot hold spoils neither its page nor the watch. Nothing of its
-//! content gets into what is said about it, since it may be a secret.
+//! Each object is decoded separately: an object that does not match its type fails neither its page nor the watch.
+//! Error messages contain nothing of its content, which may be a secret.
 
 use std::borrow::Cow;
 
@@ -13,19 +13,19 @@ use serde_json::value::RawValue;
 use crate::cache::{Identity, Item, Key, MissingMetadata, prune};
 use crate::version::{NotComparable, ResourceVersion};
 
-/// What the server sent is no list and no event.
+/// The server sent neither a list nor an event.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// It is not even the envelope of one.
+    /// The envelope cannot be decoded.
     #[error("the answer is no {0}: {1:?} in line {2}, column {3}; look for a proxy between here and the API server")]
     Envelope(&'static str, serde_json::error::Category, usize, usize),
-    /// Without identity an object cannot be kept.
+    /// An object without identity cannot be cached.
     #[error(transparent)]
     MissingMetadata(#[from] MissingMetadata),
-    /// A list or bookmark without a place in the order.
+    /// A list or bookmark has no comparable version.
     #[error(transparent)]
     Version(#[from] NotComparable),
-    /// The type of an event is none that is known.
+    /// The event type is unknown.
     #[error("the watch sent an event of the unknown type {0:?}")]
     Event(String),
 }
@@ -34,13 +34,13 @@ fn garbled(what: &'static str, error: &serde_json::Error) -> DecodeError {
     DecodeError::Envelope(what, error.classify(), error.line(), error.column())
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(super) struct Page<K> {
     pub(super) items: Vec<Item<K>>,
     /// The version of the whole list.
     pub(super) at: ResourceVersion,
-    /// Where the next page begins.
+    /// The continue token.
     pub(super) rest: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>
     })
 }
 
-/// What a watch says.
+/// An event of a watch.
 #[derive(Debug)]
 pub(super) enum Event<K> {
     Live(Item<K>),
@@ -129,7 +129,7 @@ fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Decod
     let mut reader = serde_json::Deserializer::from_str(raw.get());
     match serde_path_to_error::deserialize::<_, K>(&mut reader) {
         Ok(mut object) => {
-            // At once: a long list is mostly bookkeeping.
+            // Immediately, because most of a long list is bookkeeping.
             prune(&mut object);
             Ok(Item::Object(object))
         }
@@ -158,7 +158,7 @@ fn identity(raw: &RawValue) -> Result<Identity, DecodeError> {
     })
 }
 
-/// What a decoder expected, without what it found.
+/// What the decoder expected, without what it found.
 fn without_content(message: &str) -> &str {
     if message.starts_with("missing field") {
         return message;

@@ -1,4 +1,4 @@
-//! Signs of life of a watch, for health checks and metrics.
+//! Health of a watch, for probes and metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,41 +10,41 @@ use tokio::sync::watch;
 use super::task::SILENCE_LIMIT;
 use crate::work::Class;
 
-/// How long a watch may bring nothing, renewals included, before its process is better started anew.
+/// After this silence, renewals included, the process should be restarted.
 const DEAD: Duration = SILENCE_LIMIT.saturating_mul(3);
 
-/// What a watch has done.
+/// Counters of a watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WatchStats {
-    /// Lists that were read to their end.
+    /// Completed lists.
     pub lists: u64,
-    /// Watches that were begun.
+    /// Started watches.
     pub watches: u64,
-    /// Changes that were told.
+    /// Delivered changes.
     pub events: u64,
-    /// Bookmarks that were told.
+    /// Delivered bookmarks.
     pub bookmarks: u64,
-    /// Watches that said nothing for too long.
+    /// Watches that were silent for too long.
     pub frozen: u64,
-    /// Attempts that failed, frozen watches among them.
+    /// Failed attempts, silent watches included.
     pub failures: u64,
 }
 
-/// What is refused again and again.
+/// A request that fails repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failing {
     /// The verb of the request.
     pub verb: &'static str,
-    /// What the answer means, where there is one.
+    /// The class of the error, if the server responded.
     pub class: Option<Class>,
-    /// Whether the same request would be refused again, however often.
+    /// Whether the same request would fail again, however often it is sent.
     pub is_final: bool,
-    /// In the server's words.
+    /// The error message.
     pub why: String,
 }
 
 impl Failing {
-    /// Whether the same is refused, in whatever words.
+    /// Whether both fail in the same way, apart from the message.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let sort = |one: &Self| (one.verb, one.class.as_ref().map(std::mem::discriminant), one.is_final);
         sort(self) == sort(other)
@@ -54,16 +54,16 @@ impl Failing {
 /// Whether the server serves the watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Service {
-    /// The first list is under way.
+    /// The first list is not complete.
     #[default]
     Begins,
-    /// It does.
+    /// The server serves it.
     Well,
-    /// Nothing came of the last attempts.
+    /// The last attempts failed.
     Fails(Failing),
 }
 
-/// A handle to the signs of life of one watch; clones share it.
+/// A handle to the health of one watch; clones share it.
 #[derive(Debug, Clone)]
 pub struct WatchHealth {
     kind: Arc<str>,
@@ -94,34 +94,34 @@ impl WatchHealth {
         }
     }
 
-    /// The kind that is watched.
+    /// The watched kind.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Time since the server last said something sensible.
+    /// Time since the last event, bookmark or list.
     #[must_use]
     pub fn silent_for(&self) -> Duration {
         let last = self.state().last;
         self.clock.monotonic().since(last)
     }
 
-    /// Whether the watch is worth keeping. A process whose watch is not, and whose server is well, should end.
+    /// Whether the watch delivers. A process whose watch does not, while its server is well, should restart.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.silent_for() < DEAD
     }
 
-    /// What goes wrong, since the last success.
+    /// The last error since the last success.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         self.state().trouble.clone()
     }
 
-    /// Waits until the server serves the watch: it has listed, and nothing fails again and again.
+    /// Waits until the server serves the watch: the first list is complete, and attempts do not fail repeatedly.
     pub async fn served(&self) {
-        // Fails only when the sender is gone, and `self` holds it.
+        // Fails only without a sender, and `self` holds it.
         let _ = self
             .service
             .subscribe()
@@ -129,19 +129,19 @@ impl WatchHealth {
             .await;
     }
 
-    /// Waits until attempts fail again and again, and says what fails. One that broke, and goes on, is no failure.
+    /// Waits until attempts fail repeatedly, and returns the failure. A watch that broke and resumed is no failure.
     pub async fn failing(&self) -> Failing {
         let mut service = self.service.subscribe();
         loop {
             if let Service::Fails(failing) = &*service.borrow_and_update() {
                 return failing.clone();
             }
-            // Fails only when the sender is gone, and `self` holds it.
+            // Fails only without a sender, and `self` holds it.
             let _ = service.changed().await;
         }
     }
 
-    /// What fails at this moment, if attempts fail again and again.
+    /// The current failure, if attempts fail repeatedly.
     pub(super) fn failing_now(&self) -> Option<Failing> {
         match &*self.service.borrow() {
             Service::Fails(failing) => Some(failing.clone()),
@@ -149,13 +149,13 @@ impl WatchHealth {
         }
     }
 
-    /// What was done so far.
+    /// The counters.
     #[must_use]
     pub fn stats(&self) -> WatchStats {
         self.state().figures
     }
 
-    /// The server said something sensible.
+    /// An event, bookmark or list was received.
     pub(super) fn beat(&self, count: impl FnOnce(&mut WatchStats)) {
         let now = self.clock.monotonic();
         let mut state = self.state();
@@ -166,13 +166,13 @@ impl WatchHealth {
         self.accepted();
     }
 
-    /// The server does what it is asked for. That is no sign of life yet: it may fall silent.
+    /// The server accepted the request. The watch may still be silent afterwards.
     pub(super) fn accepted(&self) {
         let well = |service: &mut Service| std::mem::replace(service, Service::Well) != Service::Well;
         self.service.send_if_modified(well);
     }
 
-    /// Nothing came of the last attempts.
+    /// The last attempts failed.
     pub(super) fn fails(&self, failing: Failing) {
         self.service.send_if_modified(|service| {
             let is_news = !matches!(service, Service::Fails(_));
@@ -181,7 +181,7 @@ impl WatchHealth {
         });
     }
 
-    /// Something that is no sign of life.
+    /// Counts something that is not a delivery.
     pub(super) fn note(&self, trouble: Option<String>, count: impl FnOnce(&mut WatchStats)) {
         let mut state = self.state();
         count(&mut state.figures);

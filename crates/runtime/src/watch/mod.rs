@@ -1,14 +1,13 @@
-//! What keeps a cache up to date: one task that lists once and then watches.
+//! List and watch: one task for each cache.
 //!
-//! It talks to the client directly, because a cache needs the version of the list, and because an object that cannot be
-//! decoded must become known as such instead of failing the page it is on. It makes no decision about objects and
-//! retries no write.
+//! It uses the client directly, because a cache needs the version of a list, and because an object that cannot be
+//! decoded must become unreadable instead of failing its page. It makes no decision about objects and retries no write.
 //!
 //! Invariants:
-//! - The cache sees a list only as a whole, and never one that a lagging server made older than what the cache has seen.
-//! - From a list on, the cache sees every version that the server tells, in order: a watch resumes where the last one
-//!   ended, and where it cannot, a list starts anew.
-//! - A watch that says nothing is not trusted: silence has a longest duration.
+//! - A list enters the cache as a whole, and never one that a lagging server made older than the cache.
+//! - After a list the cache receives every version that the server sends, in order: a watch resumes where the last one
+//!   ended, and where it cannot, a new list begins.
+//! - A silent watch is not trusted: silence has a limit.
 //!
 //! A role that did not declare `List` and `Watch` on a kind cannot watch it:
 //!
@@ -27,12 +26,12 @@
 //! # }
 //! ```
 //!
-//! It does not use the streaming form of lists: a page bounds the memory of both sides as well, the version of the list
-//! comes with it, and there is one way for every server.
+//! It does not use streaming lists: a page bounds the memory of both sides as well, the version of the list comes with
+//! it, and one method works with every server.
 //!
-//! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`WATCH_DURATION`], and
-//! nothing else while the server is well. A write whose outcome is not known, or that our old view made fail, costs one
-//! more list, of its object alone.
+//! Requests: one list, in pages, and one watch for each kind at the start; then one watch for each [`WATCH_DURATION`].
+//! A write with an unknown outcome, or one that failed because the cached object was out of date, costs one more list,
+//! of its object alone.
 
 mod backoff;
 mod decode;

@@ -1,14 +1,14 @@
-//! Watches of what somebody asks for, while somebody does: kinds that others define, Nodes of other clusters.
+//! Watches that exist while a key is interested: kinds of other projects, Nodes of other clusters.
 //!
-//! Each has a [`WatchSource`], which may lead nowhere, or be lost later. It does not know what is at its end, nor who waits.
+//! Each has a [`WatchSource`], which may be missing or be lost later.
 //!
 //! Invariants:
-//! - A watch begins with the first who waits for it and ends with the last.
-//! - What is in the way is told, whether it was there from the beginning or came later: who looks at a cache beside a
-//!   error knows that it may be old. It stands until the server serves the watch again.
-//! - Who waits is woken when that changes, and by each change of an object that is of interest; a error that goes on
-//!   wakes nobody.
-//! - While the way stays the same the watch goes on by its own backoff, however long it fails.
+//! - A watch begins with the first interested key and ends with the last.
+//! - An error is reported from the beginning or when it occurs: a cache with an error may be out of date. The error
+//!   stays until the server serves the watch again.
+//! - Interested keys are enqueued when the error changes, and by each change of an object of interest. An error that
+//!   stays the same enqueues no key.
+//! - While the target stays the same, the watch continues with its own back-off, however long it fails.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,51 +29,51 @@ use super::health::{Failing, WatchHealth};
 use super::task::Watch;
 use crate::cache::{Change, Key, SharedCache};
 
-/// How long a server may be away, as one that is restarted, before its watch is said to fail. What it refuses for good
-/// is said at once.
+/// How long a server may be unavailable, as during a restart, before its watch is reported as failing. A final error is
+/// reported at once.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a watch that failed must last before it is trusted again.
+/// How long a watch that failed must last before it counts as served.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// Called with the key of whoever has something to look at.
+/// Called with an interested key that has to reconcile.
 pub type WakeFn = Box<dyn Fn(&Key) + Send + Sync>;
 
-/// The way to what is watched on demand.
+/// Resolves and opens on-demand watches.
 pub trait WatchSource: Send + Sync + 'static {
-    /// What is asked for.
+    /// Identifies a watch.
     type Name: Ord + Clone + fmt::Debug + Send + Sync + 'static;
-    /// The objects there.
+    /// The watched kind.
     type Object: Resource + DeserializeOwned + Send + Sync + 'static;
-    /// What somebody waits for there.
+    /// What a key is interested in.
     type Interest: Clone + Send + Sync + 'static;
-    /// Where it leads. While that is the same, the watch goes on.
+    /// The resolved target. While it stays the same, the watch continues.
     type Target: Clone + PartialEq + Send + Sync;
-    /// What is in the target.
+    /// Why the target or the watch is not available.
     type Error: Clone + PartialEq + Send + Sync;
 
-    /// How often a way is looked for that is not there. Nothing tells when it is.
+    /// How often a missing target is resolved again. No event reports that it exists.
     const RETRY: Duration;
 
-    /// Looks for the target.
+    /// Resolves the target.
     fn resolve(&self, name: &Self::Name) -> impl Future<Output = Result<Self::Target, Self::Error>> + Send;
 
-    /// The watch of what is there.
+    /// Opens the watch.
     fn watch(&self, target: &Self::Target, cache: SharedCache<Self::Object>) -> Watch<Self::Object>;
 
-    /// What is in the way of a watch that fails.
+    /// The error of a failing watch.
     fn error(&self, target: &Self::Target, failing: Failing) -> Self::Error;
 
-    /// Whom a change is news for. It is judged once, however many wait.
+    /// Which interests a change concerns. Evaluated once for all interested keys.
     fn concerns(change: &Change<'_, Self::Object>) -> impl Fn(&Self::Interest) -> bool;
 }
 
-/// What is known of something that is asked for.
+/// The cache of an on-demand watch.
 pub struct WatchedCache<R: WatchSource> {
-    /// Its objects. With a error, what they were.
+    /// Its objects. With an error they may be out of date.
     pub cache: SharedCache<R::Object>,
-    /// The way to it, once it was found.
+    /// The target, once it was resolved.
     pub target: Option<R::Target>,
-    /// What is in the target.
+    /// The current error.
     pub error: Option<R::Error>,
 }
 
@@ -83,7 +83,7 @@ impl<R: WatchSource> fmt::Debug for WatchedCache<R> {
     }
 }
 
-/// One watch that somebody waits for.
+/// One watch with its interested keys.
 struct Link<R: WatchSource> {
     waiters: BTreeMap<Key, R::Interest>,
     cache: SharedCache<R::Object>,
@@ -97,14 +97,14 @@ struct Links<R: WatchSource> {
     wake: Option<Arc<WakeFn>>,
 }
 
-/// A link that was just made.
+/// A link that was just created.
 struct Begun<R: WatchSource> {
     name: R::Name,
     cache: SharedCache<R::Object>,
     stop: CancellationToken,
 }
 
-/// Watches that begin with the first question and end with the last.
+/// Watches that begin with the first interested key and end with the last.
 pub struct OnDemand<R: WatchSource> {
     source: R,
     links: Arc<Mutex<Links<R>>>,
@@ -123,7 +123,7 @@ fn lock<R: WatchSource>(links: &Mutex<Links<R>>) -> MutexGuard<'_, Links<R>> {
     links.lock()
 }
 
-/// Wakes those of the waiters who are concerned.
+/// Calls the wake function for the keys whose interest matches.
 fn wake<R: WatchSource>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: impl Fn(&R::Interest) -> bool) {
     let (waiters, wake) = {
         let links = lock(links);
@@ -154,17 +154,17 @@ impl<R: WatchSource> OnDemand<R> {
         }
     }
 
-    /// The way to what is watched.
+    /// The source of the watches.
     pub const fn source(&self) -> &R {
         &self.source
     }
 
-    /// From now on those who wait are woken this target.
+    /// Sets the function that enqueues interested keys.
     pub fn set_wake(&self, wake: WakeFn) {
         lock(&self.links).wake = Some(Arc::new(wake));
     }
 
-    /// Lets `waiter` wait for exactly these.
+    /// Sets all interests of `waiter`.
     pub fn set_interest(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
         let mut links = lock(&self.links);
         links.of.retain(|name, link| {
@@ -184,7 +184,7 @@ impl<R: WatchSource> OnDemand<R> {
         }
     }
 
-    /// What is known of something that somebody [waits for](Self::set_interest).
+    /// The cache of a watch with an [interested](Self::set_interest) key.
     pub fn get(&self, name: &R::Name) -> Option<WatchedCache<R>> {
         let links = lock(&self.links);
         links.of.get(name).map(|link| WatchedCache {
@@ -194,7 +194,7 @@ impl<R: WatchSource> OnDemand<R> {
         })
     }
 
-    /// Keeps the watches that are wanted, until `stop`. Dropping the future ends them all.
+    /// Runs the watches with interested keys, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
         let begun = self.begun.lock().take();
         let Some(mut begun) = begun else { return };
@@ -212,7 +212,7 @@ impl<R: WatchSource> OnDemand<R> {
         stop.run_until_cancelled(keeping).await;
     }
 
-    /// A link that nobody has asked for yet.
+    /// A new link without interested keys.
     fn begin(&self, name: &R::Name) -> Link<R> {
         let (cache, stop) = (SharedCache::default(), CancellationToken::new());
         let (links, of) = (Arc::downgrade(&self.links), name.clone());
@@ -221,7 +221,7 @@ impl<R: WatchSource> OnDemand<R> {
                 wake(&links, &of, R::concerns(change));
             }
         });
-        // Nobody listens only when this program ends.
+        // There is no receiver only when the program ends.
         let _ = self.begin.send(Begun {
             name: name.clone(),
             cache: cache.clone(),
@@ -236,7 +236,7 @@ impl<R: WatchSource> OnDemand<R> {
         }
     }
 
-    /// Finds the way and watches, while somebody waits.
+    /// Resolves the target and watches, while a key is interested.
     async fn keep(&self, Begun { name, cache, stop }: Begun<R>) {
         let keeping = async {
             let mut target = self.search(&name).await;
@@ -254,7 +254,7 @@ impl<R: WatchSource> OnDemand<R> {
         stop.run_until_cancelled(keeping).await;
     }
 
-    /// Looks until there is a target, and tells what is in it meanwhile.
+    /// Resolves until there is a target, and reports the errors meanwhile.
     async fn search(&self, name: &R::Name) -> R::Target {
         loop {
             match self.source.resolve(name).await {
@@ -265,7 +265,7 @@ impl<R: WatchSource> OnDemand<R> {
         }
     }
 
-    /// Tells how a watch is served, until the way is another: that one.
+    /// Reports the state of a watch until the target changes; returns the new target.
     async fn mind(&self, name: &R::Name, target: &R::Target, health: &WatchHealth) -> R::Target {
         let mut failing = tokio::select! {
             biased;
@@ -282,7 +282,7 @@ impl<R: WatchSource> OnDemand<R> {
                 match self.source.resolve(name).await {
                     Ok(found) if found != *target => return found,
                     Ok(_) => {
-                        // Not the words count, which may change each time.
+                        // The message may change each time and does not count.
                         if let Some(now) = health.failing_now().filter(|now| !now.is_alike(&failing)) {
                             error = self.source.error(target, now.clone());
                             failing = now;
@@ -306,7 +306,7 @@ impl<R: WatchSource> OnDemand<R> {
         }
     }
 
-    /// Remembers what is in the target, and wakes who waits if that is news.
+    /// Records the error, and wakes the interested keys if it changed.
     fn tell(&self, name: &R::Name, error: Option<R::Error>) {
         let is_news = {
             let mut links = lock(&self.links);
@@ -320,7 +320,7 @@ impl<R: WatchSource> OnDemand<R> {
     }
 }
 
-/// Waits until a watch fails for longer than a server is away that is restarted.
+/// Waits until a watch fails for longer than a server restart takes.
 async fn lasting(health: &WatchHealth) -> Failing {
     loop {
         let failing = health.failing().await;
@@ -330,7 +330,7 @@ async fn lasting(health: &WatchHealth) -> Failing {
     }
 }
 
-/// Waits until a watch that failed goes on for a while.
+/// Waits until a watch that failed is served for a while.
 async fn steady(health: &WatchHealth) {
     loop {
         health.served().await;

@@ -1,11 +1,11 @@
-//! Objects of which a write left nobody sure what the server holds are read afresh, one request each.
+//! Reads objects of uncertain writes again, one request each.
 //!
-//! Without this the source of a lost write would look again while the cache shows the state before it, and write once
-//! more: a conflict with itself.
+//! Without this the key of a lost write would reconcile with the state before the write, and write again: a conflict
+//! with itself.
 //!
-//! Invariant: every doubt ends, and none waits for another: by an answer; by a refusal that would come again; or after
-//! [`LONGEST`]. Then its source goes on with what the cache shows. What protects objects from that are preconditions and
-//! names that follow from the object, as they do from a process that has just started.
+//! Invariant: every uncertain write is resolved independently: by a response, by a final error, or after [`LONGEST`].
+//! Then its key reconciles with the cached object. Preconditions and deterministic names protect objects from a stale
+//! view, as they do after a start.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use super::decode::{self, DecodeError, Page};
 use super::scope::Requests;
 use super::task::WatchError;
 
-/// The longest wait for an answer.
+/// The response timeout.
 const ANSWER: Duration = Duration::from_secs(30);
-/// How late a watch may be before the object is read instead: seldom more than a second, while it is well.
+/// How late a watch may be before the object is read instead. It is seldom later than a second.
 const GRACE: Duration = Duration::from_secs(5);
-/// The longest a doubt lives after that: an API server that is restarted is back within less.
+/// How long a read is retried: an API server restart takes less.
 const LONGEST: Duration = Duration::from_mins(2);
-/// Reads under way at once.
+/// Concurrent reads.
 const AT_ONCE: usize = 8;
 
-/// Reads the doubted objects of one cache.
+/// Reads the objects of the uncertain writes of one cache.
 pub(super) struct Reader<'a, K, I> {
     client: &'a Client,
     requests: &'a Requests,
@@ -53,10 +53,10 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         }
     }
 
-    /// Ends all doubts that the refresher hears of, for ever.
+    /// Resolves all uncertain writes; never returns.
     pub(super) async fn settle_all(&self, mut refresher: CacheRefresher<K, I>) {
         let (mut open, mut seed) = (FuturesUnordered::new(), self.seed);
-        // Somebody else keeps the cache once nothing comes any more; what is open is still ended here.
+        // No more writes arrive once another refresher serves the cache; the open ones are still resolved here.
         let mut heard = true;
         loop {
             tokio::select! {
@@ -96,7 +96,7 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
         }
     }
 
-    /// Until there is an answer, or cannot be one.
+    /// Reads until there is a response or a final error.
     async fn read(&self, object: &Key, seed: u64) {
         let mut backoff = Backoff::seeded(seed);
         while let Err(trouble) = self.look(object).await {

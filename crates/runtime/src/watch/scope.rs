@@ -1,4 +1,4 @@
-//! Which objects of a kind a cache is about, and the requests that ask for them.
+//! Which objects of a kind a cache contains, and the requests for them.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Scope {
         Self::default()
     }
 
-    /// Those of one namespace.
+    /// Those in one namespace.
     #[must_use]
     pub fn namespace(name: impl Into<String>) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Scope {
     }
 }
 
-/// How much of each object is asked for.
+/// Whether whole objects or their metadata are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Whole,
@@ -78,7 +78,7 @@ impl Requests {
         self.request.url_path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// A page of a list from a quorum: no version is named, so no cache may answer with an old state.
+    /// A page of a list from a quorum: without a version no stale cache may answer.
     pub(super) fn list(&self, page: Option<u32>, rest: Option<String>) -> Result<Http<Vec<u8>>, Error> {
         let params = ListParams {
             label_selector: self.scope.labels.clone(),
@@ -99,7 +99,7 @@ impl Requests {
         namespace.is_none_or(|namespace| *namespace == key.namespace)
     }
 
-    /// One object, if it is in scope: as a list, because that has a version even where there is no object.
+    /// One object, if it is in scope. As a list, because a list has a version even without an object.
     pub(super) fn one(&self, key: &Key) -> Result<Http<Vec<u8>>, Error> {
         let by_name = format!("metadata.name={}", key.name);
         let fields = self.scope.fields.iter().cloned().chain([by_name]);

@@ -1,4 +1,4 @@
-//! The task: list, watch, resume, and begin anew where that is the only way.
+//! The task: list, watch, resume, and list again where resuming fails.
 
 use std::fmt;
 use std::io;
@@ -25,51 +25,51 @@ use super::health::{Failing, WatchHealth};
 use super::refresh::Reader;
 use super::scope::{Form, Requests, Scope};
 
-/// Objects in a page of a list: what the API server answers from its cache in a few megabytes.
+/// Objects in a page of a list: a few megabytes from the server's cache.
 pub const PAGE_SIZE: u32 = 500;
-/// How long a watch lasts before it is renewed. Bookmarks keep the connection from looking idle, so the server's own
-/// default, 30 to 60 minutes, is no trouble.
+/// How long a watch lasts before it is renewed. Bookmarks keep the connection busy. The server's own limit is 30 to 60
+/// minutes.
 pub const WATCH_DURATION: Duration = Duration::from_mins(30);
-/// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two of them missed.
+/// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two missed bookmarks.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(160);
-/// The longest wait for the beginning of an answer, and for a whole page.
+/// The timeout of the response headers, and of a whole page.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Watches in a row that bring nothing although the server answers: then the version they start from is the trouble.
+/// After this many watches in a row without an event, although the server responds, the start version is the problem.
 const FRUITLESS: u32 = 3;
-/// Lists in a row that are older than what was seen. A follower catches up within less; a server that was put back in
-/// time stays behind, and is believed.
+/// Lists in a row that are older than the cache. A lagging follower catches up within fewer; a restored server stays
+/// behind, and its list is accepted.
 const BEHIND: u32 = 4;
 
-/// Why a list or a watch ended before its time.
+/// Why a list or a watch ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The server has forgotten the version.
+    /// The version has expired.
     #[error("the server no longer knows the version to go on from")]
     Expired,
-    /// The server, or the way to it, refuses.
+    /// The server, or the connection to it, refuses.
     #[error(transparent)]
     Refused(Box<kube::Error>),
     /// The connection broke.
     #[error("the watch broke: {0}")]
     Broken(#[from] io::Error),
-    /// The server ends a watch with an error.
+    /// The server ended the watch with an error.
     #[error("the server ended the watch: {code} {message}")]
     Ended {
-        /// As in the status of an answer.
+        /// The status code.
         code: u16,
-        /// In the server's words.
+        /// The server's message.
         message: String,
     },
-    /// Nothing comes.
+    /// Nothing arrived in time.
     #[error("nothing came for {}s: neither change nor bookmark", .0.as_secs())]
     Silent(Duration),
-    /// A watch ended in order and told nothing at all.
+    /// A watch ended regularly without any event.
     #[error("the watch ended before it told anything")]
     Short,
-    /// What came makes no sense.
+    /// The response cannot be decoded.
     #[error(transparent)]
     DecodeError(#[from] DecodeError),
-    /// The list is older than what was seen.
+    /// The list is older than the cache.
     #[error("the list is of version {list}, older than {seen}, which was seen already")]
     Behind {
         /// Of the list.
@@ -87,7 +87,7 @@ impl WatchError {
         }
     }
 
-    /// Whether a list may help: the server is there, and does not like, or does not know, where we want to go on.
+    /// Whether a list may help: the server responds and does not accept the start version.
     fn doubts_the_version(&self) -> bool {
         match self {
             Self::Expired => true,
@@ -100,7 +100,7 @@ impl WatchError {
         }
     }
 
-    /// Whether the same request would be refused again, however often.
+    /// Whether the same request would be refused again, however often it is sent.
     pub(super) fn is_final(&self) -> bool {
         match self {
             Self::Refused(error) => match &**error {
@@ -113,7 +113,7 @@ impl WatchError {
         }
     }
 
-    /// What the answer means, where there is one.
+    /// The class of the error, if the server responded.
     fn class(&self) -> Option<Class> {
         match self {
             Self::Refused(error) => Some(classify(error)),
@@ -121,7 +121,7 @@ impl WatchError {
         }
     }
 
-    /// How long the server asks to be left alone.
+    /// How long the server asks to wait.
     pub(super) fn retry_after(&self) -> Duration {
         let details = match self {
             Self::Refused(error) => match &**error {
@@ -135,11 +135,11 @@ impl WatchError {
     }
 }
 
-/// What keeps one cache up to date, as long as it runs.
+/// Keeps one cache up to date while it runs.
 pub struct Watch<K, I = ()> {
     client: Client,
     cache: SharedCache<K, I>,
-    /// From its making on: what is written before it runs is waited for, too.
+    /// Created with the watch, so that writes before its start are waited for, too.
     refresher: Option<CacheRefresher<K, I>>,
     requests: Arc<Requests>,
     health: WatchHealth,
@@ -159,7 +159,7 @@ impl<K, I> fmt::Debug for Watch<K, I> {
 }
 
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
-    /// A watch that asks for metadata only, as role `R`: for kinds of which nobody reads more.
+    /// A watch of metadata only, as role `R`.
     #[must_use]
     pub fn metadata<R: Permits<verb::List, K> + Permits<verb::Watch, K>>(
         client: Client,
@@ -173,7 +173,7 @@ impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, 
 }
 
 impl<K: Resource, I: Indexes<K>> Watch<K, I> {
-    /// A watch of whole objects, as role `R`. The client must not time out answers that go on, and should not retry.
+    /// A watch of whole objects, as role `R`. The client must not time out streaming responses, and should not retry.
     #[must_use]
     pub fn whole<R: Permits<verb::List, K> + Permits<verb::Watch, K>>(
         client: Client,
@@ -185,14 +185,14 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
         Self::with(client, cache, kind, (scope, Form::Whole), clock)
     }
 
-    /// Spreads the waits after failures by `seed`, so that many processes do not come back in step.
+    /// Seeds the jitter of the back-off, so that processes do not retry in step.
     #[must_use]
     pub fn spread_by(mut self, seed: u64) -> Self {
         self.backoff = Backoff::seeded(seed);
         self
     }
 
-    /// The signs of life of this watch.
+    /// The health of this watch.
     #[must_use]
     pub fn health(&self) -> WatchHealth {
         self.health.clone()
@@ -265,7 +265,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         let expired = matches!(trouble, WatchError::Expired);
         self.relist |= expired || (trouble.doubts_the_version() && failures >= FRUITLESS);
         if expired && failures == 1 {
-            // Nothing is wrong with the server, only with us.
+            // An expired version is no problem of the server.
             return;
         }
         tokio::time::sleep(wait.max(trouble.retry_after())).await;
@@ -273,7 +273,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
 
     async fn list(&mut self) -> Result<(), WatchError> {
         let (items, at) = match self.pages(Some(PAGE_SIZE)).await {
-            // The rest of the list was forgotten while we read: once more, in one piece.
+            // The rest of the list expired: read it again, in one piece.
             Err(WatchError::Expired) => self.pages(None).await?,
             read => read?,
         };
@@ -285,7 +285,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         self.behind = 0;
         self.cache.listed(items, at).map_err(DecodeError::from)?;
         self.relist = false;
-        // Not yet a success: a list after each broken watch must not come ever faster.
+        // Not yet a success: lists after broken watches must not become more frequent.
         self.health
             .beat(|figures| figures.lists = figures.lists.saturating_add(1));
         Ok(())

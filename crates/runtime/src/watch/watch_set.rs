@@ -1,4 +1,4 @@
-//! All watches of one product.
+//! The watches of one product.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,21 +18,21 @@ use super::task::Watch;
 use crate::access::{Permits, Role, verb};
 use crate::cache::{Indexes, SharedCache};
 
-/// From where watches look, at what, and until when.
+/// What watches have in common.
 #[derive(Clone)]
 pub struct WatchConfig {
-    /// The way to the API server.
+    /// The client of the API server.
     pub client: Client,
     /// Which objects.
     pub scope: Scope,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Ends them.
+    /// Stops the watches.
     pub stop: CancellationToken,
 }
 
 impl WatchConfig {
-    /// At all objects.
+    /// For all objects.
     #[must_use]
     pub fn everywhere(client: &Client, clock: &Arc<dyn Clock>, stop: &CancellationToken) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl fmt::Debug for WatchConfig {
     }
 }
 
-/// The watches of one role, one a kind: each a task to run beside the controllers, with its signs of life.
+/// The watches of one role, one for each kind, with their health.
 pub struct WatchSet<R> {
     config: WatchConfig,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -121,13 +121,13 @@ impl<R: Role> WatchSet<R> {
         self
     }
 
-    /// The signs of life, in the order in which the watches were added.
+    /// The health of each watch, in the order of their addition.
     #[must_use]
     pub fn health(&self) -> Vec<WatchHealth> {
         self.health.clone()
     }
 
-    /// The tasks, in the same order: to be run beside the controllers.
+    /// The tasks, in the same order, to run with the controllers.
     #[must_use]
     pub fn into_tasks(self) -> Vec<Pin<Box<dyn Future<Output = ()> + Send>>> {
         self.tasks

@@ -1,4 +1,4 @@
-//! What an error of the Kubernetes client means. No other place looks inside one.
+//! What an error of the Kubernetes client means. No other module inspects one.
 
 use std::time::Duration;
 
@@ -8,44 +8,44 @@ use crate::client::WriteBlocked;
 
 use super::fault::{Category, Fault};
 
-/// What became of a request, as far as its error tells.
+/// The outcome of a request, as far as its error tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// The object, or its namespace or kind, is not there.
+    /// The object, its namespace or its kind does not exist.
     NotFound,
-    /// The object is not what the request expected it to be.
+    /// The object does not match the precondition of the request.
     Conflict,
-    /// Somebody else looks after a member that was to be applied, and says something else.
+    /// Another field manager owns a field of the apply request, with another value.
     Contested,
-    /// There is an object of that name.
+    /// An object of that name exists.
     AlreadyExists,
-    /// The server refuses the content.
+    /// The server rejects the content.
     Invalid,
-    /// We may not, or the server does not know us.
+    /// Missing permission, or unknown credentials.
     Forbidden,
-    /// Nothing can be created in a namespace that is going away.
+    /// The namespace is terminating, so nothing can be created in it.
     Terminating,
-    /// The version or page that was asked for is forgotten.
+    /// The requested version or page has expired.
     Expired,
-    /// Refused without effect: come back later.
+    /// Rejected without effect: retry later.
     Throttled {
-        /// How much later, if the server says so.
+        /// How much later, if the server states it.
         after: Option<Duration>,
     },
-    /// The server failed while it worked on the request.
+    /// The server failed while it processed the request.
     Server,
-    /// No answer came.
+    /// No response.
     Unreachable,
-    /// It never left: another replica may lead, or another program serves the group.
+    /// Not sent: another replica may lead, or another program serves the group.
     WriteBlocked,
-    /// An answer came that cannot be decoded. The request took effect.
+    /// The response cannot be decoded. The request took effect.
     Unreadable,
-    /// The request could not be built: it never left.
+    /// Not sent: the request could not be built.
     Malformed,
 }
 
 impl Class {
-    /// The sort of trouble for metrics, where nothing was to be changed.
+    /// The error category for metrics, for requests that change nothing.
     #[must_use]
     pub const fn category(self) -> Category {
         match self {
@@ -63,7 +63,7 @@ impl Class {
         }
     }
 
-    /// How long to stay away, where the server says so.
+    /// How long to wait, where the server states it.
     #[must_use]
     pub const fn after(self) -> Option<Duration> {
         match self {
@@ -73,7 +73,7 @@ impl Class {
     }
 }
 
-/// Sorts an error of the Kubernetes client.
+/// Classifies an error of the Kubernetes client.
 #[must_use]
 pub fn classify(error: &kube::Error) -> Class {
     use kube::Error;
@@ -82,17 +82,17 @@ pub fn classify(error: &kube::Error) -> Class {
         Error::SerdeError(_) | Error::FromUtf8(_) | Error::LinesCodecMaxLineLengthExceeded => Class::Unreadable,
         Error::BuildRequest(_) | Error::HttpError(_) => Class::Malformed,
         Error::Service(error) if is_not_ours(&**error) => Class::WriteBlocked,
-        // Whatever else there is, or will be, happens around the connection: whether the request arrived is not known.
+        // All other errors concern the connection: whether the request arrived is unknown.
         _ => Class::Unreachable,
     }
 }
 
-/// Layers between the client and the one that asks may wrap what it says.
+/// Layers between the client and the caller may wrap the error.
 fn is_not_ours(error: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<WriteBlocked>())
 }
 
-/// Sorts an answer that says what went wrong.
+/// Classifies an error status.
 fn classify_status(status: &Status) -> Class {
     let details = status.details.as_ref();
     let after = details
@@ -109,7 +109,7 @@ fn classify_status(status: &Status) -> Class {
         (404, _) => Class::NotFound,
         (410, _) => Class::Expired,
         (429, _) => Class::Throttled { after },
-        // With a time to come back, the server says that it did not begin.
+        // With a time to retry, the server states that it did not begin.
         (503, _) if after.is_some() => Class::Throttled { after },
         (400..=499, _) => Class::Invalid,
         _ => Class::Server,
@@ -128,7 +128,7 @@ pub fn read_fault(op: impl Into<String>, error: kube::Error) -> Fault {
     }
 }
 
-/// The error, without what a decoder may quote of an object.
+/// The error, without content of an object that a decoder may quote.
 pub(crate) fn without_content(error: kube::Error) -> Box<dyn std::error::Error + Send + Sync> {
     match error {
         kube::Error::SerdeError(error) => {

@@ -1,4 +1,4 @@
-//! One controller: the caches it reads, the queue between, and the workers that make passes.
+//! A controller: the caches it reads, its queue, and its workers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,16 +25,16 @@ use super::reconcile::{self, Ended};
 
 /// What a controller does with a key: observe, plan, act.
 ///
-/// A pass may be dropped at any await, and every key is looked at again after a start: what it relies on lies in the
-/// API. It does not hear why it was woken.
+/// A reconcile may be dropped at any await, and each key is reconciled again after a start: everything it relies on is
+/// in the API. It does not receive the reason why its key was enqueued.
 pub trait Reconciler: Send + Sync + 'static {
-    /// What is looked at: usually the [key](crate::cache::Key) of an object.
+    /// Usually the [key](crate::cache::Key) of an object.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
-    /// What it may use of the API.
+    /// The permissions of its requests.
     type Role: Role;
 
-    /// One pass. `writer` writes in the name of `key`: its own writes do not wake the key, so a pass that wants another
-    /// one after a write returns [`Next::Requeue`].
+    /// Reconciles `key` once. `writer` writes with `key` as the source: its writes do not enqueue the key, so a
+    /// reconcile that needs another one after a write returns [`Next::Requeue`].
     fn reconcile(
         &self,
         key: &Self::Key,
@@ -45,9 +45,9 @@ pub trait Reconciler: Send + Sync + 'static {
 /// How a controller stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// Every pass under way was finished.
+    /// Every running reconcile finished.
     Drained,
-    /// The grace period was over before this many workers were done.
+    /// The grace period ended before this many workers finished.
     Abandoned(usize),
 }
 
@@ -79,13 +79,13 @@ impl<C: Reconciler> fmt::Debug for Controller<C> {
 }
 
 impl<C: Reconciler> Controller<C> {
-    /// A controller that reads nothing yet, with one worker and ten seconds of grace.
+    /// A controller without caches, with one worker and ten seconds of grace.
     pub fn new(name: &'static str, clock: Arc<dyn Clock>, writer: Writer<C::Role>, reconciler: C) -> Self {
         Self::with_queue(name, Queue::new(clock), writer, reconciler)
     }
 
-    /// The same on a queue that is there already: where controllers wake each other's keys, their queues come before
-    /// their reconcilers, which hold the [wakers](Queue::waker).
+    /// The same with an existing queue: where controllers enqueue each other's keys, their queues exist before their
+    /// reconcilers, which hold the [wakers](Queue::waker).
     pub fn with_queue(name: &'static str, queue: Queue<C::Key>, writer: Writer<C::Role>, reconciler: C) -> Self {
         Self {
             name,
@@ -100,8 +100,8 @@ impl<C: Reconciler> Controller<C> {
         }
     }
 
-    /// Looks at the keys that `keys` names for each change of `cache`, and makes no pass before the first list of it is
-    /// complete. Name a cache that decisions read even if its changes wake nobody.
+    /// Reconciles the keys that `keys` derives from each change of `cache`, and reconciles nothing before the first
+    /// list of it is complete. Name each cache that decisions read, even if its changes enqueue no key.
     pub fn watches<K, I, M, T>(mut self, cache: &SharedCache<K, I>, keys: M) -> Self
     where
         K: Resource + Send + Sync + 'static,
@@ -115,38 +115,38 @@ impl<C: Reconciler> Controller<C> {
         self
     }
 
-    /// Makes no pass before `ready`: for a source that is no cache and that decisions read, such as the first answer of a
-    /// feed.
+    /// Reconciles nothing before `ready`: for a source other than a cache that decisions read, such as the first list
+    /// of a feed.
     pub fn wait_for(mut self, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         self.ready.push(Box::pin(ready));
         self
     }
 
-    /// How many passes may run at once.
+    /// The number of concurrent reconciles.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// How long passes may go on after the controller is told to stop.
+    /// How long running reconciles may continue after a stop.
     pub const fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Counts passes and the queue there.
+    /// Reports reconciles and the queue to `metrics`.
     pub fn metrics(mut self, metrics: &Metrics) -> Self {
         self.metrics = metrics.clone();
         self
     }
 
-    /// The queue: for its figures, and for its [waker](Queue::waker).
+    /// The queue: for its statistics, and for its [waker](Queue::waker).
     #[must_use]
     pub const fn queue(&self) -> &Queue<C::Key> {
         &self.queue
     }
 
-    /// Works until `stop`, then lets passes under way finish. Dropping the future abandons them.
+    /// Runs until `stop`, then lets running reconciles finish. Dropping the future abandons them.
     pub async fn run(self, stop: CancellationToken) -> Stopped {
         let queue = self.queue.clone();
         self.metrics.queue(self.name, move || queue.stats());
@@ -180,14 +180,14 @@ impl<C: Reconciler> Controller<C> {
     }
 }
 
-/// What the workers of one controller share.
+/// State that the workers of one controller share.
 struct WorkerContext<C: Reconciler> {
     name: &'static str,
     reconciler: Arc<C>,
     writer: Writer<C::Role>,
     clock: Arc<dyn Clock>,
     metrics: ControllerMetrics,
-    /// What the keys that wait wait for, so that each reason is told once.
+    /// The reason of each waiting key, so that each new reason is logged once at info level.
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
 }
 

@@ -28,7 +28,7 @@ impl Reconciler for Copies {
     type Role = Copying;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Copying>) -> Result<Next, Fault> {
-        // Observe: what exists, what does not, and what nobody can say are three facts.
+        // Observe: present, absent and unknown are three results.
         let copy = Key {
             name: format!("{}-copy", key.name),
             ..key.clone()
@@ -46,7 +46,7 @@ impl Reconciler for Copies {
                 return Err(Fault::bug("a pass before the first list"));
             }
         };
-        // Act. Should the answer be lost, the next pass finds the copy by its name.
+        // Act. If the response is lost, the next reconcile finds the copy by its name.
         if !key.name.ends_with("-copy") && self.maps.find(&copy) == Observed::Absent {
             let mut copied = ConfigMap {
                 data: original.data.clone(),
@@ -68,7 +68,7 @@ async fn serve(client: kube::Client, maps: SharedCache<ConfigMap>, stop: Cancell
         writer,
         Copies { maps: maps.clone() },
     )
-    // The original, when its copy changes.
+    // Enqueues the original when its copy changes.
     .watches(&maps, |change| {
         change.key().map(|key| Key {
             name: key.name.trim_end_matches("-copy").to_owned(),

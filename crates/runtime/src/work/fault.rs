@@ -1,4 +1,4 @@
-//! What can go wrong in a pass, by what follows from it.
+//! Errors of a reconcile, by their consequence.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,39 +6,39 @@ use std::time::Duration;
 use crate::queue::Outcome;
 use crate::reason::Reason;
 
-/// A pass that could not do its work.
+/// A reconcile that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// It may pass by itself: the network, a lost race, a busy server. Tried again after the key's back-off.
+    /// May pass without a change: the network, a lost race, a busy server. Retried after the key's back-off.
     #[error("{op}")]
     Transient {
         /// What was attempted, in lower case.
         op: String,
-        /// What sort of trouble.
+        /// The error category.
         category: Category,
-        /// How long the other side asks us to stay away.
+        /// How long the server asks to wait.
         after: Option<Duration>,
         /// Why it failed.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// Only a change of the spec helps, and that wakes the key. Not tried again before.
+    /// Only a change of the spec helps, and that enqueues the key. Not retried before.
     #[error("{message}")]
     Terminal {
         /// For programs; the condition carries it.
         reason: Reason,
-        /// For people: what is wrong and how to cure it.
+        /// For people: what is wrong and how to correct it.
         message: String,
     },
-    /// The program contradicts itself. Tried again after the key's back-off, and reported loudly.
+    /// A defect of the program. Retried after the key's back-off, and logged as an error.
     #[error("this is a defect of the program: {what}")]
     Bug {
-        /// Which promise was broken.
+        /// The broken invariant.
         what: String,
     },
 }
 
 impl Fault {
-    /// A fault that may pass by itself.
+    /// A fault that may pass without a change.
     #[must_use]
     pub fn transient(
         op: impl Into<String>,
@@ -53,7 +53,7 @@ impl Fault {
         }
     }
 
-    /// A fault that only a change of the spec cures.
+    /// A fault that only a change of the spec corrects.
     #[must_use]
     pub fn terminal(reason: Reason, message: impl Into<String>) -> Self {
         Self::Terminal {
@@ -62,13 +62,13 @@ impl Fault {
         }
     }
 
-    /// A broken promise of the program itself.
+    /// A defect of the program.
     #[must_use]
     pub fn bug(what: impl Into<String>) -> Self {
         Self::Bug { what: what.into() }
     }
 
-    /// The sort of trouble, from a closed set: the one label of errors in metrics.
+    /// The error category, from a closed set: the one label of errors in metrics.
     #[must_use]
     pub const fn category(&self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Fault {
         }
     }
 
-    /// What the queue makes of it.
+    /// The outcome for the queue.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self {
@@ -88,7 +88,7 @@ impl Fault {
         }
     }
 
-    /// What was attempted and each cause of its failure, in one line.
+    /// The operation and each cause of its failure, in one line.
     #[must_use]
     pub fn report(&self) -> String {
         let mut line = self.to_string();
@@ -102,43 +102,43 @@ impl Fault {
     }
 }
 
-/// A sort of trouble. Each is a constant, so the set of them is closed when the program is built.
+/// An error category. Each is a constant, so the set is closed at compile time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Category(&'static str);
 
 impl Category {
-    /// Somebody else wrote first, or the cache was behind.
+    /// Another client wrote first, or the cache was behind.
     pub const CONFLICT: Self = Self("conflict");
-    /// An object of that name is there already.
+    /// An object of that name exists already.
     pub const ALREADY_EXISTS: Self = Self("already_exists");
-    /// What was to be changed or read is not there.
+    /// The object to read or change does not exist.
     pub const NOT_FOUND: Self = Self("not_found");
-    /// The server refuses what we sent.
+    /// The server rejects the request.
     pub const INVALID: Self = Self("invalid");
-    /// We lack a permission, or credentials that count.
+    /// A permission is missing, or the credentials are not valid.
     pub const FORBIDDEN: Self = Self("forbidden");
-    /// The namespace is going away.
+    /// The namespace is terminating.
     pub const TERMINATING: Self = Self("namespace_terminating");
     /// The server asks us to slow down.
     pub const THROTTLED: Self = Self("throttled");
     /// The server answered that it failed.
     pub const SERVER: Self = Self("server_failed");
-    /// No answer, and nothing was to be changed.
+    /// No response to a request that changes nothing.
     pub const UNREACHABLE: Self = Self("unreachable");
-    /// A write was held back: others may be the ones to make it.
+    /// A write was not sent: this process does not lead, or another program serves the group.
     pub const WRITE_BLOCKED: Self = Self("not_ours");
-    /// Nobody knows whether a write took effect.
+    /// Whether a write took effect is unknown.
     pub const OUTCOME_UNKNOWN: Self = Self("outcome_unknown");
-    /// The answer made no sense to us.
+    /// The response could not be decoded.
     pub const UNREADABLE: Self = Self("unreadable");
 
-    /// A sort of trouble of a product's own, for a constant: one low-cardinality word in `snake_case`.
+    /// An error category of a product, for a constant: one low-cardinality word in `snake_case`.
     #[must_use]
     pub const fn new(word: &'static str) -> Self {
         Self(word)
     }
 
-    /// As metrics carry it.
+    /// The label value in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0

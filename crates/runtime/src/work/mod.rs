@@ -1,8 +1,8 @@
-//! How passes over keys end, and who runs them.
+//! Running reconciles, and how they end.
 //!
-//! A pass ends with a [`Next`] or a [`Fault`]; what the queue makes of either is decided here and nowhere else.
-//! [`Controller`] puts caches, a queue and a [`Reconciler`] together and runs passes: so many at once, panics caught and
-//! counted, drained when told to stop. [`classify`] sorts what the Kubernetes client reports, without looking at wording.
+//! A reconcile ends with a [`Next`] or a [`Fault`]; only this module derives the queue's outcome from them.
+//! [`Controller`] combines caches, a queue and a [`Reconciler`]. It bounds concurrency, catches and counts panics, and
+//! drains when it is stopped. [`classify`] sorts the errors of the Kubernetes client without reading their texts.
 
 mod classify;
 mod controller;

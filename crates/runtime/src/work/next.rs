@@ -1,25 +1,26 @@
-//! How a pass ends when nothing went wrong.
+//! How a reconcile without an error ends.
 
 use std::time::Duration;
 
 use crate::queue::Outcome;
 use crate::reason::Reason;
 
-/// What happens to a key after a pass.
+/// What happens to a key after a reconcile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Nothing to do until something changes.
     Done,
-    /// Look again at once: after a write whose outcome the next step needs. Writes of a pass do not wake its own key.
+    /// Reconcile again at once: after a write whose result the next step needs. Writes of a reconcile do not enqueue
+    /// its own key.
     Requeue,
-    /// Look again after this time, even if nothing changes. Only where nothing could wake the key.
+    /// Reconcile again after this time, even if nothing changes. Only where no event could enqueue the key.
     RequeueAfter(Duration),
-    /// Someone else must act first. This is no fault.
+    /// Another actor must act first. This is not an error.
     Waiting(WaitingOn),
 }
 
 impl Next {
-    /// Waiting for something whose change wakes the key.
+    /// Waits for an object whose change enqueues the key.
     #[must_use]
     pub fn waiting(reason: Reason, message: impl Into<String>) -> Self {
         Self::Waiting(WaitingOn {
@@ -29,7 +30,7 @@ impl Next {
         })
     }
 
-    /// Waiting for something that nothing watches: look every so often.
+    /// Waits for something that is not watched: reconciles again after `recheck`.
     #[must_use]
     pub fn waiting_with_recheck(reason: Reason, message: impl Into<String>, recheck: Duration) -> Self {
         Self::Waiting(WaitingOn {
@@ -39,7 +40,7 @@ impl Next {
         })
     }
 
-    /// What the queue makes of it.
+    /// The outcome for the queue.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self {
@@ -53,13 +54,13 @@ impl Next {
     }
 }
 
-/// What a pass waits for, in words for the user: the condition says the same.
+/// What a key waits for, as the condition of the object states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingOn {
     /// For programs.
     pub reason: Reason,
     /// For people: what is missing, and who can provide it.
     pub message: String,
-    /// Set where nothing tells when the other side is done.
+    /// Set where no event reports that the wait is over.
     pub recheck: Option<Duration>,
 }

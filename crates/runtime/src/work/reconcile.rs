@@ -1,4 +1,4 @@
-//! One pass over one key, from start to outcome.
+//! One reconcile of one key, from start to outcome.
 
 use std::any::Any;
 use std::fmt;
@@ -13,22 +13,22 @@ use crate::queue::{Outcome, Taken};
 use super::fault::Fault;
 use super::next::Next;
 
-/// The fifth failure in a row is no coincidence any more.
+/// The fifth failure in a row is logged as a warning.
 const LOUD_FROM: u32 = 4;
 
-/// How a pass ended.
+/// How a reconcile ended.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// With nothing wrong.
+    /// Without an error.
     Ok(Next),
     /// With a fault.
     Failed(Fault),
-    /// With a panic, which says this.
+    /// With a panic of this message.
     Panicked(String),
 }
 
 impl Ended {
-    /// What the queue makes of it.
+    /// The outcome for the queue.
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
             Self::Ok(next) => next.outcome(),
@@ -37,7 +37,7 @@ impl Ended {
         }
     }
 
-    /// How it counts where nothing is performed: another look at once would show the same again, for ever.
+    /// In dry-run mode nothing is written: a requeue would repeat the same result for ever.
     pub(super) fn observed(self) -> Self {
         match self {
             Self::Ok(Next::Requeue) => Self::Ok(Next::Done),
@@ -45,7 +45,7 @@ impl Ended {
         }
     }
 
-    /// The sort of trouble, where there was any.
+    /// The error category, if it failed.
     pub(super) const fn category(&self) -> Option<&'static str> {
         match self {
             Self::Ok(_) => None,
@@ -54,7 +54,7 @@ impl Ended {
         }
     }
 
-    /// What metrics make of it.
+    /// The result for the metrics.
     pub(super) const fn result(&self) -> ReconcileResult {
         match (self, self.outcome()) {
             (Self::Failed(Fault::Terminal { .. }), _) => ReconcileResult::Terminal,
@@ -66,9 +66,9 @@ impl Ended {
     }
 }
 
-/// Runs a pass and catches its panic: one broken key must not stop the others.
+/// Runs a reconcile and catches its panic, so that one key cannot stop the others.
 pub(super) async fn run(pass: impl Future<Output = Result<Next, Fault>>) -> Ended {
-    // Nothing that a pass holds outlives it but what is behind locks that survive a panic.
+    // State that outlives a reconcile is behind locks and is consistent after a panic.
     match AssertUnwindSafe(pass).catch_unwind().await {
         Ok(Ok(next)) => Ended::Ok(next),
         Ok(Err(fault)) => Ended::Failed(fault),
@@ -83,7 +83,7 @@ fn words(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Says how a pass ended, as loudly as it deserves. `news` is whether it waits for something else than before.
+/// Logs how a reconcile ended, at a level that matches it. `news` is whether it waits for a new reason.
 pub(super) fn log<K: fmt::Display>(
     controller: &'static str,
     taken: &Taken<K>,

@@ -1,11 +1,10 @@
-//! How long a wait is kept to oneself.
+//! Debounces the status of waits.
 //!
-//! Most waits end with the next event, a moment later: telling them costs a write each, and nobody could read them. A
-//! wait that lasts is told. It does not know what is waited for, and it is no reason to put off anything but words: what
-//! a later pass has to find must be written at once.
+//! Most waits end with the next event within a moment: reporting each would cost a write. A wait that lasts is
+//! reported. The debounce may delay the report only: what a later reconcile has to find must be written at once.
 //!
-//! Invariant: from the first pass that has something to tell, no more than [`DEBOUNCE`] goes by until a pass may tell it,
-//! however often what is waited for changes meanwhile. What is kept here a restart may lose: it starts the moment anew.
+//! Invariant: from the first reconcile with a status to report, no more than [`DEBOUNCE`] passes until a reconcile may
+//! report it, however often the reason changes meanwhile. A restart begins the debounce anew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::{Mutex, MutexGuard};
 
-/// The longest that a wait is kept back: what one controller asks of another in the same process is there by then.
+/// The longest delay: what one controller asks of another in the same process is done by then.
 pub const DEBOUNCE: Duration = Duration::from_secs(1);
 
 /// Since when each key has a status to report.
@@ -25,7 +24,7 @@ pub struct StatusDebounce<K> {
 }
 
 impl<K: Ord + Clone> StatusDebounce<K> {
-    /// Nothing is kept back yet.
+    /// No key is debounced yet.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -34,15 +33,15 @@ impl<K: Ord + Clone> StatusDebounce<K> {
         }
     }
 
-    /// How much longer a wait of `key` is kept back: a pass that heeds this ends with
-    /// [`Next::RequeueAfter`](super::Next::RequeueAfter). Nothing once it has lasted.
+    /// How much longer the status of `key` is debounced: a reconcile ends with
+    /// [`Next::RequeueAfter`](super::Next::RequeueAfter) meanwhile. `None` once it may be reported.
     pub fn remaining(&self, key: &K) -> Option<Duration> {
         let now = self.clock.monotonic();
         let since = *self.since().entry(key.clone()).or_insert(now);
         Some(DEBOUNCE.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
     }
 
-    /// Everything of `key` is told.
+    /// The status of `key` is reported.
     pub fn clear(&self, key: &K) {
         self.since().remove(key);
     }

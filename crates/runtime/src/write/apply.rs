@@ -1,7 +1,7 @@
-//! Server-side apply: members that one of our field managers looks after, where nobody else does.
+//! Server-side apply of the fields of one field manager.
 //!
-//! It is never forced. Where somebody else looks after a member and says something else, nothing is written, and the
-//! caller hears [`WriteErrorKind::Contested`](super::WriteErrorKind::Contested).
+//! It is never forced: where another field manager owns a field with another value, nothing is written and the result
+//! is [`WriteErrorKind::Contested`](super::WriteErrorKind::Contested).
 
 use kube::core::params::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -17,11 +17,11 @@ use super::target::{Expected, WriteTarget};
 use super::writer::{Writable, Writer, Written, path};
 
 impl<R: Role> Writer<R> {
-    /// Makes `members` what an existing object says, in the name of `manager`, if the object is still at version `at`.
-    /// What the same manager applied before and `members` does not name goes, if nobody else looks after it.
+    /// Applies `members` to an existing object as `manager`, if the object is still at version `at`. Fields that the
+    /// manager applied before and `members` does not contain are removed, unless another manager owns them.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn apply<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,

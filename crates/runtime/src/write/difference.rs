@@ -1,4 +1,4 @@
-//! Writes said by two states of an object: as it was read, and as it is to be.
+//! Writes as the difference of two states of an object.
 
 use crate::access::{Permits, Role, Verb, verb};
 use crate::cache::{Identity, Key};
@@ -10,11 +10,11 @@ use super::target::WriteTarget;
 use super::writer::{Writable, Writer, Written, malformed};
 
 impl<R: Role> Writer<R> {
-    /// Writes the status of `after` in place of that of `before`, the object as it was read; nothing where they say the
-    /// same. Where a list changes, as conditions do, the object must still be at the version of `before`.
+    /// Patches the status from that of `before`, the object as it was read, to that of `after`; sends nothing if they
+    /// are equal. Where a list changes, as conditions do, the object must still be at the version of `before`.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn status<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
@@ -38,14 +38,14 @@ impl<R: Role> Writer<R> {
         self.patch_status(target, &key, patch).await
     }
 
-    /// Writes all that differs between `before`, the object as it was read, and `after`: first what it is, then its
-    /// status, at most two requests. Where a list changes, in either, the object must still be at the version of
-    /// `before`; the second write goes on from the version that the first one left.
+    /// Patches the difference between `before`, the object as it was read, and `after`: first spec and metadata, then
+    /// the status, at most two requests. Where a list changes, the object must still be at the version of `before`; the
+    /// second write expects the version that the first one returned.
     ///
-    /// What the first write returned is lost where the second one fails: the next pass sees it in the cache.
+    /// If the second write fails, the result of the first is lost: the next reconcile finds it in the cache.
     ///
     /// # Errors
-    /// When the server refuses one of them, or nobody knows.
+    /// When the server rejects one of the requests, or an outcome is unknown.
     pub async fn change<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
@@ -75,7 +75,7 @@ impl<R: Role> Writer<R> {
         };
         match main {
             Written::Object(now) => self.patch_status(target, &key, guarded(status, &now)?).await,
-            // Who only looks wants to see the other half too.
+            // A dry run shows the other half, too.
             Written::DryRun => self.patch_status(target, &key, status).await,
             Written::Deleted | Written::Unchanged => Ok(main),
         }

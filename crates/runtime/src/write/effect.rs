@@ -1,4 +1,4 @@
-//! A write as a value: what would be sent, fit to be shown.
+//! A write as a value, safe to log.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::access::{Permission, Verb};
 use crate::cache::Key;
 
-/// One write, without what must not be shown.
+/// One write, without secret values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
     /// `create`, `patch` or `delete`.
@@ -17,7 +17,7 @@ pub struct Effect {
     pub group: String,
     /// As rules name it: `ippools`, `ippools/status`.
     pub resource: String,
-    /// Which object.
+    /// The object.
     pub object: Key,
     /// What is sent. The values of Secrets are hidden.
     pub body: Value,
@@ -35,7 +35,7 @@ impl Effect {
         }
     }
 
-    /// One line for the log: the way to watch a controller that may not write.
+    /// One log line: the output of a dry run.
     pub(super) fn print(&self, role: &'static str) {
         tracing::info!(
             target: "metal3::effect",
@@ -58,10 +58,10 @@ impl fmt::Display for Effect {
     }
 }
 
-/// The members of a Secret that say what it is and not what it holds.
+/// The fields of a Secret that contain no secret.
 const OPEN: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
 
-/// `body`, with every value of a Secret replaced. Annotations are among them: tools copy whole objects there.
+/// `body`, with every value of a Secret replaced, annotations included: tools copy whole objects there.
 fn shown(group: &str, resource: &str, body: &Value) -> Value {
     match body {
         Value::Object(members) if group.is_empty() && resource == "secrets" => {
@@ -87,7 +87,7 @@ fn without_annotations(metadata: &Value) -> Value {
     metadata
 }
 
-/// The same keys without their values. A null stays: it says that something goes.
+/// The same keys without values. A null stays: it removes a field.
 fn hidden(value: &Value) -> Value {
     match value {
         Value::Null => Value::Null,

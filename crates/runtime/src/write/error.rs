@@ -1,55 +1,55 @@
-//! What became of a write that did not simply succeed.
+//! Errors of writes.
 
 use std::error::Error;
 use std::time::Duration;
 
 use crate::work::{Category, Class, Fault, classify, without_content};
 
-/// A write that was refused, or of which nobody knows.
+/// A write that was rejected, or whose outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 #[error("{op}")]
 pub struct WriteError {
-    /// What was attempted: `patch ippools ns/name`.
+    /// The operation: `patch ippools ns/name`.
     pub op: String,
-    /// What a caller may treat differently.
+    /// For callers that handle kinds differently.
     pub kind: WriteErrorKind,
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// Why a write is not known to be done. All but the last two were refused without effect.
+/// Why a write is not known to be done. All but the last two had no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteErrorKind {
-    /// The object is not what the precondition says.
+    /// The object does not match the precondition.
     Conflict,
-    /// Somebody else looks after a member that was to be applied, and says something else.
+    /// Another field manager owns a field of the apply request, with another value.
     Contested,
-    /// An object of that name exists. It may be ours, from a write whose answer was lost.
+    /// An object of that name exists. It may be from an own write whose response was lost.
     AlreadyExists,
-    /// The object or its namespace is not there.
+    /// The object or its namespace does not exist.
     NotFound,
-    /// The server refuses the content.
+    /// The server rejects the content.
     Invalid,
-    /// We lack a permission.
+    /// A permission is missing.
     Forbidden,
-    /// Nothing can be created in a namespace that is going away.
+    /// The namespace is terminating, so nothing can be created in it.
     Terminating,
-    /// The server asks us to come back later.
+    /// The server asks to retry later.
     Throttled {
-        /// How much later, if it says so.
+        /// How much later, if the server states it.
         after: Option<Duration>,
     },
-    /// It never left: what was to be sent is no request.
+    /// Not sent: the request could not be built.
     Malformed,
-    /// It never left: another replica may lead, or another program serves the group.
+    /// Not sent: another replica may lead, or another program serves the group.
     WriteBlocked,
-    /// It took effect, and the answer cannot be decoded.
+    /// It took effect, and the response cannot be decoded.
     Unreadable,
-    /// Nobody knows: the connection broke, or the server failed while at it.
+    /// Unknown: the connection broke, or the server failed while it processed the request.
     OutcomeUnknown,
 }
 
 impl WriteErrorKind {
-    /// Whether it may come from an old view of the object, or leaves one behind.
+    /// Whether the cached object may be out of date, before the write or because of it.
     #[must_use]
     pub const fn may_be_stale(self) -> bool {
         match self {
@@ -64,7 +64,7 @@ impl WriteErrorKind {
         }
     }
 
-    /// The sort of kind for metrics.
+    /// The error category for metrics.
     #[must_use]
     pub const fn category(self) -> Category {
         match self {
@@ -82,7 +82,7 @@ impl WriteErrorKind {
     }
 }
 
-/// Of a write, an error that does not say "refused" does not say "not done" either.
+/// For a write, an error other than a rejection does not mean that it had no effect.
 impl From<Class> for WriteErrorKind {
     fn from(class: Class) -> Self {
         match class {
@@ -124,8 +124,8 @@ impl WriteError {
     }
 }
 
-/// None of them is terminal by itself: whether only a change of the spec helps is for the product to know. Where it
-/// does, it looks at [`WriteError::kind`] before this.
+/// No write error is terminal as such: the product decides whether only a change of the spec helps, and reads
+/// [`WriteError::kind`] before this conversion.
 impl From<WriteError> for Fault {
     fn from(error: WriteError) -> Self {
         let WriteError { op, kind, source } = error;

@@ -1,13 +1,13 @@
-//! Writes: how a pass changes objects, and what it learns of the outcome.
+//! Writes of a reconcile, and their outcome.
 //!
-//! A [`Writer`] creates, patches and deletes in the name of one key. It never replaces an object, and it refuses to
-//! create one without a name: a create whose answer was lost would make a second one. What the server answers enters
-//! the cache of the kind before the caller sees it, so the next pass sees its own writes.
+//! A [`Writer`] creates, patches and deletes for one key. It never replaces an object, and it does not create an object
+//! without a name: after a lost response a retry would create a second one. The response enters the cache of the kind
+//! before the caller receives it, so the next reconcile observes its own writes.
 //!
-//! The invariant: a write is reported as done or as refused only where the server said so. Everything else is
-//! [`WriteErrorKind::OutcomeUnknown`], and the next pass has to look.
+//! The invariant: a write is reported as done or as rejected only where the server said so. Everything else is
+//! [`WriteErrorKind::OutcomeUnknown`], and the next reconcile has to observe.
 //!
-//! In [`Mode::ObserveOnly`] nothing is sent: each effect is printed as one line and counts as not done.
+//! In [`Mode::ObserveOnly`] nothing is sent: each effect is logged as one line and counts as not done.
 
 mod apply;
 mod difference;

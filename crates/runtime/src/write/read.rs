@@ -1,4 +1,4 @@
-//! Live reads: past the cache, for what it does not show and before what cannot be undone.
+//! Live reads, past the cache: for objects that it does not contain, and before steps that cannot be undone.
 
 use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
@@ -13,11 +13,11 @@ use super::target::WriteTarget;
 use super::writer::{Writable, Writer};
 
 impl<R: Role> Writer<R> {
-    /// The object as the server has it now, read from a quorum; nothing where the server says that there is none. What
-    /// comes enters the cache.
+    /// The object on the server now, read from a quorum; `None` if the server reports that it does not exist. The
+    /// object enters the cache.
     ///
     /// # Errors
-    /// When nobody can say: that is not the same as nothing.
+    /// When it is unknown whether the object exists.
     pub async fn read<K: Writable>(&self, target: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
     where
         R: Permits<verb::Get, K>,
@@ -30,7 +30,7 @@ impl<R: Role> Writer<R> {
             Err(error) if classify(&error) == Class::NotFound => return Ok(None),
             answer => answer.map_err(|error| read_fault(op(), error))?,
         };
-        // Decoded here, because the client would print what it cannot decode.
+        // Decoded here, because the client would log a body that it cannot decode.
         let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
         let placed = target
             .begin_write(None, object)
@@ -39,12 +39,12 @@ impl<R: Role> Writer<R> {
         Ok(Some(found))
     }
 
-    /// Every object of a namespace as the server has it now, in pages. What comes enters the cache as it comes, and
-    /// nothing is kept: the cache is where to look afterwards. What the cache shows and the list did not bring is gone or
-    /// about to go; the watch will say so.
+    /// Lists every object of a namespace live, in pages. The objects enter the cache page by page and are not returned:
+    /// read the cache afterwards. An object that is in the cache and not in the list was deleted; the watch reports
+    /// that.
     ///
     /// # Errors
-    /// When nobody can say. The cache may know a part by then.
+    /// When the list is incomplete. The cache may contain a part of it.
     pub async fn list<K: Writable>(&self, target: &impl WriteTarget<K>, namespace: &str) -> Result<(), Fault>
     where
         R: Permits<verb::List, K>,

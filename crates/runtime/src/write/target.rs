@@ -1,4 +1,4 @@
-//! Where the answer to a write goes.
+//! Where the response to a write goes.
 
 use kube_core::{PartialObjectMeta, Resource};
 
@@ -10,25 +10,25 @@ use crate::queue::RequestSource;
 
 use super::writer::Writable;
 
-/// A place that has to hear of writes to `K`: the cache that shows the kind.
+/// The cache of the kind `K`, which receives responses to writes.
 pub trait WriteTarget<K>: Sync {
-    /// A write of an object is about to be sent, in the name of `source`.
+    /// A write of `object` is about to be sent for `source`.
     fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_>;
 
-    /// The object as it is shown, where it is shown whole.
+    /// The cached object, if the cache contains whole objects.
     fn cached(&self, object: &Key) -> Option<K>;
 }
 
-/// What an answer to a patch says if nobody but us changed anything.
+/// The response to a patch if no other client changed the object.
 ///
-/// A version alone does not tell: a patch that finds its changes made already returns the version of whoever made them,
-/// and with it whatever else that one changed.
+/// A version alone is not enough: a patch that changes nothing returns the version of another client's write, with all
+/// its changes.
 pub(super) enum Expected {
-    /// The patch carried its version: it was made to the object that the pass saw.
+    /// The patch had a version as its precondition: it was applied to the cached object.
     Certain,
-    /// What is shown, patched.
+    /// The cached object with the patch applied.
     Document(Value),
-    /// Nothing is shown.
+    /// The object is not in the cache.
     Unknown,
 }
 
@@ -40,13 +40,13 @@ impl Expected {
         let patched = target.cached(object).and_then(|shown| {
             let mut document = serde_json::to_value(&shown).ok()?;
             apply(patch, &mut document);
-            // Through the type, which may write what it reads in another way.
+            // Through the type, which may normalize what it reads.
             serde_json::from_value::<K>(document).ok().and_then(comparable)
         });
         patched.map_or(Self::Unknown, Self::Document)
     }
 
-    /// Whether `answer` carries more than our own change.
+    /// Whether `answer` contains more than the own change.
     pub(super) fn part<K: Writable>(&self, answer: &K) -> AnswerContent {
         match self {
             Self::Certain => AnswerContent::OwnChange,
@@ -58,7 +58,7 @@ impl Expected {
     }
 }
 
-/// The object without what changes with every write.
+/// The object without the fields that change with every write.
 fn comparable<K: Writable>(mut object: K) -> Option<Value> {
     let meta = object.meta_mut();
     (meta.resource_version, meta.managed_fields, meta.generation) = (None, None, None);
@@ -66,19 +66,19 @@ fn comparable<K: Writable>(mut object: K) -> Option<Value> {
     serde_json::to_value(object).ok()
 }
 
-/// A write on its way. Dropped, nobody knows what became of it, or it was refused because our view is old: the object
-/// has to be read afresh.
+/// A write in flight. Dropping it without a result means that its outcome is unknown, or that it was rejected because
+/// the cached object was out of date: the object is read again.
 pub trait PendingWrite<K> {
-    /// The answer is this object, which is `part` our doing.
+    /// The server responded with this object.
     ///
     /// # Errors
-    /// When the object cannot be placed: name, UID or version is missing.
+    /// When name, UID or version is missing.
     fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata>;
 
-    /// The answer says that the object is gone.
+    /// The server responded that the object is deleted.
     fn deleted(self: Box<Self>, last: &Identity);
 
-    /// The server refused it, for a reason that has nothing to do with how old our view is.
+    /// The server rejected the write for a reason other than an out-of-date object.
     fn refused(self: Box<Self>);
 }
 
@@ -113,7 +113,7 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
     }
 }
 
-/// A write of nobody's in particular.
+/// A write without a source.
 struct Unsigned<'a, K, I>(&'a SharedCache<K, I>);
 
 impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Unsigned<'_, K, I> {
@@ -128,8 +128,7 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Unsigned<'_, K, I> {
     fn refused(self: Box<Self>) {}
 }
 
-/// For a kind whose cache knows metadata only, Secrets above all: the writer's key is held until that cache shows the
-/// write.
+/// For a kind whose cache contains metadata only, such as Secrets: the source is held until that cache has the write.
 #[derive(Debug)]
 pub struct MetadataOf<'a, K, I = ()>(pub &'a SharedCache<PartialObjectMeta<K>, I>)
 where
@@ -174,7 +173,7 @@ where
     }
 }
 
-/// For a kind that no cache shows and no decision reads, such as events.
+/// For a kind without a cache that no decision reads, such as events.
 #[derive(Debug, Clone, Copy)]
 pub struct NoCache;
 

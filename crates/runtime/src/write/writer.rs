@@ -1,4 +1,4 @@
-//! The requests.
+//! The requests of a writer.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,30 +20,30 @@ use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
 use super::target::{Expected, PendingWrite, WriteTarget};
 
-/// Whether effects happen.
+/// Whether writes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// They do.
+    /// Writes are sent.
     Perform,
-    /// They are printed, and that is all.
+    /// Dry run: writes are logged only.
     ObserveOnly,
 }
 
-/// What a write left behind.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Written<K> {
-    /// The object as the server has it now.
+    /// The object after the write.
     Object(K),
-    /// The object is gone.
+    /// The object is deleted.
     Deleted,
-    /// Nothing was to be written.
+    /// There was nothing to write.
     Unchanged,
-    /// Nothing: this program only observes.
+    /// Nothing was sent in a dry run.
     DryRun,
 }
 
 impl<K> Written<K> {
-    /// The object, where there is one.
+    /// The object, if there is one.
     #[must_use]
     pub fn object(self) -> Option<K> {
         match self {
@@ -53,7 +53,7 @@ impl<K> Written<K> {
     }
 }
 
-/// Writes what role `R` declared, in the name of one key or of nobody. Cheap to clone.
+/// Writes with the permissions of role `R`, for one key or without a source. Cheap to clone.
 pub struct Writer<R> {
     pub(super) client: kube::Client,
     mode: Mode,
@@ -81,13 +81,13 @@ impl<R: Role> fmt::Debug for Writer<R> {
     }
 }
 
-/// What can be written.
+/// A kind that can be written.
 pub trait Writable: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send {}
 
 impl<K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send> Writable for K {}
 
 impl<R: Role> Writer<R> {
-    /// Writes through `client`, in nobody's name.
+    /// Writes through `client`, without a source.
     #[must_use]
     pub const fn new(client: kube::Client, mode: Mode) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl<R: Role> Writer<R> {
         }
     }
 
-    /// The same, in the name of `source`: its own writes do not wake it, and it is not observed again before they show.
+    /// The same for `source`: its own writes do not enqueue it, and it is held until the cache has them.
     #[must_use]
     pub fn for_key(&self, source: RequestSource) -> Self {
         Self {
@@ -107,21 +107,21 @@ impl<R: Role> Writer<R> {
         }
     }
 
-    /// Whether it writes in somebody's name.
+    /// Whether it has a source.
     pub(super) const fn has_source(&self) -> bool {
         self.source.is_some()
     }
 
-    /// Whether effects happen.
+    /// Whether writes are sent.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Makes an object. It needs a name: then a second attempt finds the first.
+    /// Creates an object. It needs a name, so that a retry finds the first one.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn create<K: Writable>(&self, target: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
         R: Permits<verb::Create, K>,
@@ -134,15 +134,15 @@ impl<R: Role> Writer<R> {
             return Err(WriteError::new(effect, WriteErrorKind::Malformed, why));
         }
         let request = path::<K>(&key).create(&PostParams::default(), body.to_string().into_bytes());
-        // What did not exist before is ours alone.
+        // A new object contains no change of another client.
         self.send(target, (effect, None), &key, request).await
     }
 
-    /// Changes an object. A patch that [replaces a list](MergePatch::replaces_list) others write too needs a
-    /// [precondition](MergePatch::with_precondition).
+    /// Patches an object. A patch that [replaces a list](MergePatch::replaces_list) which other clients write, too,
+    /// needs a [precondition](MergePatch::with_precondition).
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn patch<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
@@ -159,10 +159,10 @@ impl<R: Role> Writer<R> {
         self.send(target, (effect, expected), object, request).await
     }
 
-    /// Changes the status of an object.
+    /// Patches the status of an object.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn patch_status<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
@@ -180,11 +180,10 @@ impl<R: Role> Writer<R> {
         self.send(target, (effect, expected), object, request).await
     }
 
-    /// Removes an object, if it still is the one that was read and nobody changed it since. One that is gone already
-    /// counts as removed.
+    /// Deletes an object, with UID and version as preconditions. An object that does not exist counts as deleted.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn delete<K: Writable>(&self, target: &impl WriteTarget<K>, object: &K) -> Result<Written<K>, WriteError>
     where
         R: Permits<verb::Delete, K>,
@@ -193,10 +192,10 @@ impl<R: Role> Writer<R> {
         self.delete_at(target, &last).await
     }
 
-    /// As [`Writer::delete`], for those who kept no more than the identity.
+    /// The same as [`Writer::delete`], with the identity alone.
     ///
     /// # Errors
-    /// When the server refuses, or nobody knows.
+    /// When the server rejects the request, or the outcome is unknown.
     pub async fn delete_at<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
@@ -225,7 +224,7 @@ impl<R: Role> Writer<R> {
             Err(error) => {
                 let error = WriteError::of(effect, error);
                 if error.kind == WriteErrorKind::NotFound {
-                    // Gone already. The watch says so too, and wakes whoever has to hear of it.
+                    // Deleted already: the watch reports it and enqueues the keys that depend on it.
                     pending.deleted(last);
                     return Ok(Written::Deleted);
                 }
@@ -257,7 +256,7 @@ impl<R: Role> Writer<R> {
             return Ok(Written::DryRun);
         };
         let pending = target.begin_write(self.source.as_ref(), key);
-        // Decoded here, because the client would print what it cannot decode.
+        // Decoded here, because the client would log a body that it cannot decode.
         let answer = self.client.request_text(request).await;
         let answer = match answer {
             Ok(answer) => answer,
@@ -266,7 +265,7 @@ impl<R: Role> Writer<R> {
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
         if nothing_holds(object.meta()) && !holds_itself::<K>(&answer) {
-            // The server shows its last form at the version it had before: no news for a cache, which would keep it.
+            // The server returns the last form with its old version, which must not enter the cache.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
             pending.deleted(&last);
             return Ok(Written::Deleted);
@@ -278,7 +277,7 @@ impl<R: Role> Writer<R> {
         Ok(Written::Object(object))
     }
 
-    /// The request, if effects happen; otherwise it is printed.
+    /// The request, or `None` after logging it in a dry run.
     fn permitted(
         &self,
         effect: &Effect,
@@ -293,7 +292,7 @@ impl<R: Role> Writer<R> {
     }
 }
 
-/// The error, once those who wait for the outcome of the write know what it means for them.
+/// Completes the pending write according to the error.
 fn landed<K>(pending: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
     if !error.kind.may_be_stale() {
         pending.refused();
@@ -306,14 +305,14 @@ pub(super) fn path<K: Writable>(object: &Key) -> Request {
     Request::new(K::url_path(&(), namespace))
 }
 
-/// Whether an object that was going is gone, because this write took its last finalizer and no grace period runs.
+/// Whether this write deleted the object: it removed the last finalizer, and no grace period runs.
 fn nothing_holds(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
         && meta.deletion_grace_period_seconds.unwrap_or_default() == 0
 }
 
-/// Whether a namespace still has to be emptied: it has a second list of finalizers, and the server works it off.
+/// Whether a namespace still has to be emptied: its second list of finalizers is processed by the server.
 fn holds_itself<K: Writable>(answer: &str) -> bool {
     if !K::group(&()).is_empty() || K::plural(&()) != "namespaces" {
         return false;
@@ -323,8 +322,8 @@ fn holds_itself<K: Writable>(answer: &str) -> bool {
     finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// What a delete left: the object while finalizers or a grace period hold it, otherwise nothing. A server may answer
-/// with the last form of what is gone; that one does not say that it is being deleted.
+/// The object after a delete, while finalizers or a grace period hold it. A server may respond with the last form of a
+/// deleted object, without a deletion timestamp.
 fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
     let document: Value = serde_json::from_str(answer).map_err(kube::Error::SerdeError)?;
     let status = document.get("kind").and_then(Value::as_str) == Some("Status");

@@ -30,7 +30,7 @@ async fn long_list_comes_in_pages_and_counts_as_a_whole() {
     assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(world.asked().0, 3);
     assert_eq!(health.stats().lists, 1);
-    let heard = heard.lock().unwrap().clone();
+    let heard = heard.lock().clone();
     let last = usize::try_from(many).unwrap();
     assert_eq!(heard.iter().position(|text| text == "synced"), Some(last));
     world.stop().await;
@@ -51,7 +51,7 @@ async fn objects_that_come_and_go_at_once_are_heard_coming_and_going() {
     }
     let real = stored(&world).await;
     world.until(|| shown(&cache) == real).await;
-    let heard = heard.lock().unwrap().clone();
+    let heard = heard.lock().clone();
     let count = |wanted: &str| heard.iter().filter(|text| *text == wanted).count();
     assert_eq!((count("brief came"), count("brief gone")), (40, 40));
     world.stop().await;

@@ -33,7 +33,7 @@ async fn broken_watch_resumes_where_it_was_and_nothing_is_listed_again() {
     until(|| cache.find(&key("c")) == Observed::Absent).await;
     assert_eq!(shown(&cache), stored(&world).await);
     assert_eq!(
-        heard.lock().unwrap()[..],
+        heard.lock()[..],
         ["synced", "a came", "b came", "c came", "d came", "c gone"]
     );
     assert_eq!(world.asked().0, 1);
@@ -52,7 +52,7 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
     let heard = hear(&cache);
     world.fill(&cache, Scope::everywhere());
     cache.synced().await;
-    heard.lock().unwrap().clear();
+    heard.lock().clear();
     world.delete("goes").await;
     world.create("comes").await;
     world.put("changes", "x").await;
@@ -61,10 +61,7 @@ async fn version_the_server_forgot_leads_to_a_list_and_no_change_is_missed() {
     world.cluster().compact();
     let real = stored(&world).await;
     until(|| shown(&cache) == real).await;
-    assert_eq!(
-        heard.lock().unwrap()[..],
-        ["goes gone", "changes changed", "comes came"]
-    );
+    assert_eq!(heard.lock()[..], ["goes gone", "changes changed", "comes came"]);
     assert_eq!(world.asked().0, 2);
     world.stop().await;
 }
@@ -120,7 +117,7 @@ async fn list_of_a_follower_that_lags_puts_nothing_back() {
     cache.synced().await;
     world.put("a", "1").await;
     world.put("a", "2").await;
-    until(|| heard.lock().unwrap().len() == 4).await;
+    until(|| heard.lock().len() == 4).await;
     let newest = world.put("a", "3").await.metadata.resource_version.unwrap();
     until(|| {
         health
@@ -132,7 +129,7 @@ async fn list_of_a_follower_that_lags_puts_nothing_back() {
     until(|| shown(&cache)["a"].to_string() == newest).await;
     assert_eq!((world.asked().0, health.stats().lists), (3, 2));
     assert_eq!(
-        heard.lock().unwrap()[..],
+        heard.lock()[..],
         ["a came", "synced", "a changed", "a changed", "a changed"]
     );
     world.stop().await;
@@ -234,7 +231,7 @@ async fn events_that_come_twice_are_heard_once() {
     world.create("end").await;
     until(|| shown(&cache).contains_key("end")).await;
     assert_eq!(
-        heard.lock().unwrap()[..],
+        heard.lock()[..],
         ["synced", "a came", "a changed", "a gone", "end came"]
     );
     world.stop().await;
