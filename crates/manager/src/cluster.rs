@@ -1,31 +1,31 @@
-//! The API server that the flags name, and those of workload clusters.
+//! Clients of the management cluster and of workload clusters.
 
 use std::fmt;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use metal3_capi::workload::Open;
-use metal3_runtime::client::Connector;
+use metal3_capi::workload::ConnectFn;
+use metal3_runtime::client::ClientFactory;
 use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
 
-use crate::session::Door;
+use crate::session::ClusterClients;
 
-/// How it is reached. It shows its host and nothing else: the rest of a configuration is credentials.
+/// Connection settings. `Debug` prints the host only, because the rest of a configuration is credentials.
 pub struct Cluster {
-    requests: Connector,
-    /// For workload clusters: they have a pace of their own.
-    abroad: Connector,
+    requests: ClientFactory,
+    /// For workload clusters, which have their own rate limit.
+    workload_clients: ClientFactory,
     config: Config,
 }
 
 impl Cluster {
-    /// A cluster that is asked through clients of `requests`, and workload clusters through those of `abroad`.
+    /// Uses clients of `requests` for the management cluster and of `workload_clients` for workload clusters.
     #[must_use]
-    pub const fn new(requests: Connector, abroad: Connector, config: Config) -> Self {
+    pub const fn new(requests: ClientFactory, workload_clients: ClientFactory, config: Config) -> Self {
         Self {
             requests,
-            abroad,
+            workload_clients,
             config,
         }
     }
@@ -39,15 +39,15 @@ impl fmt::Debug for Cluster {
     }
 }
 
-impl Door for Cluster {
+impl ClusterClients for Cluster {
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client> {
         self.requests
             .writing_for(leadership, guard)
             .connect(self.config.clone())
     }
 
-    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open {
-        let connector = self.abroad.writing_for(leadership, guard);
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> ConnectFn {
+        let connector = self.workload_clients.writing_for(leadership, guard);
         Box::new(move |kubeconfig| {
             let connector = connector.clone();
             Box::pin(async move { open(&connector, kubeconfig).await })
@@ -55,8 +55,8 @@ impl Door for Cluster {
     }
 }
 
-/// A client by a kubeconfig. What it holds is not repeated: the library's errors may quote it.
-async fn open(connector: &Connector, kubeconfig: Kubeconfig) -> Result<Client, String> {
+/// A client from a kubeconfig. Errors do not include the library's message, which may quote credentials.
+async fn open(connector: &ClientFactory, kubeconfig: Kubeconfig) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = config.map_err(|_| "its kubeconfig has no usable context, cluster and user; write one".to_owned())?;
     let client = connector.connect(config);
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_shows_its_host_and_no_credential() {
+    fn debug_of_a_cluster_prints_its_host_and_no_credential() {
         let Ok(url) = "https://user:hunter2@kubernetes.example.org:6443/".parse() else {
             unreachable!("it is an address");
         };
@@ -86,19 +86,19 @@ mod tests {
         config.auth_info.exec = serde_json::from_value(login).ok();
         assert!(config.auth_info.exec.is_some() && config.proxy_url.is_some());
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let requests = Connector::new(Settings::new("test", "0"), clock, Metrics::new().requests());
+        let requests = ClientFactory::new(Settings::new("test", "0"), clock, Metrics::new().requests());
         let shown = format!("{:?}", Cluster::new(requests.clone(), requests, config));
         assert!(shown.contains("kubernetes.example.org"), "{shown}");
         assert!(!shown.contains("hunter2"), "{shown}");
     }
 
-    fn connector() -> Connector {
+    fn connector() -> ClientFactory {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        Connector::new(Settings::new("test", "0"), clock, Metrics::new().requests())
+        ClientFactory::new(Settings::new("test", "0"), clock, Metrics::new().requests())
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_that_cannot_be_used_is_named_without_repeating_it() {
+    async fn errors_about_a_kubeconfig_do_not_quote_it() {
         drop(rustls::crypto::ring::default_provider().install_default());
         let config = |user: serde_json::Value, context: &str| -> Kubeconfig {
             let document = json!({

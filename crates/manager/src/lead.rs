@@ -1,194 +1,194 @@
-//! Leading: the guard lets us, the lease makes us, and the controllers run. One product at a time knows nothing of the
-//! others.
+//! Leadership of one product: wait for the guard, acquire the lease, run the controllers.
 
 use std::sync::Arc;
 
 use kube::Client;
-use metal3_runtime::client::may_change;
+use metal3_runtime::client::check_write_allowed;
 use metal3_runtime::events::{EventRecorder, Publisher};
-use metal3_runtime::guard::{DeploymentGuard, Foreign, Guard};
+use metal3_runtime::guard::{DeploymentGuard, ForeignDeployment, Guard};
 use metal3_runtime::lease::{Ended, LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::write::Writer;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::last_words::told;
+use crate::drain_events::run_then_drain;
 use crate::notice;
-use crate::product::{Mandate, Product, Task};
-use crate::run::RunFault;
-use crate::servers::Hall;
+use crate::product::{Product, Task, WriteAccess};
+use crate::run::RunError;
+use crate::servers::Servers;
 use crate::session::Session;
-use metal3_grants::{Announcing, Guarding, Leading};
+use metal3_grants::{GoManagerCheck, LeaderElection, StatusEvents};
 
 /// Why the controllers of a product ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    /// As asked: the passes under way were finished.
+pub(crate) enum TermEnd {
+    /// By a signal, after running reconciles finished.
     Stopped,
-    /// The lease went to somebody else.
+    /// Another process holds the lease.
     LeaseLost,
-    /// The Go manager is back.
+    /// The Go manager runs again.
     Displaced,
 }
 
-/// A product that waits for its turn.
-pub(crate) struct Turn {
+/// A product before and while it leads.
+pub(crate) struct LeaderTerm {
     session: Session,
     product: Product,
     guard: Guard,
-    /// Present where there is an election.
-    contender: Option<LeaderElector>,
+    /// Present with leader election.
+    elector: Option<LeaderElector>,
     leadership: Leadership,
 }
 
-impl Turn {
-    /// Prepares a turn; the guard begins to look.
+impl LeaderTerm {
+    /// Prepares a term and starts the guard.
     ///
     /// # Errors
     /// When the flags or the environment do not allow an election.
-    pub(crate) fn prepare(session: &Session, product: Product, hall: &Hall) -> Result<Self, RunFault> {
+    pub(crate) fn prepare(session: &Session, product: Product, servers: &Servers) -> Result<Self, RunError> {
         let clock = Arc::clone(&session.clock);
         let guard = if session.options.force || session.options.observe_only {
             Guard::forced()
         } else {
-            look_out(session, product, hall)
+            start_guard(session, product, servers)
         };
         let contest = session.options.election.filter(|_| !session.options.observe_only);
-        let (contender, leadership) = match contest {
-            None => (None, Leadership::uncontested(clock)),
+        let (elector, leadership) = match contest {
+            None => (None, Leadership::without_election(clock)),
             Some(election) => {
-                let terms = LeaseTimings::new(election.lease, election.renew_deadline, election.retry)?;
-                let place = LeaseTarget {
+                let timings = LeaseTimings::new(election.lease, election.renew_deadline, election.retry)?;
+                let target = LeaseTarget {
                     namespace: session
-                        .place
+                        .pod
                         .namespace
                         .clone()
-                        .ok_or(RunFault::NoNamespace("--leader-elect"))?,
+                        .ok_or(RunError::NoNamespace("--leader-elect"))?,
                     name: product.lease.to_owned(),
-                    identity: session.place.identity.clone(),
+                    identity: session.pod.identity.clone(),
                 };
                 let metrics = session.metrics.lease(product.lease);
-                let (contender, leadership) =
-                    LeaderElector::new::<Leading>(session.leases.0.clone(), place, terms, clock, metrics);
-                (Some(contender), leadership)
+                let (elector, leadership) =
+                    LeaderElector::new::<LeaderElection>(session.leases.0.clone(), target, timings, clock, metrics);
+                (Some(elector), leadership)
             }
         };
         Ok(Self {
             session: session.clone(),
             product,
             guard,
-            contender,
+            elector,
             leadership,
         })
     }
 
-    /// The client of the controllers: it refuses to write when it is not their turn.
-    fn client(&self) -> Result<Client, RunFault> {
+    /// The client of the controllers. It rejects writes while the product does not lead.
+    fn client(&self) -> Result<Client, RunError> {
         let client = self
             .session
-            .door
+            .clients
             .writing_for(self.leadership.clone(), self.guard.clone());
-        client.map_err(|error| RunFault::Client(Box::new(error)))
+        client.map_err(|error| RunError::Client(Box::new(error)))
     }
 
-    /// What its controllers may do, and when.
-    pub(crate) fn mandate(&self) -> Result<Mandate, RunFault> {
+    /// The clients of the controllers, and the check before other effects.
+    pub(crate) fn write_access(&self) -> Result<WriteAccess, RunError> {
         let (leadership, guard) = (self.leadership.clone(), self.guard.clone());
-        Ok(Mandate {
+        Ok(WriteAccess {
             client: self.client()?,
-            workloads: self.session.door.workloads(leadership.clone(), guard.clone()),
-            permit: Arc::new(move || may_change(&leadership, &guard)),
+            workloads: self.session.clients.workloads(leadership.clone(), guard.clone()),
+            permit: Arc::new(move || check_write_allowed(&leadership, &guard)),
         })
     }
 
-    /// How the group stands, for `/readyz`.
+    /// The guard, for `/readyz`.
     pub(crate) fn guard(&self) -> Guard {
         self.guard.clone()
     }
 
-    /// Waits for the turn and takes it, until `stop` or until it is over.
-    pub(crate) async fn take(self, controllers: Task, tasks: TaskTracker, stop: CancellationToken) -> Left {
+    /// Waits for guard and lease, then runs the controllers until `stop` or until leadership ends.
+    pub(crate) async fn run(self, controllers: Task, tasks: TaskTracker, stop: CancellationToken) -> TermEnd {
         let name = self.product.owner.name();
         if stop.run_until_cancelled(self.guard.clear()).await.is_none() {
-            return Left::Stopped;
+            return TermEnd::Stopped;
         }
         let release = CancellationToken::new();
-        let mut candidacy = self
-            .contender
-            .map(|contender| tasks.spawn(contender.run(release.clone())));
-        let left = match stop.run_until_cancelled(chosen(&self.leadership, &mut candidacy)).await {
+        let mut election = self.elector.map(|elector| tasks.spawn(elector.run(release.clone())));
+        let left = match stop
+            .run_until_cancelled(wait_for_lease(&self.leadership, &mut election))
+            .await
+        {
             Some(true) => {
                 tracing::info!(
                     controllers = name,
                     observe_only = self.session.options.observe_only,
                     "running"
                 );
-                work(&self.guard, controllers, &mut candidacy, &stop).await
+                run_controllers(&self.guard, controllers, &mut election, &stop).await
             }
-            Some(false) => Left::LeaseLost,
-            None => Left::Stopped,
+            Some(false) => TermEnd::LeaseLost,
+            None => TermEnd::Stopped,
         };
-        // Given up last, when nothing writes any more.
+        // Released last, after all writers have stopped.
         release.cancel();
-        if let Some(candidacy) = candidacy.filter(|_| left != Left::LeaseLost) {
-            drop(candidacy.await);
+        if let Some(election) = election.filter(|_| left != TermEnd::LeaseLost) {
+            drop(election.await);
         }
         left
     }
 }
 
-/// Begins to look for the Go manager, and to tell by Events what is found.
-fn look_out(session: &Session, product: Product, hall: &Hall) -> Guard {
+/// Starts the search for the Go manager's Deployment, and reports its result by Events.
+fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let mut configured = session.options.foreign.iter();
     let foreign = configured
         .find(|foreign| foreign.controllers == product.owner)
         .map_or(product.replaces, |foreign| (&*foreign.namespace, &*foreign.name));
-    let foreign = Foreign::at(product.owner.name(), foreign);
-    let (sentry, guard) = DeploymentGuard::new::<Guarding>(client.clone(), foreign.clone(), Arc::clone(&clock));
-    hall.keep(sentry.run());
+    let foreign = ForeignDeployment::at(product.owner.name(), foreign);
+    let (sentry, guard) = DeploymentGuard::new::<GoManagerCheck>(client.clone(), foreign.clone(), Arc::clone(&clock));
+    servers.keep(sentry.run());
     let (events, inbox) = EventRecorder::bounded(notice::EVENTS);
-    let writer: Writer<Announcing> = Writer::new(client, session.mode());
+    let writer: Writer<StatusEvents> = Writer::new(client, session.mode());
     let publisher = Publisher::new(inbox, writer, clock, "capm3");
-    let (closing, notices) = (hall.closing.clone(), notice::tell(guard.clone(), foreign, events));
-    let telling = told(closing.run_until_cancelled_owned(notices), publisher.run());
-    drop(hall.tasks.spawn(telling));
+    let (closing, notices) = (servers.closing.clone(), notice::report(guard.clone(), foreign, events));
+    let reporting = run_then_drain(closing.run_until_cancelled_owned(notices), publisher.run());
+    drop(servers.tasks.spawn(reporting));
     guard
 }
 
-/// Waits for the lease. False when the candidacy ended first: nobody would ever wake who waits on.
-async fn chosen(leadership: &Leadership, candidacy: &mut Option<JoinHandle<Ended>>) -> bool {
+/// Waits for the lease. Returns false when the election ended first.
+async fn wait_for_lease(leadership: &Leadership, election: &mut Option<JoinHandle<Ended>>) -> bool {
     tokio::select! {
         () = leadership.acquired() => true,
-        () = lost(candidacy) => false,
+        () = lease_lost(election) => false,
     }
 }
 
-async fn work(
+async fn run_controllers(
     guard: &Guard,
     controllers: Task,
-    candidacy: &mut Option<JoinHandle<Ended>>,
+    election: &mut Option<JoinHandle<Ended>>,
     stop: &CancellationToken,
-) -> Left {
-    let shift = stop.child_token();
-    let mut controllers = controllers(shift.clone());
+) -> TermEnd {
+    let running = stop.child_token();
+    let mut controllers = controllers(running.clone());
     tokio::select! {
-        () = &mut controllers => Left::Stopped,
-        // Whatever is in hand was decided as leader: it is dropped.
-        () = lost(candidacy) => Left::LeaseLost,
+        () = &mut controllers => TermEnd::Stopped,
+        // Running reconciles were planned as leader: they are dropped.
+        () = lease_lost(election) => TermEnd::LeaseLost,
         () = guard.blocked() => {
-            shift.cancel();
+            running.cancel();
             controllers.await;
-            Left::Displaced
+            TermEnd::Displaced
         }
     }
 }
 
-/// Returns when the lease is lost; never where there is no election.
-async fn lost(candidacy: &mut Option<JoinHandle<Ended>>) {
-    match candidacy {
-        Some(candidacy) => drop(candidacy.await),
+/// Returns when the lease is lost; never without leader election.
+async fn lease_lost(election: &mut Option<JoinHandle<Ended>>) {
+    match election {
+        Some(election) => drop(election.await),
         None => std::future::pending().await,
     }
 }
@@ -205,20 +205,20 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_lease_hears_that_the_candidacy_is_over() {
+    async fn waiting_for_a_lease_ends_when_the_election_ends() {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let place = LeaseTarget {
+        let target = LeaseTarget {
             namespace: "n".to_owned(),
             name: "l".to_owned(),
             identity: "a".to_owned(),
         };
         let metrics = Metrics::new().lease("l");
         let client = Cluster::start(&Options::seeded(1)).client("a");
-        let (contender, leadership) =
-            LeaderElector::new::<Leading>(client, place, LeaseTimings::default(), clock, metrics);
-        drop(contender);
+        let (elector, leadership) =
+            LeaderElector::new::<LeaderElection>(client, target, LeaseTimings::default(), clock, metrics);
+        drop(elector);
         let mut ended = Some(TaskTracker::new().spawn(async { Ended::Lost }));
-        let waited = timeout(Duration::from_secs(60), chosen(&leadership, &mut ended)).await;
+        let waited = timeout(Duration::from_secs(60), wait_for_lease(&leadership, &mut ended)).await;
         assert!(matches!(waited, Ok(false)));
     }
 }

@@ -1,20 +1,19 @@
-//! The manager: flags and wiring. What it runs is decided elsewhere; here it is put together.
+//! The manager: flags and wiring of the products.
 //!
-//! The life of a process, in [`run`]: probes answer first; then the kinds are looked for; then watches begin and the
-//! webhooks are served, on every replica; then the controllers run, on the one that leads. At the end the same in
-//! reverse: passes under way finish, the lease is given up, servers close.
+//! Start order, in [`run`]: probes; discovery of the kinds; watches and webhooks on every replica; controllers on the
+//! leader. Stop order is the reverse: running reconciles finish, the lease is released, servers close.
 //!
-//! Invariants: nothing is written before the kinds, the guard and the lease allow it; whatever keeps a process from
-//! working stands in `/readyz`, in words that say what to do.
+//! Invariants: the process writes nothing before kinds, guard and lease allow it; `/readyz` reports every
+//! obstacle with an instruction.
 #![warn(missing_docs)]
 
 pub mod cluster;
-mod last_words;
+mod drain_events;
+pub mod hosts_config;
 mod lead;
 pub mod machines;
-pub mod metal;
 mod notice;
-pub mod place;
+pub mod pod;
 pub mod product;
 pub mod run;
 pub mod served;

@@ -1,15 +1,15 @@
-//! What machines are told by the environment. It is handed in as a function; nothing here reads it.
+//! Settings of machines from environment variables, which the caller passes as a function.
 
 use metal3_capm3::machine::facts::Settings;
 
-/// The variable, as it stands in the Go manager's ConfigMap.
+/// The variable of the Go manager's ConfigMap.
 const FAST_TRACK: &str = "CAPM3_FAST_TRACK";
 
-/// What the environment says.
+/// Reads the settings.
 #[must_use]
 pub fn settings(variable: impl Fn(&str) -> Option<String>) -> Settings {
     Settings {
-        // Nothing but this word counts, as for the Go manager.
+        // parity: the Go manager accepts this word only.
         fast_track: variable(FAST_TRACK).as_deref() == Some("true"),
     }
 }

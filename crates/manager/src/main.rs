@@ -1,4 +1,4 @@
-//! `capm3`: reads its flags, sets up the process, and runs it until it is told to stop.
+//! `capm3`: reads its flags, sets up the process, and runs it until SIGTERM or SIGINT.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use metal3_domain::clock::{Clock, SystemClock};
 use metal3_flags::version::version;
 use metal3_flags::{Options, Owner, Request};
 use metal3_manager::cluster::Cluster;
+use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::machines;
-use metal3_manager::metal::Metal;
-use metal3_manager::place::{NAMESPACE_FILE, Place};
+use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
-use metal3_manager::session::{ClientOf, Session};
+use metal3_manager::session::{OpaqueClient, Session};
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -40,9 +40,9 @@ fn main() -> ExitCode {
     };
     match start(options) {
         Ok(Ended::Stopped) => ExitCode::SUCCESS,
-        Ok(Ended::TurnOver) => ExitCode::FAILURE,
+        Ok(Ended::LeadershipEnded) => ExitCode::FAILURE,
         Err(error) => {
-            // Before the log begins there is nobody else to tell.
+            // Without a log subscriber the error goes to stderr.
             if tracing::dispatcher::has_been_set() {
                 tracing::error!("{error:#}");
             } else {
@@ -71,12 +71,12 @@ async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).context("listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for signals")?;
-    let asked = async {
+    let signals = async {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("told to stop");
+        tracing::info!("received a signal to stop");
         stop.cancel();
         std::future::pending::<Result<Ended>>().await
     };
@@ -84,8 +84,7 @@ async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
     let process = Process::new(session(options, verbosity).await?, products);
     tokio::select! {
         ended = process.run(stop.clone()) => Ok(ended?),
-        // It has no end of its own.
-        ended = asked => ended,
+        ended = signals => ended,
     }
 }
 
@@ -98,21 +97,23 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
     let mut for_workloads = settings.clone();
-    for_workloads.rate_limit = options.workload_pace.and_then(|(rate, burst)| RateLimit::new(rate, burst));
-    let abroad = ClientFactory::new(for_workloads, Arc::clone(&clock), metrics.requests());
+    for_workloads.rate_limit = options
+        .workload_pace
+        .and_then(|(rate, burst)| RateLimit::new(rate, burst));
+    let workload_clients = ClientFactory::new(for_workloads, Arc::clone(&clock), metrics.requests());
     let requests = ClientFactory::new(settings, Arc::clone(&clock), metrics.requests());
     let leases = ClientFactory::new(for_leases, Arc::clone(&clock), metrics.requests());
     let unusable = "use the credentials for the API server";
     let metal = match options.controllers.contains(&Owner::Hosts) {
-        true => Some(Metal::of(&options, variable, Arc::clone(&clock)).await?),
+        true => Some(HostsConfig::of(&options, variable, Arc::clone(&clock)).await?),
         false => None,
     };
     let file = tokio::fs::read_to_string(NAMESPACE_FILE).await.ok();
     Ok(Session {
-        place: Place::of(variable, file, std::process::id(), clock.now()),
-        client: ClientOf(requests.connect(config.clone()).context(unusable)?),
-        leases: ClientOf(leases.connect(config.clone()).context(unusable)?),
-        door: Arc::new(Cluster::new(requests, abroad, config)),
+        pod: PodIdentity::of(variable, file, std::process::id(), clock.now()),
+        client: OpaqueClient(requests.connect(config.clone()).context(unusable)?),
+        leases: OpaqueClient(leases.connect(config.clone()).context(unusable)?),
+        clients: Arc::new(Cluster::new(requests, workload_clients, config)),
         metal,
         machines: machines::settings(variable),
         clock,

@@ -1,46 +1,45 @@
-//! Telling by Events that a group is idle, and when it may go on: about the Deployment that keeps it idle, where whoever
-//! scaled it up looks.
+//! Events about an idle group, and about its resumption. They refer to the Go manager's Deployment that keeps it idle.
 //!
-//! The log and `/readyz` say the same without being asked; an Event is news only, and may be lost.
+//! The log and `/readyz` contain the same; an Event is recorded once and may be lost.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_runtime::events::{EventRecorder, Importance};
-use metal3_runtime::guard::{Foreign, Guard, Standing};
+use metal3_runtime::guard::{ForeignDeployment, Guard, GuardStatus};
 use metal3_runtime::reason::Reason;
 
-/// Another implementation serves the group, or nobody knows.
+/// Another implementation serves the group, or that is unknown.
 const IDLE: Reason = Reason::new("ControllersIdle");
-/// Nobody else serves the group any more.
+/// No other implementation serves the group any more.
 const RESUMED: Reason = Reason::new("ControllersResumed");
 
-/// Events that may lie unwritten: a guard changes its mind seldom.
+/// Capacity of the event queue; the guard's status changes rarely.
 pub(crate) const EVENTS: usize = 16;
 
-/// Tells each change of a standing, until there will be none.
-pub(crate) async fn tell(mut guard: Guard, foreign: Foreign, events: EventRecorder) {
-    let mut told = Told::default();
-    while let Some(standing) = guard.changed().await {
-        let Some((importance, reason)) = told.news(&standing) else {
+/// Records an event for each change of the guard's status, until the guard ends.
+pub(crate) async fn report(mut guard: Guard, foreign: ForeignDeployment, events: EventRecorder) {
+    let mut reported = GuardEvents::default();
+    while let Some(status) = guard.changed().await {
+        let Some((importance, reason)) = reported.event_for(&status) else {
             continue;
         };
-        events.tell(&told.about(&foreign), importance, reason, standing.to_string());
+        events.record(&reported.about(&foreign), importance, reason, status.to_string());
     }
 }
 
-/// What was told before.
+/// The last recorded status.
 #[derive(Debug, Default)]
-struct Told {
+struct GuardEvents {
     idle: bool,
-    /// Of the Deployment when it was last seen: people are shown the events of an object by it.
+    /// UID of the Deployment, by which clients find the events of an object.
     uid: Option<String>,
 }
 
-impl Told {
-    /// What there is to tell; nothing of a group that was never idle.
-    fn news(&mut self, standing: &Standing) -> Option<(Importance, Reason)> {
-        let idle = !standing.is_clear();
-        if let Standing::Present { uid, .. } = standing {
+impl GuardEvents {
+    /// The event for a status; `None` for a group that was never idle.
+    fn event_for(&mut self, status: &GuardStatus) -> Option<(Importance, Reason)> {
+        let idle = !status.is_clear();
+        if let GuardStatus::Present { uid, .. } = status {
             self.uid.clone_from(uid);
         }
         let before = std::mem::replace(&mut self.idle, idle);
@@ -51,7 +50,7 @@ impl Told {
         }
     }
 
-    fn about(&self, foreign: &Foreign) -> Deployment {
+    fn about(&self, foreign: &ForeignDeployment) -> Deployment {
         Deployment {
             metadata: ObjectMeta {
                 name: Some(foreign.name.clone()),

@@ -1,63 +1,61 @@
-//! The life of the process.
+//! The process: its start, its run, its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use metal3_runtime::admin::{Finding, Health};
-use metal3_runtime::guard::{Guard, Standing};
+use metal3_runtime::admin::{CheckResult, Health};
+use metal3_runtime::guard::{Guard, GuardStatus};
 use metal3_runtime::lease::LeaseTimingsError;
-use metal3_runtime::tls::{OfferFault, PairFault};
+use metal3_runtime::tls::{KeyPairError, TlsOptionsError};
 use tokio_util::sync::CancellationToken;
 
-use crate::lead::{Left, Turn};
+use crate::lead::{LeaderTerm, TermEnd};
 use crate::product::{Product, Running, Task};
 use crate::served::{Kind, Missing};
-use crate::servers::{self, Hall};
+use crate::servers::{self, Servers};
 use crate::session::Session;
 
 /// How the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// As asked.
-    Stopped,
-    /// Somebody else leads, or the Go manager is back: whoever starts us again lets us wait for our turn.
-    TurnOver,
+    /// By a signal.    Stopped,    /// Another replica leads, or the Go manager runs again. The process exits, and its restart waits for the lease.
+    LeadershipEnded,
 }
 
-/// Why the process cannot run. Each says what to do.
+/// Why the process cannot run. Each message contains an instruction.
 #[derive(Debug, thiserror::Error)]
-pub enum RunFault {
+pub enum RunError {
     /// An address cannot be listened on.
     #[error("{flag}: listen on {address}")]
     Listen {
-        /// The flag that names it.
+        /// Its flag.
         flag: &'static str,
         /// The address.
         address: String,
         /// Why not.
         source: std::io::Error,
     },
-    /// The namespace we run in is not known.
-    #[error("{0}: needs to know the namespace it runs in; set the environment variable POD_NAMESPACE")]
+    /// The namespace of the process is unknown.
+    #[error("{0}: needs the namespace of the process; set the environment variable POD_NAMESPACE")]
     NoNamespace(&'static str),
-    /// The flags of the election contradict each other.
+    /// The flags of the leader election contradict each other.
     #[error(transparent)]
     LeaseTimings(#[from] LeaseTimingsError),
     /// The flags of TLS contradict each other.
     #[error(transparent)]
-    Offer(#[from] OfferFault),
+    TlsOptions(#[from] TlsOptionsError),
     /// There is no certificate.
     #[error(
         "find a certificate for webhooks and metrics; mount one, or write --webhook-certificates=self-managed (with \
          --observe-only: --insecure-diagnostics or --diagnostics-address=0)"
     )]
-    Certificate(#[from] PairFault),
+    Certificate(#[from] KeyPairError),
     /// The credentials for the API server cannot be used.
     #[error("use the credentials for the API server")]
     Client(#[source] Box<kube::Error>),
-    /// Nobody said where Ironic is.
+    /// The Ironic endpoint is not configured.
     #[error("--controllers: hosts need Ironic; set the environment variable IRONIC_ENDPOINT")]
     NoIronic,
     /// TLS cannot be set up.
@@ -70,11 +68,11 @@ pub enum RunFault {
 pub struct Process {
     session: Session,
     products: Vec<Product>,
-    /// What `/healthz` says.
+    /// The checks of `/healthz`.
     pub alive: Health,
-    /// What `/readyz` says.
+    /// The checks of `/readyz`.
     pub ready: Health,
-    /// Which kinds are waited for.
+    /// Kinds that are not served yet.
     missing: Missing,
     /// Whether every server is open.
     serving: Arc<AtomicBool>,
@@ -92,11 +90,11 @@ impl Process {
             missing: Missing::default(),
             serving: Arc::default(),
         };
-        // A probe may come before anything has begun.
+        // A probe may arrive before anything has started.
         let (missing, serving) = (process.missing.clone(), Arc::clone(&process.serving));
         process.ready.add("kinds", move || missing.finding());
         process.ready.add("webhook", move || {
-            Finding::failing_unless(
+            CheckResult::failed_unless(
                 serving.load(Ordering::Acquire),
                 "webhooks and metrics are not served yet",
             )
@@ -104,21 +102,21 @@ impl Process {
         process
     }
 
-    /// Runs until `stop`, or until it must not go on.
+    /// Runs until `stop`, or until leadership ends.
     ///
     /// # Errors
-    /// When it cannot begin.
-    pub async fn run(self, stop: CancellationToken) -> Result<Ended, RunFault> {
-        let hall = Hall::default();
-        let ended = self.live(&hall, &stop).await;
-        // Last, so that probes and webhooks answer while passes are finished and leases given up.
-        hall.closing.cancel();
-        hall.tasks.close();
-        hall.tasks.wait().await;
+    /// When the process cannot start.
+    pub async fn run(self, stop: CancellationToken) -> Result<Ended, RunError> {
+        let servers = Servers::default();
+        let ended = self.live(&servers, &stop).await;
+        // Last, so that probes and webhooks are served while reconciles finish and leases are released.
+        servers.closing.cancel();
+        servers.tasks.close();
+        servers.tasks.wait().await;
         ended
     }
 
-    async fn live(&self, hall: &Hall, stop: &CancellationToken) -> Result<Ended, RunFault> {
+    async fn live(&self, servers: &Servers, stop: &CancellationToken) -> Result<Ended, RunError> {
         let session = &self.session;
         let kinds: Vec<Kind> = self
             .products
@@ -126,7 +124,7 @@ impl Process {
             .flat_map(|product| product.kinds)
             .copied()
             .collect();
-        servers::probes(session, hall, &self.alive, &self.ready).await?;
+        servers::probes(session, servers, &self.alive, &self.ready).await?;
         if stop
             .run_until_cancelled(self.missing.wait(&session.client.0, &kinds))
             .await
@@ -134,73 +132,76 @@ impl Process {
         {
             return Ok(Ended::Stopped);
         }
-        let (mut turns, mut asked) = (Vec::new(), Vec::new());
+        let (mut terms, mut webhooks) = (Vec::new(), Vec::new());
         for product in &self.products {
-            let turn = Turn::prepare(session, *product, hall)?;
-            let running = (product.begin)(session, turn.mandate()?)?;
-            self.watch_over(product, &running);
+            let term = LeaderTerm::prepare(session, *product, servers)?;
+            let running = (product.begin)(session, term.write_access()?)?;
+            self.add_watch_checks(product, &running);
             for task in running.watches {
-                drop(hall.tasks.spawn(task(hall.closing.clone())));
+                drop(servers.tasks.spawn(task(servers.closing.clone())));
             }
-            asked.push((product.suite, running.neighbours));
-            self.tell_of(product, turn.guard());
-            turns.push((turn, running.controllers));
+            webhooks.push((product.suite, running.related_objects));
+            self.add_guard_check(product, term.guard());
+            terms.push((term, running.controllers));
         }
         match stop
-            .run_until_cancelled(servers::rest(session, &asked, hall, &self.ready))
+            .run_until_cancelled(servers::metrics_and_webhooks(session, &webhooks, servers, &self.ready))
             .await
         {
             Some(served) => served?,
             None => return Ok(Ended::Stopped),
         }
         self.serving.store(true, Ordering::Release);
-        Ok(lead(turns, hall, stop).await)
+        Ok(lead(terms, servers, stop).await)
     }
 
-    /// Adds what watches tell of themselves to the probes.
-    fn watch_over(&self, product: &Product, running: &Running) {
+    /// Adds the state of the product's watches to the probes.
+    fn add_watch_checks(&self, product: &Product, running: &Running) {
         let name = product.owner.name();
         let synced = Arc::clone(&running.synced);
         self.ready.add(format!("caches-{name}"), move || {
-            Finding::failing_unless(synced(), "not all that decisions read has been listed yet")
+            CheckResult::failed_unless(synced(), "the first list of a cache is not complete yet")
         });
-        for pulse in &running.pulses {
+        for pulse in &running.watch_health {
             let pulse = pulse.clone();
             self.alive.add(format!("watch-{name}-{}", pulse.kind()), move || {
                 let seconds = pulse.silent_for().as_secs();
-                let why = format!("nothing heard for {seconds} s: {}", pulse.trouble().unwrap_or_default());
-                Finding::failing_unless(pulse.alive(), why)
+                let why = format!(
+                    "no response for {seconds} s: {}",
+                    pulse.last_error().unwrap_or_default()
+                );
+                CheckResult::failed_unless(pulse.is_alive(), why)
             });
         }
     }
 
-    /// A group that is idle is ready, or its webhooks would be taken away from those who write its objects.
-    fn tell_of(&self, product: &Product, guard: Guard) {
+    /// An idle group is ready: otherwise its webhooks would be unavailable to clients.
+    fn add_guard_check(&self, product: &Product, guard: Guard) {
         self.ready.add(format!("guard-{}", product.owner.name()), move || {
-            match guard.standing() {
-                Standing::Clear => Finding::Fine,
-                standing @ (Standing::Forced | Standing::Present { .. } | Standing::Unknown { .. }) => {
-                    Finding::Note(standing.to_string())
+            match guard.status() {
+                GuardStatus::Clear => CheckResult::Passed,
+                status @ (GuardStatus::Forced | GuardStatus::Present { .. } | GuardStatus::Unknown { .. }) => {
+                    CheckResult::Note(status.to_string())
                 }
             }
         });
     }
 }
 
-/// Runs the controllers of every product, each in its turn. When one has to go, all go: the process starts anew.
-async fn lead(turns: Vec<(Turn, Task)>, hall: &Hall, stop: &CancellationToken) -> Ended {
+/// Runs the controllers of each product while it leads. When one product must stop, the whole process stops and restarts.
+async fn lead(terms: Vec<(LeaderTerm, Task)>, servers: &Servers, stop: &CancellationToken) -> Ended {
     let working = stop.child_token();
-    let mut taken: FuturesUnordered<_> = turns
+    let mut taken: FuturesUnordered<_> = terms
         .into_iter()
-        .map(|(turn, controllers)| turn.take(controllers, hall.tasks.clone(), working.clone()))
+        .map(|(term, controllers)| term.run(controllers, servers.tasks.clone(), working.clone()))
         .collect();
     let mut ended = Ended::Stopped;
     while let Some(left) = taken.next().await {
         match left {
-            Left::Stopped => {}
-            Left::LeaseLost | Left::Displaced => {
-                tracing::error!(?left, "controllers may not go on; the process ends, to be started anew");
-                ended = Ended::TurnOver;
+            TermEnd::Stopped => {}
+            TermEnd::LeaseLost | TermEnd::Displaced => {
+                tracing::error!(?left, "controllers must stop; the process exits and restarts");
+                ended = Ended::LeadershipEnded;
             }
         }
         working.cancel();

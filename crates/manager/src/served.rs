@@ -1,33 +1,32 @@
-//! Whether the API server serves the kinds we need, and in words what to do where it does not.
+//! Whether the API server serves the required kinds, with an instruction for each missing one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
-use metal3_runtime::admin::Finding;
+use metal3_runtime::admin::CheckResult;
 
-/// How often it looks again. Only while kinds are missing: an installer is at work then, and nothing tells us when it is
-/// done that we would be allowed to watch.
-pub const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// Polling period while kinds are missing. The process has no permission to watch CustomResourceDefinitions.
+pub const RECHECK_PERIOD: Duration = Duration::from_secs(5);
 
-/// A kind in the version we read and write.
+/// A required kind and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     /// API group.
     pub group: &'static str,
-    /// The one version we speak.
+    /// The version this program uses.
     pub version: &'static str,
-    /// Name in URLs.
+    /// Plural name, as in URLs.
     pub plural: &'static str,
-    /// Where its definition comes from, for people: `ipam-components.yaml`.
+    /// The manifest that installs it, for messages: `ipam-components.yaml`.
     pub installed_by: &'static str,
 }
 
-/// What a server serves of the groups that were asked about: versions, and the resources of each.
+/// Versions per group, and resources per version, that a server serves.
 pub type Served = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-/// What keeps us from working, a sentence for each kind; nothing when all is there.
+/// A sentence for each missing kind.
 #[must_use]
 pub fn missing(kinds: &[Kind], served: &Served) -> Vec<String> {
     kinds.iter().filter_map(|kind| complaint(kind, served)).collect()
@@ -53,18 +52,18 @@ fn complaint(kind: &Kind, served: &Served) -> Option<String> {
         None => {
             let others: Vec<&str> = versions.keys().map(String::as_str).collect();
             Some(format!(
-                "{plural}.{group}: served as {} and not as {version}, which is all this program speaks; install the \
-                 {installed_by} of a release that fits",
+                "{plural}.{group}: served as {} and not as {version}, the only version this program uses; install the \
+                 {installed_by} of a matching release",
                 others.join(", ")
             ))
         }
     }
 }
 
-/// Asks the server about the groups of these kinds. Everybody may ask that.
+/// Discovers the groups of these kinds, which needs no permission.
 ///
 /// # Errors
-/// When it does not answer.
+/// When a request fails.
 pub async fn ask(client: &Client, kinds: &[Kind]) -> kube::Result<Served> {
     let known = client.list_api_groups().await?;
     let mut served = Served::new();
@@ -87,21 +86,21 @@ pub async fn ask(client: &Client, kinds: &[Kind]) -> kube::Result<Served> {
     Ok(served)
 }
 
-/// What is missing now, for `/readyz`; clones share it.
+/// The missing kinds, for `/readyz`; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Missing {
-    /// Nothing before the first look.
+    /// `None` before the first discovery.
     sentences: Arc<Mutex<Option<Vec<String>>>>,
 }
 
 impl Missing {
-    /// What a probe says.
+    /// The result for a probe.
     #[must_use]
-    pub fn finding(&self) -> Finding {
+    pub fn finding(&self) -> CheckResult {
         match self.lock().as_deref() {
-            None => Finding::Failing("the API server has not been asked yet".to_owned()),
-            Some([]) => Finding::Fine,
-            Some(sentences) => Finding::Failing(sentences.join("; ")),
+            None => CheckResult::Failed("the served kinds are not discovered yet".to_owned()),
+            Some([]) => CheckResult::Passed,
+            Some(sentences) => CheckResult::Failed(sentences.join("; ")),
         }
     }
 
@@ -110,7 +109,7 @@ impl Missing {
         loop {
             let sentences = match ask(client, kinds).await {
                 Ok(served) => missing(kinds, &served),
-                Err(error) => vec![format!("the API server does not say what it serves: {error}")],
+                Err(error) => vec![format!("discovery of the served kinds failed: {error}")],
             };
             let done = sentences.is_empty();
             if self.lock().replace(sentences.clone()).as_ref() != Some(&sentences) {
@@ -121,12 +120,11 @@ impl Missing {
             if done {
                 return;
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(RECHECK_PERIOD).await;
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Vec<String>>> {
-        // Replaced whole, so a panic elsewhere leaves it whole.
         self.sentences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,30 +3,30 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use metal3_runtime::admin::{self, ClusterReviewer, Finding, Gate, Health};
-use metal3_runtime::tls::{Certificates, Files, Offer, OfferFault, Server};
-use metal3_webhooks::certificates::{Keeper, Pair, Site};
-use metal3_webhooks::neighbours::Neighbours;
-use metal3_webhooks::router::{Witness, router};
+use metal3_runtime::admin::{self, CheckResult, ClusterReviewer, Gate, Health};
+use metal3_runtime::tls::{Certificates, KeyPairFiles, Server, TlsOptions, TlsOptionsError};
+use metal3_webhooks::certificates::{CertificateController, CertificateScope, Pair};
+use metal3_webhooks::related_objects::RelatedObjects;
+use metal3_webhooks::router::{Instrumentation, router};
 use metal3_webhooks::table::Suite;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::run::RunFault;
+use crate::run::RunError;
 use crate::session::Session;
 use metal3_flags::{CertificateSource, Tls};
-use metal3_grants::Gating;
+use metal3_grants::MetricsAccess;
 
-/// Where servers run, and until when.
+/// The tasks of servers and watches, and their shutdown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Hall {
+pub(crate) struct Servers {
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
 }
 
-impl Hall {
+impl Servers {
     fn open(&self, server: Server, what: &'static str) {
         if let Ok(address) = server.address() {
             tracing::info!(%address, what, "serving");
@@ -34,35 +34,40 @@ impl Hall {
         drop(self.tasks.spawn(server.run(self.closing.clone())));
     }
 
-    /// Runs work that has no end of its own.
+    /// Runs work until shutdown.
     pub(crate) fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.tasks.spawn(self.closing.clone().run_until_cancelled_owned(work)));
     }
 }
 
-/// Probes, from the first moment on.
-pub(crate) async fn probes(session: &Session, hall: &Hall, alive: &Health, ready: &Health) -> Result<(), RunFault> {
+/// Serves probes.
+pub(crate) async fn probes(
+    session: &Session,
+    servers: &Servers,
+    alive: &Health,
+    ready: &Health,
+) -> Result<(), RunError> {
     if let Some(address) = &session.options.health {
         let listener = listen(address, "--health-addr").await?;
-        hall.open(Server::plain(listener, admin::health(alive, ready)), "probes");
+        servers.open(Server::plain(listener, admin::health(alive, ready)), "probes");
     }
     Ok(())
 }
 
-/// Metrics and webhooks. Webhooks are for every replica; a process that only observes has none, because nothing refers
-/// to it.
-pub(crate) async fn rest(
+/// Serves metrics and webhooks on every replica. With `--observe-only` there are no webhooks, because no configuration
+/// refers to the process.
+pub(crate) async fn metrics_and_webhooks(
     session: &Session,
-    asked: &[(Suite, Arc<dyn Neighbours>)],
-    hall: &Hall,
+    products: &[(Suite, Arc<dyn RelatedObjects>)],
+    servers: &Servers,
     ready: &Health,
-) -> Result<(), RunFault> {
+) -> Result<(), RunError> {
     let options = &session.options;
     if let (Some(address), true) = (&options.diagnostics, options.insecure_diagnostics) {
         let listener = listen(address, "--diagnostics-address").await?;
-        hall.open(
+        servers.open(
             Server::plain(listener, admin::insecure_diagnostics(&session.metrics)),
-            "metrics, to everybody",
+            "metrics without authentication",
         );
     }
     let diagnostics = options.diagnostics.as_ref().filter(|_| !options.insecure_diagnostics);
@@ -71,83 +76,84 @@ pub(crate) async fn rest(
         return Ok(());
     }
     let offer = offer(&options.tls)?;
-    let suites: Vec<Suite> = asked.iter().map(|(suite, _)| *suite).collect();
-    let certificates = certificates(session, &suites, hall, ready).await?;
+    let suites: Vec<Suite> = products.iter().map(|(suite, _)| *suite).collect();
+    let certificates = certificates(session, &suites, servers, ready).await?;
     if let Some(address) = diagnostics {
         let listener = listen(address, "--diagnostics-address").await?;
-        let reviewer = Arc::new(ClusterReviewer::new::<Gating>(&session.client.0));
+        let reviewer = Arc::new(ClusterReviewer::new::<MetricsAccess>(&session.client.0));
         let gate = Gate::new(reviewer, Arc::clone(&session.clock));
         let routes = match &session.verbosity {
             Some(verbosity) => admin::diagnostics(&session.metrics, verbosity, &gate),
             None => axum::Router::new(),
         };
-        hall.open(
+        servers.open(
             Server::secure(listener, routes, &offer, certificates.clone())?,
             "metrics",
         );
     }
     if let Some(port) = webhooks {
         let listener = listen(&format!(":{port}"), "--webhook-port").await?;
-        let witness = Witness {
+        let instrumentation = Instrumentation {
             metrics: session.metrics.servers(),
             clock: Arc::clone(&session.clock),
         };
-        let routes = router(asked, &witness);
-        hall.open(Server::secure(listener, routes, &offer, certificates)?, "webhooks");
+        let routes = router(products, &instrumentation);
+        servers.open(Server::secure(listener, routes, &offer, certificates)?, "webhooks");
     }
     Ok(())
 }
 
-fn offer(tls: &Tls) -> Result<Offer, OfferFault> {
-    let offer = Offer::of_flags(&tls.min_version, &tls.max_version, &tls.cipher_suites)?.preferring(&tls.curves)?;
+fn offer(tls: &Tls) -> Result<TlsOptions, TlsOptionsError> {
+    let offer =
+        TlsOptions::from_flags(&tls.min_version, &tls.max_version, &tls.cipher_suites)?.with_curves(&tls.curves)?;
     for name in offer.ignored() {
         tracing::warn!(
             name,
-            "--tls-cipher-suites, --tls-curve-preferences: not offered, because the TLS library does not have it"
+            "--tls-cipher-suites, --tls-curve-preferences: ignored, because the TLS library lacks it"
         );
     }
     Ok(offer)
 }
 
-/// The certificate of both TLS servers, which is kept fresh from here on.
+/// The certificate of both TLS servers, which is renewed in the background.
 async fn certificates(
     session: &Session,
     suites: &[Suite],
-    hall: &Hall,
+    servers: &Servers,
     ready: &Health,
-) -> Result<Certificates, RunFault> {
+) -> Result<Certificates, RunError> {
     let metrics = session.metrics.servers().certificates();
     match session.options.certificates {
         CertificateSource::Mounted => {
             let folder: &Path = &session.options.webhook_folder;
-            let certificates = Certificates::read(Files::mounted_at(folder), metrics).await?;
-            hall.keep(certificates.clone().keep_fresh());
+            let certificates = Certificates::read(KeyPairFiles::mounted_at(folder), metrics).await?;
+            servers.keep(certificates.clone().reload_periodically());
             Ok(certificates)
         }
         CertificateSource::SelfManaged => {
-            let namespace = session.place.namespace.as_ref();
-            let namespace = namespace.ok_or(RunFault::NoNamespace("--webhook-certificates=self-managed"))?;
-            let site = Site::of(suites, namespace);
+            let namespace = session.pod.namespace.as_ref();
+            let namespace = namespace.ok_or(RunError::NoNamespace("--webhook-certificates=self-managed"))?;
+            let site = CertificateScope::of(suites, namespace);
             let origin = format!("Secret {namespace}/{}", site.secret());
-            let keeper = Keeper::new(session.client.0.clone(), site, Arc::clone(&session.clock));
-            let mut serving = keeper.serving();
+            let certificates = CertificateController::new(session.client.0.clone(), site, Arc::clone(&session.clock));
+            let mut serving = certificates.serving();
             let known = serving.clone();
             ready.add("webhook-certificate", move || {
-                Finding::failing_unless(
+                CheckResult::failed_unless(
                     known.borrow().is_some(),
-                    "no certificate that the API server trusts yet; the log says what is in the way",
+                    "no certificate that the API server trusts yet; see the log for the reason",
                 )
             });
-            hall.keep(async move { keeper.keep().await });
+            servers.keep(async move { certificates.run().await });
             let first = next(&mut serving).await;
-            let certificates = Certificates::handed(&origin, first.certificate(), first.key(), metrics)?;
-            hall.keep(follow(serving, certificates.clone()));
+            let certificates = Certificates::from_pem(&origin, first.certificate(), first.key(), metrics)?;
+            servers.keep(follow(serving, certificates.clone()));
             Ok(certificates)
         }
     }
 }
 
-/// The pair as it is handed out, now or when there is one.
+/// The current key pair, once there is one.
 async fn next(serving: &mut watch::Receiver<Option<Pair>>) -> Pair {
     loop {
         if let Some(pair) = serving.borrow_and_update().clone() {
@@ -162,15 +168,15 @@ async fn next(serving: &mut watch::Receiver<Option<Pair>>) -> Pair {
 async fn follow(mut serving: watch::Receiver<Option<Pair>>, certificates: Certificates) {
     while serving.changed().await.is_ok() {
         let pair = next(&mut serving).await;
-        if let Err(fault) = certificates.hand(pair.certificate(), pair.key()) {
-            tracing::error!(%fault, "certificate not renewed: the one before stays in use");
+        if let Err(fault) = certificates.replace(pair.certificate(), pair.key()) {
+            tracing::error!(%fault, "certificate not renewed: the previous one stays in use");
         }
     }
 }
 
-/// Listens where a flag says, in Go's form: `:8443` is every address of the machine.
-async fn listen(address: &str, flag: &'static str) -> Result<TcpListener, RunFault> {
-    let fault = |source| RunFault::Listen {
+/// Listens on a flag's address in Go's form: `:8443` means every address of the machine.
+async fn listen(address: &str, flag: &'static str) -> Result<TcpListener, RunError> {
+    let fault = |source| RunError::Listen {
         flag,
         address: address.to_owned(),
         source,
@@ -178,7 +184,7 @@ async fn listen(address: &str, flag: &'static str) -> Result<TcpListener, RunFau
     let Some(port) = address.strip_prefix(':') else {
         return TcpListener::bind(address).await.map_err(fault);
     };
-    // Both families where the machine has both, else the older one.
+    // Both address families if the machine has both, else IPv4.
     match TcpListener::bind(format!("[::]:{port}")).await {
         Ok(listener) => Ok(listener),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(fault(error)),
@@ -191,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_offer_what_the_flags_prefer() {
+    fn servers_use_the_curves_of_the_flags() {
         let offered = |curves: &str| {
             offer(&Tls {
                 min_version: String::new(),
@@ -204,7 +210,7 @@ mod tests {
         assert_eq!(ignored, Ok(vec!["X25519MLKEM768".to_owned()]));
         assert_eq!(
             offered("Curve25519").err(),
-            Some(OfferFault::Curve("Curve25519".to_owned()))
+            Some(TlsOptionsError::Curve("Curve25519".to_owned()))
         );
     }
 }

@@ -1,10 +1,10 @@
-//! What every part of a process shares.
+//! Clients, flags, clock and metrics that all parts of a process share.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use kube::Client;
-use metal3_capi::workload::Open;
+use metal3_capi::workload::ConnectFn;
 use metal3_capm3::machine::facts::Settings;
 use metal3_domain::clock::Clock;
 use metal3_runtime::guard::Guard;
@@ -15,59 +15,59 @@ use metal3_runtime::watch::{Scope, WatchConfig};
 use metal3_runtime::write::Mode;
 use tokio_util::sync::CancellationToken;
 
-use crate::metal::Metal;
-use crate::place::Place;
+use crate::hosts_config::HostsConfig;
+use crate::pod::PodIdentity;
 use metal3_flags::Options;
 
-/// Makes clients of the API server.
-pub trait Door: Debug + Send + Sync {
-    /// A client for the controllers of one group: its writes leave only while the group is ours.
+/// Creates clients of the API server and of workload clusters.
+pub trait ClusterClients: Debug + Send + Sync {
+    /// A client for the controllers of one group. It sends writes only while this process leads the group.
     ///
     /// # Errors
     /// When credentials cannot be used.
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client>;
 
-    /// The way into workload clusters, for the same controllers. What they write there obeys the same.
-    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open;
+    /// Opens workload clusters for the same controllers, with the same restriction on writes.
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> ConnectFn;
 }
 
-/// Clients, time, figures and flags of one process.
+/// The shared parts of one process.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// The flags.
     pub options: Options,
-    /// Where it runs.
-    pub place: Place,
-    /// The API server, for what is everybody's: watches, and what needs no leader.
-    pub client: ClientOf,
+    /// Namespace and identity of the process.
+    pub pod: PodIdentity,
+    /// The API server, for watches and for writes that need no leader.
+    pub client: OpaqueClient,
     /// The API server, for leases.
-    pub leases: ClientOf,
+    pub leases: OpaqueClient,
     /// The API server, for controllers.
-    pub door: Arc<dyn Door>,
-    /// Ironic, and what hosts need besides; nothing where hosts do not run.
-    pub metal: Option<Metal>,
-    /// What decisions about machines turn on.
+    pub clients: Arc<dyn ClusterClients>,
+    /// Ironic and settings of hosts; `None` if hosts do not run here.
+    pub hosts: Option<HostsConfig>,
+    /// Settings of machines.
     pub machines: Settings,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The figures.
+    /// The metrics.
     pub metrics: Metrics,
-    /// The level of the log; nothing where nobody logs.
+    /// The log level; `None` without a log.
     pub verbosity: Option<Verbosity>,
 }
 
-/// A client that can be shown, without what is in it.
+/// A client whose `Debug` prints no content.
 #[derive(Clone)]
-pub struct ClientOf(pub Client);
+pub struct OpaqueClient(pub Client);
 
-impl Debug for ClientOf {
+impl Debug for OpaqueClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Client")
     }
 }
 
 impl Session {
-    /// Whether effects happen.
+    /// Whether the process writes.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         if self.options.observe_only {
@@ -77,9 +77,9 @@ impl Session {
         }
     }
 
-    /// From where watches look at kinds that users write. Who runs them ends them.
+    /// Client and scope of watches on kinds that users write. The caller ends the watches.
     #[must_use]
-    pub fn lookout(&self) -> WatchConfig {
+    pub fn watch_config(&self) -> WatchConfig {
         let namespace = self.options.namespace.as_ref();
         WatchConfig {
             client: self.client.0.clone(),

@@ -7,7 +7,7 @@ use metal3_api::{infrastructure, ipam, metal3};
 use metal3_capi::workload::Remote;
 use metal3_capm3::controller::caches::Caches;
 use metal3_capm3::controller::data::{self, caches as data_caches};
-use metal3_capm3::controller::sources::Watched;
+use metal3_capm3::controller::sources::WatchedSources;
 use metal3_capm3::controller::{clusters, machines};
 use metal3_capm3::data::claims::Naming;
 use metal3_capm3::needs::Machines;
@@ -16,21 +16,21 @@ use metal3_runtime::cache::{Indexes, SharedCache};
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::CAPM3_LEASE;
-use metal3_runtime::live::Live;
+use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::INFRASTRUCTURE;
 use tokio_util::sync::CancellationToken;
 
-use super::{Mandate, Product, Running, Task, until_stopped};
-use crate::last_words::told;
-use crate::run::RunFault;
+use super::{Product, Running, Task, WriteAccess, until_stopped};
+use crate::drain_events::run_then_drain;
+use crate::run::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 
-/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+/// Capacity of the event queue.
 const EVENTS: usize = 1000;
-const OURS: &str = "infrastructure-components.yaml";
+const INSTALLED_BY: &str = "infrastructure-components.yaml";
 const HOSTS: &str = "hosts-components.yaml";
 const ADDRESSES: &str = "ipam-components.yaml";
 const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
@@ -44,8 +44,8 @@ const fn kind(group: &'static str, version: &'static str, plural: &'static str, 
     }
 }
 
-const fn ours(plural: &'static str) -> Kind {
-    kind(infrastructure::names::GROUP, "v1beta2", plural, OURS)
+const fn own_kind(plural: &'static str) -> Kind {
+    kind(infrastructure::names::GROUP, "v1beta2", plural, INSTALLED_BY)
 }
 
 /// Clusters, machines and their data.
@@ -53,11 +53,11 @@ pub(super) const PRODUCT: Product = Product {
     owner: Owner::Capm3,
     suite: INFRASTRUCTURE,
     kinds: &[
-        ours("metal3clusters"),
-        ours("metal3machines"),
-        ours("metal3datatemplates"),
-        ours("metal3dataclaims"),
-        ours("metal3datas"),
+        own_kind("metal3clusters"),
+        own_kind("metal3machines"),
+        own_kind("metal3datatemplates"),
+        own_kind("metal3dataclaims"),
+        own_kind("metal3datas"),
         kind(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
         kind(ipam::names::GROUP, "v1alpha1", "ipclaims", ADDRESSES),
         kind(ipam::names::GROUP, "v1alpha1", "ipaddresses", ADDRESSES),
@@ -71,44 +71,48 @@ pub(super) const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
+fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunError> {
     let caches = Caches::default();
     let data = data_caches::Caches::of(&caches);
-    let lookout = session.lookout();
-    let (both, own) = (caches.watches(&lookout), data.own_watches(&lookout));
-    let pulses = both.pulses().into_iter().chain(own.pulses()).collect();
+    let watch_config = session.watch_config();
+    let (both, own) = (caches.watches(&watch_config), data.own_watches(&watch_config));
+    let watch_health = both.health().into_iter().chain(own.health()).collect();
     let tasks = both.into_tasks().into_iter().chain(own.into_tasks());
     Ok(Running {
-        pulses,
+        watch_health,
         watches: tasks.map(until_stopped).collect(),
         synced: Arc::new({
             let (caches, data) = (caches.clone(), data.clone());
             move || all_synced(&caches, &data)
         }),
-        // No rule about these kinds looks at another object.
-        neighbours: Arc::new(Nobody),
-        controllers: controllers(session, caches, data, mandate),
+        // No rule of these kinds reads another object.
+        related_objects: Arc::new(NoRelatedObjects),
+        controllers: controllers(session, caches, data, write_access),
     })
 }
 
-fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, mandate: Mandate) -> Task {
+fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, write_access: WriteAccess) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
-    let writer: Writer<Machines> = Writer::new(mandate.client.clone(), session.mode());
+    let writer: Writer<Machines> = Writer::new(write_access.client.clone(), session.mode());
     let nudges = options
         .nudges
-        .then(|| Writer::new(mandate.client.clone(), session.mode()));
-    let of_data = Writer::new(mandate.client, session.mode());
+        .then(|| Writer::new(write_access.client.clone(), session.mode()));
+    let of_data = Writer::new(write_access.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
-    let workloads = Arc::new(Remote::new(writer.clone(), mandate.workloads, Arc::clone(&clock)));
+    let workloads = Arc::new(Remote::new(writer.clone(), write_access.workloads, Arc::clone(&clock)));
     let namespace = options.namespace.clone();
-    let secrets = Live::new(session.client.0.clone(), &data.secrets);
-    let sources = Arc::new(Watched::new(session.client.0.clone(), namespace, Arc::clone(&clock)));
-    // They follow the caches from now on, before any of them is filled.
+    let secrets = ObjectReader::new(session.client.0.clone(), &data.secrets);
+    let sources = Arc::new(WatchedSources::new(
+        session.client.0.clone(),
+        namespace,
+        Arc::clone(&clock),
+    ));
+    // Subscribes before any cache is filled.
     let clusters = clusters::controller(
         clusters::Parts {
             caches: caches.clone(),
-            sources: Arc::<Watched>::clone(&sources),
+            sources: Arc::<WatchedSources>::clone(&sources),
             pools: data.clone(),
             secrets,
             clock: Arc::clone(&clock),
@@ -116,7 +120,7 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, man
             metrics: session.metrics.clone(),
             watch_filter: options.watch_filter.clone(),
             adopts_namesakes: options.adopts_namesakes,
-            nudges,
+            touch_writer: nudges,
             workers: options.at_once.clusters,
         },
         writer.clone(),
@@ -145,11 +149,11 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, man
                     templates.run(stop.clone()),
                     objects.run(stop.clone()),
                 );
-                // Passes under way may still write into workload clusters.
+                // Running reconciles may still write into workload clusters.
                 reached.cancel();
             };
             let work = async { tokio::join!(all, workloads.run(reached.clone()), sources.run(reached.clone())) };
-            told(work, publisher.run()).await;
+            run_then_drain(work, publisher.run()).await;
         })
     })
 }

@@ -11,21 +11,21 @@ use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::HOSTS;
 
-use super::{Mandate, Product, Running, Task, until_stopped};
-use crate::last_words::told;
-use crate::metal::Metal;
-use crate::run::RunFault;
+use super::{Product, Running, Task, WriteAccess, until_stopped};
+use crate::drain_events::run_then_drain;
+use crate::hosts_config::HostsConfig;
+use crate::run::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
 
-/// Events that may lie unwritten. One more than that in a burst tells nobody anything new.
+/// Capacity of the event queue.
 const EVENTS: usize = 1000;
 
-const fn ours(plural: &'static str) -> Kind {
+const fn own_kind(plural: &'static str) -> Kind {
     Kind {
         group: GROUP,
         version: "v1alpha1",
@@ -38,54 +38,54 @@ const fn ours(plural: &'static str) -> Kind {
 pub(super) const PRODUCT: Product = Product {
     owner: Owner::Hosts,
     suite: HOSTS,
-    kinds: &[ours("baremetalhosts"), ours("hardwaredata")],
+    kinds: &[own_kind("baremetalhosts"), own_kind("hardwaredata")],
     lease: HOSTS_LEASE,
     replaces: guard::HOSTS,
     begin,
 };
 
-fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
-    let metal = session.metal.clone().ok_or(RunFault::NoIronic)?;
+fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunError> {
+    let metal = session.hosts.clone().ok_or(RunError::NoIronic)?;
     let caches = Caches::default();
-    let mut lookout = session.lookout();
+    let mut watch_config = session.watch_config();
     if let (None, Some(namespace)) = (&session.options.namespace, &metal.namespace) {
-        lookout.scope = Scope::namespace(namespace);
+        watch_config.scope = Scope::namespace(namespace);
     }
-    let watches = caches.watches(&lookout);
+    let watches = caches.watches(&watch_config);
     Ok(Running {
-        pulses: watches.pulses(),
+        watch_health: watches.health(),
         watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
         synced: Arc::new({
             let caches = caches.clone();
             move || all_synced(&caches)
         }),
-        // No rule about a host looks at another object.
-        neighbours: Arc::new(Nobody),
-        controllers: controllers(session, caches, mandate, metal),
+        // No rule of hosts reads another object.
+        related_objects: Arc::new(NoRelatedObjects),
+        controllers: controllers(session, caches, write_access, metal),
     })
 }
 
-fn controllers(session: &Session, caches: Caches, mandate: Mandate, metal: Metal) -> Task {
+fn controllers(session: &Session, caches: Caches, write_access: WriteAccess, metal: HostsConfig) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
-    let writer: Writer<Hosts> = Writer::new(mandate.client.clone(), session.mode());
+    let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "metal3-baremetal-controller");
     let parts = Parts {
-        client: mandate.client,
+        client: write_access.client,
         caches,
         ironic: metal.ironic,
-        permit: mandate.permit,
+        permit: write_access.permit,
         clock,
         events,
         metrics: session.metrics.clone(),
         settings: metal.settings,
-        brake: metal.brake,
+        deprovision_budget: metal.deprovision_budget,
         slots: metal.slots,
         workers: metal.workers,
     };
-    // It follows the caches from now on, before any of them is filled.
+    // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
-    Box::new(move |stop| Box::pin(told(controller.run(stop), publisher.run())))
+    Box::new(move |stop| Box::pin(run_then_drain(controller.run(stop), publisher.run())))
 }
 
 fn all_synced(caches: &Caches) -> bool {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use kube::Client;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
+use metal3_ipam::address::AddressObject;
 use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::controller::{Parts, controller};
-use metal3_ipam::address::AddressObject;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::IPAM_LEASE;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::related_objects::{RelatedObjects, Observation};
+use metal3_webhooks::related_objects::{Observation, RelatedObjects};
 use metal3_webhooks::table::IPAM;
 
 use super::{Product, Running, Task, WriteAccess, until_stopped};
@@ -27,7 +27,7 @@ use metal3_flags::Owner;
 /// Capacity of the event queue.
 const EVENTS: usize = 1000;
 
-const fn ours(plural: &'static str) -> Kind {
+const fn own_kind(plural: &'static str) -> Kind {
     Kind {
         group: GROUP,
         version: "v1alpha1",
@@ -50,9 +50,9 @@ pub(super) const PRODUCT: Product = Product {
     owner: Owner::Ipam,
     suite: IPAM,
     kinds: &[
-        ours("ippools"),
-        ours("ipclaims"),
-        ours("ipaddresses"),
+        own_kind("ippools"),
+        own_kind("ipclaims"),
+        own_kind("ipaddresses"),
         cluster_api(IPAM_GROUP, "ipaddressclaims"),
         cluster_api(IPAM_GROUP, "ipaddresses"),
         cluster_api(metal3_api::cluster::names::GROUP, "clusters"),
@@ -132,7 +132,7 @@ impl RelatedObjects for Seen {
             let (of, held) = held.filter(|_| key.namespace == namespace)?;
             Some(held.address?.to_string()).filter(|_| of == pool)
         };
-        let ours = self.caches.addresses.read(|cache| {
+        let metal3 = self.caches.addresses.read(|cache| {
             let objects = cache.objects();
             cache.synced().then(|| {
                 objects
@@ -140,7 +140,7 @@ impl RelatedObjects for Seen {
                     .collect::<Vec<_>>()
             })
         });
-        let theirs = self.caches.cluster_addresses.read(|cache| {
+        let cluster_api = self.caches.cluster_addresses.read(|cache| {
             let objects = cache.objects();
             cache.synced().then(|| {
                 objects
@@ -148,8 +148,8 @@ impl RelatedObjects for Seen {
                     .collect::<Vec<_>>()
             })
         });
-        match (ours, theirs) {
-            (Some(ours), Some(theirs)) => Observation::Known(ours.into_iter().chain(theirs).collect()),
+        match (metal3, cluster_api) {
+            (Some(metal3), Some(cluster_api)) => Observation::Known(metal3.into_iter().chain(cluster_api).collect()),
             _ => Observation::Unknown("addresses are still being listed".to_owned()),
         }
     }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(seen(None), Observation::Known(Vec::new()));
         assert_eq!(seen(Some("there")), Observation::Known(Vec::new()));
         let Observation::Unknown(why) = seen(Some("here")) else {
-            unreachable!("nobody has looked there");
+            unreachable!("not listed yet");
         };
         assert!(why.contains("here") && why.contains("--namespace"), "{why}");
     }

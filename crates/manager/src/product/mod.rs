@@ -1,4 +1,4 @@
-//! The seam between the manager and what it runs: a product says what it needs, and how it begins.
+//! The interface between the manager and a product: its requirements, and how it is built.
 
 mod capm3;
 mod hosts;
@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
-use metal3_capi::workload::Open;
-use metal3_runtime::client::NotOurs;
+use metal3_capi::workload::ConnectFn;
+use metal3_runtime::client::WriteBlocked;
 use metal3_runtime::watch::WatchHealth;
-use metal3_webhooks::neighbours::Neighbours;
+use metal3_webhooks::related_objects::RelatedObjects;
 use metal3_webhooks::table::Suite;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::RunFault;
+use crate::run::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
 
-/// Something that goes on until it is told to stop.
+/// A task that runs until its token is cancelled.
 pub type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 
 /// A group of controllers.
@@ -32,29 +32,29 @@ pub struct Product {
     pub owner: Owner,
     /// The webhooks of its kinds.
     pub suite: Suite,
-    /// The kinds it cannot work without.
+    /// The kinds it requires.
     pub kinds: &'static [Kind],
-    /// The lease of whoever leads it.
+    /// Its lease.
     pub lease: &'static str,
     /// The Deployment, namespace and name, of the Go manager it replaces.
     pub replaces: (&'static str, &'static str),
-    /// Builds it. Nothing is asked of the API server before its tasks run.
-    pub begin: fn(&Session, Mandate) -> Result<Running, RunFault>,
+    /// Builds it. It sends no request before its tasks run.
+    pub begin: fn(&Session, WriteAccess) -> Result<Running, RunError>,
 }
 
-/// What the controllers of a product may do, and when.
-pub struct Mandate {
-    /// The API server; it refuses to be written to when it is not their turn.
+/// The clients of a product's controllers, which write only while it leads.
+pub struct WriteAccess {
+    /// The API server; the client rejects writes while the product does not lead.
     pub client: Client,
-    /// Whether something elsewhere may be changed now. To be asked at the last moment.
-    pub permit: Arc<dyn Fn() -> Result<(), NotOurs> + Send + Sync>,
-    /// The way into workload clusters; what is written there obeys the same.
-    pub workloads: Open,
+    /// Whether other systems may be changed now. To be called directly before each change.
+    pub permit: Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>,
+    /// Opens workload clusters, with the same restriction on writes.
+    pub workloads: ConnectFn,
 }
 
-impl fmt::Debug for Mandate {
+impl fmt::Debug for WriteAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mandate").finish_non_exhaustive()
+        f.debug_struct("WriteAccess").finish_non_exhaustive()
     }
 }
 
@@ -66,24 +66,24 @@ impl fmt::Debug for Product {
     }
 }
 
-/// A product that has begun.
+/// A product that was built.
 pub struct Running {
-    /// What runs on every replica: its watches above all.
+    /// Tasks of every replica, mainly watches.
     pub watches: Vec<Task>,
-    /// The signs of life of those watches.
-    pub pulses: Vec<WatchHealth>,
-    /// Whether all that decisions read has been listed once.
+    /// The health of those watches.
+    pub watch_health: Vec<WatchHealth>,
+    /// Whether the first list of every cache is complete.
     pub synced: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// What webhooks may know of other objects.
-    pub neighbours: Arc<dyn Neighbours>,
-    /// Its controllers, for the replica that leads. Told to stop, they finish the passes under way.
+    /// What webhooks may read of other objects.
+    pub related_objects: Arc<dyn RelatedObjects>,
+    /// Its controllers, for the leader. On cancellation they finish running reconciles.
     pub controllers: Task,
 }
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
-            .field("pulses", &self.pulses)
+            .field("watch_health", &self.watch_health)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Clusters, machines and their data as they are wired, with a workload cluster behind a kubeconfig.
+//! Clusters, machines and their data in the whole process, with a workload cluster behind a kubeconfig.
 #![expect(
     clippy::indexing_slicing,
     reason = "only JSON values are indexed here: an absent member reads as null"
@@ -13,7 +13,7 @@ use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
 use serde_json::{Value, json};
 
-use crate::world::{NAMESPACE, World, options, until};
+use crate::environment::{NAMESPACE, TestCluster, options, until};
 
 const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2";
 const HOSTS: &str = "/apis/metal3.io/v1alpha1";
@@ -26,7 +26,7 @@ fn products() -> Vec<Product> {
     vec![find(Owner::Capm3)]
 }
 
-/// Somebody who asks a server for what he likes.
+/// A client without restrictions.
 struct User(kube::Client);
 
 impl User {
@@ -63,7 +63,7 @@ impl User {
             .await
     }
 
-    /// A Cluster, its endpoint, and the kubeconfig that leads there.
+    /// A Cluster, its endpoint and its kubeconfig.
     async fn cluster(&self) {
         let reference =
             json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" });
@@ -87,7 +87,7 @@ impl User {
         self.make(CORE, "secrets", secret).await;
     }
 
-    /// A host that can be taken.
+    /// An available host.
     async fn host(&self) {
         let host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" },
@@ -105,7 +105,7 @@ impl User {
         self.change(HOSTS, "baremetalhosts/h0/status", &status).await;
     }
 
-    /// A Machine with its Metal3Machine, and what it is told about itself.
+    /// A Machine with its Metal3Machine and data template.
     async fn machine(&self) {
         let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
         let template = json!({
@@ -129,7 +129,7 @@ impl User {
         self.make(INFRASTRUCTURE, "metal3machines", metal3_machine).await;
     }
 
-    async fn reasons_told(&self) -> Vec<String> {
+    async fn event_reasons(&self) -> Vec<String> {
         let events = self.get(CORE, "events").await;
         let items = events["items"].as_array().cloned().unwrap_or_default();
         items
@@ -146,8 +146,8 @@ fn owner(object: &Value) -> Value {
     })
 }
 
-async fn world() -> (World, User) {
-    let world = World::empty().await;
+async fn world() -> (TestCluster, User) {
+    let world = TestCluster::empty().await;
     world.cluster.install(&catalog::definitions()).unwrap();
     world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let user = User(world.cluster.client("admin"));
@@ -157,8 +157,8 @@ async fn world() -> (World, User) {
     (world, user)
 }
 
-/// The Node of the machine, as its kubelet registers it.
-async fn joins(world: &World, user: &User) {
+/// Registers the Node of the machine, like its kubelet.
+async fn joins(world: &TestCluster, user: &User) {
     let host = user.get(HOSTS, "baremetalhosts/h0").await;
     let labels = json!({ "metal3.io/uuid": host["metadata"]["uid"], "kubernetes.io/hostname": "m0" });
     let node =
@@ -168,7 +168,7 @@ async fn joins(world: &World, user: &User) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_takes_a_host_and_its_node_is_found_behind_the_kubeconfig() {
+async fn a_machine_claims_a_host_and_its_node_is_found_through_the_kubeconfig() {
     let (world, user) = world().await;
     let replica = world.start_options("a", options("--controllers=capm3 --leader-elect"), None, products());
     until("ready", async || replica.ready().await).await;
@@ -193,7 +193,7 @@ async fn a_machine_takes_a_host_and_its_node_is_found_behind_the_kubeconfig() {
         (&json!(id), &json!(id))
     );
     until("events", async || {
-        let told = user.reasons_told().await;
+        let reasons = user.event_reasons().await;
         [
             "AssociateBareMetalHostSuccess",
             "Metal3DataSecretsReady",
@@ -202,7 +202,7 @@ async fn a_machine_takes_a_host_and_its_node_is_found_behind_the_kubeconfig() {
             "Rendered",
         ]
         .iter()
-        .all(|reason| told.iter().any(|one| one == reason))
+        .all(|reason| reasons.iter().any(|one| one == reason))
     })
     .await;
     assert_eq!(replica.end().await, Ended::Stopped);

@@ -1,4 +1,4 @@
-//! Hosts as they are wired, on a simulated API server and a simulated Ironic.
+//! Hosts in the whole process, on a simulated API server and a simulated Ironic.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use kube::api::PostParams;
 use metal3_api::catalog;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_flags::Owner;
-use metal3_manager::metal::Metal;
+use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::product::{Product, find};
-use metal3_manager::run::{Ended, RunFault};
+use metal3_manager::run::{Ended, RunError};
 use metal3_sim_ironic::{Ironic, Login, Options, Pace};
 use serde_json::{Value, json};
 
-use crate::world::{NAMESPACE, World, options, until};
+use crate::environment::{NAMESPACE, TestCluster, options, until};
 
 const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
 
-async fn world() -> World {
-    let world = World::empty().await;
+async fn world() -> TestCluster {
+    let world = TestCluster::empty().await;
     let kinds = catalog::definitions()
         .into_iter()
         .filter(|kind| kind.group == "metal3.io");
@@ -34,17 +34,17 @@ fn products() -> Vec<Product> {
 }
 
 /// Ironic without sockets.
-async fn wired(world: &World, ironic: &Ironic, flags: &str) -> Metal {
+async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig {
     let variable = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "http://127.0.0.1:1".to_owned());
-    let metal = Metal::of(&options(flags), variable, Arc::clone(&world.clock)).await;
-    Metal {
+    let metal = HostsConfig::of(&options(flags), variable, Arc::clone(&world.clock)).await;
+    HostsConfig {
         ironic: ironic.client().unwrap(),
         ..metal.unwrap()
     }
 }
 
-/// A host without inspection, and what unlocks it.
-async fn enrol(world: &World) {
+/// A host without inspection, and its BMC Secret.
+async fn enrol(world: &TestCluster) {
     let secrets: Api<Secret> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let secret = json!({
         "metadata": { "name": "bmc" }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
@@ -67,7 +67,7 @@ async fn enrol(world: &World) {
         .unwrap();
 }
 
-async fn state(world: &World) -> String {
+async fn state(world: &TestCluster) -> String {
     let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let host = serde_json::to_value(hosts.get("one").await.unwrap()).unwrap();
     let state = host.pointer("/status/provisioning/state");
@@ -75,12 +75,12 @@ async fn state(world: &World) -> String {
 }
 
 fn install_tls() {
-    // Another test of this process may have been first.
+    // Another test of this process may have installed it.
     drop(rustls::crypto::ring::default_provider().install_default());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_becomes_available_by_whoever_leads_and_the_lease_is_given_up() {
+async fn the_leader_enrols_a_host_and_releases_the_lease() {
     install_tls();
     let world = world().await;
     let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
@@ -100,7 +100,7 @@ async fn a_host_becomes_available_by_whoever_leads_and_the_lease_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn observing_writes_nothing_and_asks_ironic_for_nothing_but_reads() {
+async fn observe_only_writes_nothing_and_only_reads_from_ironic() {
     install_tls();
     let world = world().await;
     let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
@@ -117,21 +117,21 @@ async fn observing_writes_nothing_and_asks_ironic_for_nothing_but_reads() {
         .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
         .collect();
     assert!(writes.is_empty(), "{writes:?}");
-    let asked = ironic.audit();
-    assert!(asked.total() > 0, "it follows Ironic");
-    let changes: Vec<_> = asked.counts().filter(|((method, ..), _)| *method != "GET").collect();
+    let requests = ironic.audit();
+    assert!(requests.total() > 0, "it reads the change feed");
+    let changes: Vec<_> = requests.counts().filter(|((method, ..), _)| *method != "GET").collect();
     assert!(changes.is_empty(), "{changes:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_ironic_hosts_do_not_begin() {
+async fn hosts_do_not_start_without_ironic() {
     let world = world().await;
     let replica = world.start_options("a", options(CONTROLLERS), None, products());
     let ended = replica.ended.await.unwrap();
-    assert!(matches!(ended, Err(RunFault::NoIronic)), "{ended:?}");
+    assert!(matches!(ended, Err(RunError::NoIronic)), "{ended:?}");
 }
 
-/// Over HTTPS, with a login and an authority in files, as in a Pod. Time is real here: sockets know no other.
+/// Over HTTPS, with credentials and CA in files, as in a Pod. With sockets, time is real.
 #[tokio::test]
 async fn a_host_becomes_available_over_https_with_a_login() {
     install_tls();
@@ -156,7 +156,7 @@ async fn a_host_becomes_available_over_https_with_a_login() {
             _ => return None,
         })
     };
-    let metal = Metal::of(&options(CONTROLLERS), variable, Arc::clone(&world.clock)).await;
+    let metal = HostsConfig::of(&options(CONTROLLERS), variable, Arc::clone(&world.clock)).await;
     enrol(&world).await;
     let replica = world.start_options("a", options(CONTROLLERS), Some(metal.unwrap()), products());
     until("available", async || state(&world).await == "available").await;
@@ -165,7 +165,7 @@ async fn a_host_becomes_available_over_https_with_a_login() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A folder with the login and the authority.
+/// A directory with credentials and CA.
 fn files(login: &Login, ca: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("capm3-hosts-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("ironic")).unwrap();

@@ -1,4 +1,4 @@
-//! IP address management as it is wired.
+//! IPAM in the whole process.
 
 use kube::Api;
 use kube::api::PostParams;
@@ -8,11 +8,11 @@ use metal3_manager::product::find;
 use metal3_manager::run::Ended;
 use serde_json::json;
 
-use crate::world::{NAMESPACE, World, until};
+use crate::environment::{NAMESPACE, TestCluster, until};
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_gets_an_address_once_every_kind_is_there() {
-    let world = World::with_kinds().await;
+async fn a_claim_gets_an_address_once_every_kind_is_served() {
+    let world = TestCluster::with_kinds().await;
     let replica = world.start_with("a", "--leader-elect", vec![find(Owner::Ipam)]);
     until("words", async || {
         let (_, text) = replica.probe("/readyz").await;
@@ -49,7 +49,7 @@ async fn a_claim_gets_an_address_once_every_kind_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn observing_grants_nothing() {
-    let world = World::with_kinds().await;
+    let world = TestCluster::with_kinds().await;
     world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let replica = world.start_with("a", "--observe-only", vec![find(Owner::Ipam)]);
     until("ready", async || replica.ready().await).await;

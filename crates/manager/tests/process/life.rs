@@ -1,4 +1,4 @@
-//! Beginning, leading, stopping.
+//! Start, leadership and stop of a process.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use kube::api::{Patch, PatchParams, PostParams};
 use metal3_manager::run::Ended;
 use serde_json::json;
 
-use crate::world::{LEASE, NAMESPACE, World, at_work, count, until};
+use crate::environment::{LEASE, NAMESPACE, TestCluster, at_work, count, until};
 
 #[tokio::test(start_paused = true)]
-async fn a_process_is_ready_once_all_is_listed_and_ends_when_its_passes_do() {
-    let world = World::with_kinds().await;
+async fn a_process_is_ready_after_the_first_lists_and_stops_after_its_reconciles() {
+    let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "");
-    assert!(!replica.ready().await, "a probe may come before anything else");
+    assert!(!replica.ready().await, "a probe may arrive first");
     until("work", async || at_work() == 1).await;
     until("ready", async || replica.ready().await).await;
     assert_eq!(replica.probe("/healthz").await.0, StatusCode::OK);
     assert_eq!(replica.end().await, Ended::Stopped);
-    assert_eq!(at_work(), 0, "passes under way were finished");
+    assert_eq!(at_work(), 0, "running reconciles finished");
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_kinds_are_waited_for_and_said_in_words() {
-    let world = World::empty().await;
+async fn a_process_waits_for_missing_kinds_and_names_them() {
+    let world = TestCluster::empty().await;
     let replica = world.start("a", "");
     until("words", async || {
         let (status, text) = replica.probe("/readyz").await;
@@ -43,16 +43,16 @@ async fn missing_kinds_are_waited_for_and_said_in_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_waits_for_kinds_stops_when_told() {
-    let world = World::empty().await;
+async fn a_process_that_waits_for_kinds_can_be_stopped() {
+    let world = TestCluster::empty().await;
     let replica = world.start("a", "");
     until("words", async || !replica.ready().await).await;
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_replicas_one_works_both_are_ready_and_the_lease_is_handed_over_at_once() {
-    let world = World::with_kinds().await;
+async fn of_two_replicas_one_leads_both_are_ready_and_the_lease_is_released_at_once() {
+    let world = TestCluster::with_kinds().await;
     let first = world.start("a", "--leader-elect");
     until("work", async || at_work() == 1).await;
     let second = world.start("b", "--leader-elect");
@@ -61,7 +61,7 @@ async fn of_two_replicas_one_works_both_are_ready_and_the_lease_is_handed_over_a
     assert_eq!(count().ever.load(Ordering::SeqCst), 1);
     assert!(first.metrics.render().contains("leader_election_master_status"));
     assert_eq!(first.end().await, Ended::Stopped);
-    // Given up, so nobody waits for it to run out.
+    // Released, so that the second replica does not wait for its expiry.
     let lease: Lease = Api::namespaced(world.cluster.client("admin"), NAMESPACE)
         .get(LEASE)
         .await
@@ -73,14 +73,14 @@ async fn of_two_replicas_one_works_both_are_ready_and_the_lease_is_handed_over_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_whose_lease_goes_to_another_ends_to_be_started_anew() {
-    let world = World::with_kinds().await;
+async fn a_process_that_loses_its_lease_exits() {
+    let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "--leader-elect");
     until("work", async || at_work() == 1).await;
     let leases: Api<Lease> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let patch = Patch::Merge(json!({ "spec": { "holderIdentity": "somebody" } }));
+    let patch = Patch::Merge(json!({ "spec": { "holderIdentity": "other" } }));
     leases.patch(LEASE, &PatchParams::default(), &patch).await.unwrap();
-    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
 }
 
 fn foreign(replicas: u32) -> Deployment {
@@ -99,8 +99,8 @@ fn named(name: &str, replicas: u32) -> Deployment {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
-    let world = World::with_kinds().await;
+async fn next_to_the_go_manager_it_is_idle_ready_and_reports_why() {
+    let world = TestCluster::with_kinds().await;
     let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
     let replica = world.start("a", "");
@@ -123,13 +123,13 @@ async fn beside_the_go_manager_it_is_idle_ready_and_says_why() {
         .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
         .await
         .unwrap();
-    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
-    assert_eq!(at_work(), 0, "passes under way were finished");
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
+    assert_eq!(at_work(), 0, "running reconciles finished");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_go_manager_is_looked_for_where_the_flag_says() {
-    let world = World::with_kinds().await;
+async fn the_flag_sets_the_deployment_of_the_go_manager() {
+    let world = TestCluster::with_kinds().await;
     let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let params = PostParams::default();
     deployments.create(&params, &named("addresses", 1)).await.unwrap();
@@ -146,8 +146,8 @@ async fn the_go_manager_is_looked_for_where_the_flag_says() {
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 
-/// What was told of a Deployment: reason, note, and whose it is.
-async fn told(world: &World, about: &Deployment) -> Vec<(String, String)> {
+/// Reasons and notes of the events about a Deployment.
+async fn events_about(world: &TestCluster, about: &Deployment) -> Vec<(String, String)> {
     let events: Api<Event> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let all = events.list(&Default::default()).await.unwrap().items;
     let about = all
@@ -159,15 +159,16 @@ async fn told(world: &World, about: &Deployment) -> Vec<(String, String)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_deployment_that_keeps_a_group_idle_is_told_so_by_events() {
-    let world = World::with_kinds().await;
+async fn events_about_the_deployment_report_an_idle_group() {
+    let world = TestCluster::with_kinds().await;
     let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let (params, patching) = (PostParams::default(), PatchParams::default());
     let deployment = deployments.create(&params, &foreign(1)).await.unwrap();
     let replica = world.start("a", "");
     until("an event", async || {
-        let told = told(&world, &deployment).await;
-        told.iter()
+        let events = events_about(&world, &deployment).await;
+        events
+            .iter()
             .any(|(reason, note)| reason == "ControllersIdle" && note.contains("scale it to 0"))
     })
     .await;
@@ -177,24 +178,27 @@ async fn the_deployment_that_keeps_a_group_idle_is_told_so_by_events() {
         .await
         .unwrap();
     until("another", async || {
-        let told = told(&world, &deployment).await;
-        told.iter().any(|(reason, _)| reason == "ControllersResumed")
+        let events = events_about(&world, &deployment).await;
+        events.iter().any(|(reason, _)| reason == "ControllersResumed")
     })
     .await;
-    // The last word is said even though the process ends of it.
+    // The last event is published although the process exits.
     deployments
         .patch("ipam-controller-manager", &patching, &scaled(3))
         .await
         .unwrap();
-    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::TurnOver);
-    let told = told(&world, &deployment).await;
-    assert!(told.iter().any(|(_, note)| note.contains("(replicas: 3)")), "{told:?}");
-    assert_eq!(told.len(), 3, "{told:?}");
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
+    let events = events_about(&world, &deployment).await;
+    assert!(
+        events.iter().any(|(_, note)| note.contains("(replicas: 3)")),
+        "{events:?}"
+    );
+    assert_eq!(events.len(), 3, "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_that_was_never_idle_tells_nothing() {
-    let world = World::with_kinds().await;
+async fn a_group_that_was_never_idle_emits_no_event() {
+    let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "");
     until("work", async || at_work() == 1).await;
     assert_eq!(replica.end().await, Ended::Stopped);
@@ -203,9 +207,9 @@ async fn a_group_that_was_never_idle_tells_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forced_or_only_observing_it_works_beside_the_go_manager() {
+async fn with_force_or_observe_only_it_runs_next_to_the_go_manager() {
     for flags in ["--force-controllers", "--observe-only --leader-elect"] {
-        let world = World::with_kinds().await;
+        let world = TestCluster::with_kinds().await;
         let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
         deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
         let replica = world.start("a", flags);
@@ -216,7 +220,7 @@ async fn forced_or_only_observing_it_works_beside_the_go_manager() {
 
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing_not_even_a_lease() {
-    let world = World::with_kinds().await;
+    let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "--observe-only --leader-elect");
     until("work", async || at_work() == 1).await;
     assert_eq!(replica.end().await, Ended::Stopped);

@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod capm3;
+mod environment;
 mod hosts;
 mod ipam;
 mod life;
 mod served;
-mod world;

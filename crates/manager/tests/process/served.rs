@@ -1,10 +1,10 @@
-//! What is said of kinds that are not served.
+//! Messages about kinds that are not served.
 
 use std::collections::BTreeMap;
 
 use metal3_manager::served::{Served, ask, missing};
 
-use crate::world::{KINDS, World};
+use crate::environment::{KINDS, TestCluster};
 
 fn served(versions: &[(&str, &[&str])]) -> Served {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -15,7 +15,7 @@ fn served(versions: &[(&str, &[&str])]) -> Served {
 }
 
 #[test]
-fn each_way_of_not_being_there_has_its_cure() {
+fn each_reason_for_a_missing_kind_has_its_fix() {
     for (found, words) in [
         (
             Served::new(),
@@ -27,7 +27,7 @@ fn each_way_of_not_being_there_has_its_cure() {
         ),
         (
             served(&[("v1", &[]), ("v1beta1", &[])]),
-            ["served as v1, v1beta1 and not as v1alpha1", "of a release that fits"],
+            ["served as v1, v1beta1 and not as v1alpha1", "of a matching release"],
         ),
     ] {
         let sentences = missing(KINDS, &found);
@@ -46,7 +46,7 @@ fn each_way_of_not_being_there_has_its_cure() {
 
 #[tokio::test(start_paused = true)]
 async fn discovery_of_a_cluster_with_the_kinds_finds_nothing_missing() {
-    let world = World::empty().await;
+    let world = TestCluster::empty().await;
     let client = world.cluster.client("a");
     assert_eq!(missing(KINDS, &ask(&client, KINDS).await.unwrap()).len(), 1);
     world.install();

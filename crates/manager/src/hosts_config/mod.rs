@@ -1,7 +1,7 @@
-//! What hosts need besides the API server: Ironic, and settings that end in its nodes.
+//! Configuration of hosts: the Ironic client, and settings of nodes.
 //!
-//! The Go manager is told of both by its environment, so the same variables count here. They are handed in as a
-//! function; nothing here reads the environment, asks Ironic, or shows a login.
+//! The environment variables are those of the Go manager. The caller passes them as a function; this module sends no
+//! request to Ironic and prints no credentials.
 
 mod environment;
 
@@ -9,52 +9,52 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::Brake;
+use metal3_hosts::controller::DeprovisionBudget;
 use metal3_hosts::settings::Settings;
 use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
 
-pub use environment::{Environment, VariableFault};
+pub use environment::{Environment, VariableError};
 
-/// Passes at once where nobody says how many: as many as requests to Ironic may be under way.
+/// Default number of parallel reconciles: the number of parallel requests to Ironic.
 const WORKERS: usize = 8;
 
-/// Why there is no Ironic to work with. Each says what to do.
+/// Why the configuration cannot be used. Each message contains an instruction.
 #[derive(Debug, thiserror::Error)]
-pub enum MetalFault {
-    /// Variables that cannot be used, a line each.
+pub enum HostsConfigError {
+    /// Invalid variables, a line each.
     #[error("{}", lines(.0))]
-    Variables(Vec<VariableFault>),
-    /// A file for the way to Ironic cannot be used.
-    #[error("the way to Ironic")]
+    Variables(Vec<VariableError>),
+    /// A file of the Ironic client cannot be used.
+    #[error("set up the Ironic client")]
     Setup(#[from] SetupError),
 }
 
-fn lines(faults: &[VariableFault]) -> String {
+fn lines(faults: &[VariableError]) -> String {
     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
     lines.join("\n")
 }
 
-/// All that hosts need besides the API server.
+/// The configuration of hosts.
 #[derive(Debug, Clone)]
-pub struct Metal {
+pub struct HostsConfig {
     /// Ironic.
     pub ironic: Client,
-    /// What decisions turn on.
+    /// Settings of decisions.
     pub settings: Settings,
-    /// The only namespace whose hosts are looked at, where the environment says so.
+    /// The only watched namespace, if the environment sets one.
     pub namespace: Option<String>,
-    /// How many provisioned hosts may be torn down in a period.
-    pub brake: Brake,
+    /// How many provisioned hosts may be deprovisioned in a period.
+    pub deprovision_budget: DeprovisionBudget,
     /// How many hosts may load the provisioning network at once.
     pub slots: usize,
-    /// Hosts at once.
+    /// Parallel reconciles.
     pub workers: usize,
 }
 
-impl Metal {
-    /// What flags and environment say. Files are read, and nothing is sent.
+impl HostsConfig {
+    /// Reads flags, environment and files. Sends no request.
     ///
     /// # Errors
     /// When a variable or a file cannot be used.
@@ -62,13 +62,13 @@ impl Metal {
         options: &Options,
         variable: impl Fn(&str) -> Option<String>,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, MetalFault> {
-        let environment = Environment::read(variable, Path::exists).map_err(MetalFault::Variables)?;
+    ) -> Result<Self, HostsConfigError> {
+        let environment = Environment::read(variable, Path::exists).map_err(HostsConfigError::Variables)?;
         for warning in &environment.warnings {
             tracing::warn!("{warning}");
         }
         if environment.ironic.trust.insecure {
-            tracing::warn!("IRONIC_INSECURE: whoever answers is taken for Ironic, and gets its login");
+            tracing::warn!("IRONIC_INSECURE: any server is accepted as Ironic and receives its credentials");
         }
         let ironic = Client::new(environment.ironic, clock).await?;
         let mut node = environment.node;
@@ -80,9 +80,9 @@ impl Metal {
                 node,
             },
             namespace: environment.namespace,
-            brake: Brake {
+            deprovision_budget: DeprovisionBudget {
                 limit: options.deprovision_budget,
-                ..Brake::default()
+                ..DeprovisionBudget::default()
             },
             slots: environment.slots,
             workers: options.hosts_at_once.or(environment.workers).unwrap_or(WORKERS),

@@ -2,7 +2,7 @@ use super::*;
 
 const ENDPOINT: (&str, &str) = ("IRONIC_ENDPOINT", "https://ironic.example.org:6385/v1/");
 
-fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<VariableFault>> {
+fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<VariableError>> {
     let find = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
@@ -11,7 +11,7 @@ fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<V
 }
 
 #[test]
-fn an_endpoint_alone_is_enough_and_the_rest_is_as_the_go_manager_has_it() {
+fn an_endpoint_alone_is_enough_and_defaults_are_those_of_the_go_manager() {
     let read = read(&[ENDPOINT], &[]).unwrap();
     assert!(matches!(read.ironic.login, Login::Open));
     assert!(read.ironic.trust.ca.is_none() && read.ironic.trust.client.is_none() && !read.ironic.trust.insecure);
@@ -22,7 +22,7 @@ fn an_endpoint_alone_is_enough_and_the_rest_is_as_the_go_manager_has_it() {
 }
 
 #[test]
-fn mounted_files_are_found_where_the_go_manager_looks_for_them() {
+fn mounted_files_are_found_at_the_paths_of_the_go_manager() {
     let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic/username", CA, CERTIFICATE, KEY]).unwrap();
     let Login::Folder(folder) = &read.ironic.login else {
         unreachable!("there is a login");
@@ -37,13 +37,13 @@ fn mounted_files_are_found_where_the_go_manager_looks_for_them() {
 }
 
 #[test]
-fn the_folder_that_an_absent_secret_leaves_is_no_login() {
+fn the_empty_directory_of_an_absent_secret_means_no_credentials() {
     let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic"]).unwrap();
     assert!(matches!(read.ironic.login, Login::Open));
 }
 
 #[test]
-fn each_variable_ends_where_it_belongs() {
+fn each_variable_sets_its_field() {
     let variables = [
         ENDPOINT,
         ("METAL3_AUTH_ROOT_DIR", "/login"),
@@ -85,7 +85,7 @@ fn each_variable_ends_where_it_belongs() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_names_the_variable_and_the_cure() {
+fn an_invalid_value_is_reported_with_variable_and_fix() {
     for (variable, value, cure) in [
         ("IRONIC_ENDPOINT", "ironic", "write https://host:6385"),
         (
@@ -113,7 +113,7 @@ fn a_value_that_cannot_be_used_names_the_variable_and_the_cure() {
         ("IRONIC_SKIP_CLIENT_SAN_VERIFY", "true", "a certificate for the name"),
         ("IRONIC_NETWORKING_ENABLED", "true", "not configured yet"),
     ] {
-        // The first of two counts.
+        // The first of two takes precedence.
         let faults = read(&[(variable, value), ENDPOINT], &[]).unwrap_err();
         let text = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         assert!(
@@ -129,7 +129,7 @@ fn a_value_that_cannot_be_used_names_the_variable_and_the_cure() {
 }
 
 #[test]
-fn every_fault_is_reported_at_once() {
+fn all_errors_are_reported_at_once() {
     let faults = read(&[("BMO_CONCURRENCY", "x"), ("PROVISIONING_LIMIT", "x")], &[]).unwrap_err();
     let named: Vec<&str> = faults.iter().map(|fault| fault.variable).collect();
     assert_eq!(named, ["IRONIC_ENDPOINT", "PROVISIONING_LIMIT", "BMO_CONCURRENCY"]);
@@ -145,13 +145,13 @@ fn a_certificate_without_its_key_is_refused() {
 }
 
 #[test]
-fn every_variable_that_is_read_is_documented_and_no_other() {
-    let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+fn documented_variables_are_exactly_those_that_are_read() {
+    let requested = std::cell::RefCell::new(std::collections::BTreeSet::new());
     let find = |name: &str| {
-        asked.borrow_mut().insert(name.to_owned());
+        requested.borrow_mut().insert(name.to_owned());
         (name == ENDPOINT.0).then(|| ENDPOINT.1.to_owned())
     };
     assert!(Environment::read(find, |_| false).is_ok());
     let documented: Vec<&str> = metal3_flags::VARIABLES.iter().map(|variable| variable.name).collect();
-    assert_eq!(asked.into_inner().into_iter().collect::<Vec<_>>(), documented);
+    assert_eq!(requested.into_inner().into_iter().collect::<Vec<_>>(), documented);
 }

@@ -1,4 +1,4 @@
-//! A cluster, and processes with a product that does nothing but count.
+//! A simulated cluster, and processes with a product that only counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,15 +14,15 @@ use kube::{Api, Client};
 use metal3_api::catalog;
 use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_capi::workload::Open;
+use metal3_capi::workload::ConnectFn;
 use metal3_domain::clock::Clock;
 use metal3_flags::{self as flags, Owner};
-use metal3_manager::metal::Metal;
-use metal3_manager::place::Place;
-use metal3_manager::product::{Mandate, Product, Running, Task};
-use metal3_manager::run::{Ended, Process, RunFault};
+use metal3_manager::hosts_config::HostsConfig;
+use metal3_manager::pod::PodIdentity;
+use metal3_manager::product::{Product, Running, Task, WriteAccess};
+use metal3_manager::run::{Ended, Process, RunError};
 use metal3_manager::served::Kind;
-use metal3_manager::session::{ClientOf, Door, Session};
+use metal3_manager::session::{ClusterClients, OpaqueClient, Session};
 use metal3_runtime::admin;
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::client::{ClientFactory, Settings};
@@ -33,7 +33,7 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::write::Mode;
 use metal3_sim_cluster::{Cluster, Options};
-use metal3_webhooks::neighbours::Nobody;
+use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::IPAM;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -50,7 +50,7 @@ metal3_runtime::role! {
     }
 }
 
-/// Controllers at work now, and ever, in this test's thread.
+/// Running and started controllers of this test's thread.
 #[derive(Default)]
 pub(crate) struct Count {
     pub(crate) now: AtomicUsize,
@@ -81,7 +81,7 @@ const PRODUCT: Product = Product {
     begin,
 };
 
-fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
+fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunError> {
     let cache: SharedCache<IPPool> = SharedCache::default();
     let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, cache.clone(), &(), Scope::everywhere(), clock);
@@ -89,7 +89,7 @@ fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
         Box::pin(async move {
-            let written = Api::<ConfigMap>::namespaced(mandate.client, NAMESPACE);
+            let written = Api::<ConfigMap>::namespaced(write_access.client, NAMESPACE);
             let object = ConfigMap {
                 metadata: ObjectMeta {
                     name: Some("written".to_owned()),
@@ -98,43 +98,43 @@ fn begin(session: &Session, mandate: Mandate) -> Result<Running, RunFault> {
                 ..ConfigMap::default()
             };
             if mode == Mode::Perform {
-                // The second replica finds it there.
+                // With a second replica it exists already.
                 drop(written.create(&PostParams::default(), &object).await);
             }
             count.now.fetch_add(1, Ordering::SeqCst);
             count.ever.fetch_add(1, Ordering::SeqCst);
             stop.cancelled().await;
-            // A pass under way takes its time.
+            // A running reconcile takes a second.
             tokio::time::sleep(Duration::from_secs(1)).await;
             count.now.fetch_sub(1, Ordering::SeqCst);
         })
     });
     Ok(Running {
         watches: vec![watch],
-        pulses: vec![pulse],
+        watch_health: vec![pulse],
         synced: Arc::new(move || cache.read(|cache| cache.synced())),
-        neighbours: Arc::new(Nobody),
+        related_objects: Arc::new(NoRelatedObjects),
         controllers,
     })
 }
 
-pub(crate) struct World {
+pub(crate) struct TestCluster {
     pub(crate) cluster: Cluster,
-    /// The only workload cluster: every kubeconfig leads there.
+    /// The workload cluster of every kubeconfig.
     pub(crate) workload: Cluster,
     pub(crate) clock: Arc<dyn Clock>,
     tasks: TaskTracker,
 }
 
-/// A process that was started.
+/// A started process.
 pub(crate) struct Replica {
-    pub(crate) ended: JoinHandle<Result<Ended, RunFault>>,
+    pub(crate) ended: JoinHandle<Result<Ended, RunError>>,
     pub(crate) stop: CancellationToken,
     probes: axum::Router,
     pub(crate) metrics: Metrics,
 }
 
-impl World {
+impl TestCluster {
     pub(crate) async fn empty() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let namespaces: Api<Namespace> = Api::all(cluster.client("admin"));
@@ -159,7 +159,7 @@ impl World {
         self.cluster.install(&kinds.collect::<Vec<_>>()).unwrap();
     }
 
-    /// Starts a process with these flags. It listens nowhere.
+    /// Starts a process with these flags and without listeners.
     pub(crate) fn start(&self, name: &str, flags: &str) -> Replica {
         self.start_with(name, flags, vec![PRODUCT])
     }
@@ -174,21 +174,21 @@ impl World {
         &self,
         name: &str,
         options: flags::Options,
-        metal: Option<Metal>,
+        hosts: Option<HostsConfig>,
         products: Vec<Product>,
     ) -> Replica {
         let metrics = Metrics::new();
         let session = Session {
             options,
-            place: Place {
+            pod: PodIdentity {
                 namespace: Some(NAMESPACE.to_owned()),
                 identity: name.to_owned(),
             },
-            client: ClientOf(self.cluster.client(name)),
-            leases: ClientOf(self.cluster.client(name)),
+            client: OpaqueClient(self.cluster.client(name)),
+            leases: OpaqueClient(self.cluster.client(name)),
             metal,
             machines: metal3_capm3::machine::facts::Settings::default(),
-            door: Arc::new(Simulated {
+            clients: Arc::new(Simulated {
                 cluster: self.cluster.clone(),
                 workload: self.workload.clone(),
                 name: name.to_owned(),
@@ -210,12 +210,12 @@ impl World {
     }
 }
 
-/// What these flags say, for a process that listens nowhere.
+/// Parses these flags for a process without listeners.
 pub(crate) fn options(flags: &str) -> flags::Options {
     let line = format!("--health-addr=0 --diagnostics-address=0 --webhook-port=0 {flags}");
     match flags::parse(line.split_whitespace().map(str::to_owned)) {
         Ok(flags::Request::Run(options)) => *options,
-        other => unreachable!("the flags of a test are good: {line}: {other:?}"),
+        other => unreachable!("flags of a test are valid: {line}: {other:?}"),
     }
 }
 
@@ -227,13 +227,13 @@ struct Simulated {
     requests: ClientFactory,
 }
 
-impl Door for Simulated {
+impl ClusterClients for Simulated {
     fn writing_for(&self, leadership: Leadership, guard: Guard) -> kube::Result<Client> {
         let requests = self.requests.writing_for(leadership, guard);
         Ok(requests.over(self.cluster.service(&self.name), "simulated"))
     }
 
-    fn workloads(&self, leadership: Leadership, guard: Guard) -> Open {
+    fn workloads(&self, leadership: Leadership, guard: Guard) -> ConnectFn {
         let client = self.requests.writing_for(leadership, guard);
         let client = client.over(self.workload.service(&self.name), "workload");
         Box::new(move |_| {
@@ -244,7 +244,7 @@ impl Door for Simulated {
 }
 
 impl Replica {
-    /// What a probe says.
+    /// The response of a probe.
     pub(crate) async fn probe(&self, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let response = self.probes.clone().oneshot(request).await.unwrap();
@@ -263,7 +263,7 @@ impl Replica {
     }
 }
 
-/// Waits until something holds. Time is simulated, so a long wait takes none.
+/// Waits until a condition holds, in simulated time.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     for _ in 0..2000 {
         if holds().await {

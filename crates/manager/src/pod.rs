@@ -1,21 +1,21 @@
-//! Where the process runs, and what it calls itself.
+//! Namespace and identity of the process.
 
 use chrono::{DateTime, Utc};
 
-/// Where Kubernetes tells a Pod its namespace.
+/// The file in which Kubernetes mounts a Pod's namespace.
 pub const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// The process among others.
+/// Namespace and identity of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The namespace it runs in; nothing outside a cluster that does not say.
+pub struct PodIdentity {
+    /// Its namespace; `None` outside a cluster, if the environment does not name one.
     pub namespace: Option<String>,
-    /// What it calls itself: another name after each start, or it would take its predecessor's requests for its own.
+    /// Its identity, unique per start: otherwise requests of its predecessor would look like its own.
     pub identity: String,
 }
 
-impl Place {
-    /// The place by the environment, then by the file of the namespace.
+impl PodIdentity {
+    /// Reads the environment first, then the namespace file.
     #[must_use]
     pub fn of(
         environment: impl Fn(&str) -> Option<String>,
@@ -23,17 +23,17 @@ impl Place {
         process: u32,
         started: DateTime<Utc>,
     ) -> Self {
-        let said = |name: &str| environment(name).filter(|text| !text.is_empty());
-        let host = said("POD_NAME")
-            .or_else(|| said("HOSTNAME"))
+        let variable = |name: &str| environment(name).filter(|text| !text.is_empty());
+        let host = variable("POD_NAME")
+            .or_else(|| variable("HOSTNAME"))
             .unwrap_or_else(|| "capm3".to_owned());
-        let namespace = said("POD_NAMESPACE").or(namespace_file);
-        let moment = started.timestamp_nanos_opt().unwrap_or_else(|| started.timestamp());
+        let namespace = variable("POD_NAMESPACE").or(namespace_file);
+        let start = started.timestamp_nanos_opt().unwrap_or_else(|| started.timestamp());
         Self {
             namespace: namespace
                 .map(|name| name.trim().to_owned())
                 .filter(|name| !name.is_empty()),
-            identity: format!("{host}_{process}-{moment:x}"),
+            identity: format!("{host}_{process}-{start:x}"),
         }
     }
 }
@@ -42,18 +42,18 @@ impl Place {
 mod tests {
     use super::*;
 
-    fn place(environment: &[(&str, &str)], file: Option<&str>) -> Place {
+    fn place(environment: &[(&str, &str)], file: Option<&str>) -> PodIdentity {
         let find = |name: &str| {
             environment
                 .iter()
                 .find(|(known, _)| *known == name)
                 .map(|(_, text)| (*text).to_owned())
         };
-        Place::of(find, file.map(str::to_owned), 1, DateTime::UNIX_EPOCH)
+        PodIdentity::of(find, file.map(str::to_owned), 1, DateTime::UNIX_EPOCH)
     }
 
     #[test]
-    fn the_environment_counts_before_the_file() {
+    fn the_environment_takes_precedence_over_the_file() {
         let here = place(
             &[("POD_NAMESPACE", "metal"), ("POD_NAME", "capm3-0"), ("HOSTNAME", "x")],
             Some("other\n"),
@@ -71,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn two_starts_of_one_pod_have_two_names() {
+    fn two_starts_of_one_pod_have_two_identities() {
         let at = |seconds| {
-            Place::of(
+            PodIdentity::of(
                 |_| None,
                 None,
                 1,

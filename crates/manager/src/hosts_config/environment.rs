@@ -1,5 +1,5 @@
-//! The environment of the Go manager of hosts, in types. Every fault is reported, not the first alone: a Deployment is
-//! edited once. A value is shown in a fault only where it cannot be a secret.
+//! The Go manager's environment variables as types. All errors are reported at once, so that a Deployment is
+//! edited once. An error contains a value only where it cannot be a secret.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,56 +10,56 @@ use metal3_ironic::slots::DEFAULT_LIMIT;
 
 use metal3_flags::span;
 
-/// Where the Go manager looks for logins.
+/// The Go manager's directory of credentials.
 const AUTH_ROOT: &str = "/opt/metal3/auth";
-/// Where it looks for the authority, for a certificate of its own, and for the key.
+/// The Go manager's paths of the CA, the client certificate and its key.
 const CA: &str = "/opt/metal3/certs/ca/tls.crt";
 const CERTIFICATE: &str = "/opt/metal3/certs/client/tls.crt";
 const KEY: &str = "/opt/metal3/certs/client/tls.key";
-/// How long a request may take.
+/// Default timeout of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Said of variables that change nothing here.
-const NO_CACHE: &str = "does nothing: answers of Ironic are not kept by the clock";
-const NO_LEASE: &str = "does nothing: --leader-elect-lease-duration, --leader-elect-renew-deadline and \
-                        --leader-elect-retry-period time the lease";
-const NO_BUILDER: &str = "does nothing: it is for images built for each host, which are not built yet";
+/// Warnings about variables without effect.
+const NO_CACHE: &str = "has no effect: responses of Ironic are not cached by time";
+const NO_LEASE: &str = "has no effect: --leader-elect-lease-duration, --leader-elect-renew-deadline and \
+                        --leader-elect-retry-period set the lease";
+const NO_BUILDER: &str = "has no effect: images per host are not built yet";
 
-/// A variable that cannot be used. It names the variable and the cure.
+/// An invalid variable, with its fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}: {why}")]
-pub struct VariableFault {
+pub struct VariableError {
     /// The variable.
     pub variable: &'static str,
-    /// What is wrong, and what to write.
+    /// The problem and the fix.
     pub why: String,
 }
 
-/// What the environment says.
+/// The settings in the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// The way to Ironic.
+    /// The Ironic client's settings.
     pub ironic: Settings,
-    /// What ends in nodes.
+    /// Settings of nodes.
     pub node: NodeSettings,
-    /// The only namespace whose hosts are looked at, where it says so.
+    /// The only watched namespace, if set.
     pub namespace: Option<String>,
     /// How many hosts may load the provisioning network at once.
     pub slots: usize,
-    /// Hosts at once, where it says so.
+    /// Parallel reconciles, if set.
     pub workers: Option<usize>,
-    /// What the log has to say about it.
+    /// Warnings for the log.
     pub warnings: Vec<String>,
 }
 
 impl Environment {
-    /// Reads it; `is_there` says whether a file or folder is.
+    /// Reads the environment; `is_there` returns whether a file or directory exists.
     ///
     /// # Errors
-    /// Every variable that cannot be used.
+    /// All invalid variables.
     pub fn read(
         variable: impl Fn(&str) -> Option<String>,
         is_there: impl Fn(&Path) -> bool,
-    ) -> Result<Self, Vec<VariableFault>> {
+    ) -> Result<Self, Vec<VariableError>> {
         let mut reader = Reader {
             variable,
             is_there,
@@ -70,7 +70,7 @@ impl Environment {
         let namespace = reader.namespace();
         let slots = reader.number("PROVISIONING_LIMIT", 0);
         let workers = reader.number("BMO_CONCURRENCY", 1);
-        reader.refuse_what_is_not_here();
+        reader.reject_unsupported();
         let warnings = reader.warnings();
         match ironic.filter(|_| reader.faults.is_empty()) {
             Some(ironic) => Ok(Self {
@@ -86,18 +86,18 @@ impl Environment {
     }
 }
 
-/// Reads values one by one and keeps what is wrong with them.
+/// Reads values and collects errors.
 struct Reader<V, F> {
     variable: V,
     is_there: F,
-    faults: Vec<VariableFault>,
+    faults: Vec<VariableError>,
 }
 
 impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     fn ironic(&mut self) -> Option<Settings> {
         let (trust, time_limit) = (self.trust(), self.time_limit());
         let Some(text) = self.text("IRONIC_ENDPOINT") else {
-            self.wrong("IRONIC_ENDPOINT", "must say where Ironic is; write https://host:6385");
+            self.wrong("IRONIC_ENDPOINT", "must be the URL of Ironic; write https://host:6385");
             return None;
         };
         match Endpoint::parse(&text) {
@@ -114,7 +114,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         }
     }
 
-    /// differs (`ironic-login-optional`): an empty folder is what an optional Secret leaves behind.
+    /// differs (`ironic-login-optional`): an optional Secret that does not exist leaves an empty directory.
     fn login(&self) -> Login {
         let root = self
             .text("METAL3_AUTH_ROOT_DIR")
@@ -138,15 +138,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             (Some(_), None) => {
                 self.wrong(
                     "IRONIC_CLIENT_PRIVATE_KEY_FILE",
-                    "a certificate needs its key; name both files",
+                    "a certificate needs its key; set both files",
                 );
                 None
             }
             (None, Some(_)) => {
-                self.wrong(
-                    "IRONIC_CLIENT_CERT_FILE",
-                    "a key needs its certificate; name both files",
-                );
+                self.wrong("IRONIC_CLIENT_CERT_FILE", "a key needs its certificate; set both files");
                 None
             }
         };
@@ -154,14 +151,14 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         Trust { ca, client, insecure }
     }
 
-    /// differs (`ironic-named-files`): the Go manager goes on without a file that its environment names.
+    /// differs (`ironic-named-files`): the Go manager continues without a file that its environment names.
     fn file(&mut self, variable: &'static str, usual: &str) -> Option<PathBuf> {
         let named = self.text(variable).map(PathBuf::from);
         let is_there = |path: &PathBuf| (self.is_there)(path);
         match named {
             Some(path) if is_there(&path) => Some(path),
             Some(path) => {
-                let why = format!("{} is not there; mount it, or do not name it", path.display());
+                let why = format!("{} does not exist; mount it, or unset the variable", path.display());
                 self.wrong(variable, &why);
                 None
             }
@@ -176,7 +173,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         };
         let limit = span::parse(&text).filter(|limit| !limit.is_zero());
         limit.unwrap_or_else(|| {
-            let why = format!("{text:?} is not a time above nought; write one such as 30s");
+            let why = format!("{text:?} is not a positive duration; write one such as 30s");
             self.wrong(VARIABLE, &why);
             TIMEOUT
         })
@@ -219,7 +216,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     fn boot_device(&mut self, variable: &'static str) -> Option<String> {
         let text = self.text(variable)?;
         if !matches!(text.as_str(), "Default" | "Always" | "Never") {
-            self.wrong(variable, &format!("{text:?} is none of Default, Always, Never"));
+            self.wrong(variable, &format!("{text:?} is not one of Default, Always, Never"));
         }
         Some(text)
     }
@@ -229,13 +226,13 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         const VARIABLE: &str = "WATCH_NAMESPACE";
         let text = self.text(VARIABLE)?;
         if text.contains(',') {
-            let why = format!("{text:?} is not one namespace; leave it out for all, or run a process for each");
+            let why = format!("{text:?} is not one namespace; unset it for all, or run a process for each");
             self.wrong(VARIABLE, &why);
         }
         Some(text)
     }
 
-    /// An address, for machines to fetch from. It is not shown: it might hold a login.
+    /// A URL for machines. Errors do not include it, because it may contain credentials.
     fn url(&mut self, variable: &'static str) -> Option<String> {
         let text = self.text(variable)?;
         let known = ["http://", "https://", "file://"]
@@ -247,7 +244,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         Some(text)
     }
 
-    /// As Go reads it.
+    /// A boolean in Go's form.
     fn switch(&mut self, variable: &'static str) -> bool {
         match self.text(variable).as_deref() {
             None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => false,
@@ -271,24 +268,21 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         number
     }
 
-    /// What would change what is done, and cannot yet.
-    fn refuse_what_is_not_here(&mut self) {
+    /// Rejects variables whose effect is not implemented.
+    fn reject_unsupported(&mut self) {
         if self.text("IRONIC_NAME").is_some() {
             self.wrong(
                 "IRONIC_NAME",
-                "Ironic resources are not read yet; name the service itself in IRONIC_ENDPOINT",
+                "Ironic resources are not supported yet; set the URL in IRONIC_ENDPOINT",
             );
         }
         for (variable, why) in [
             (
                 "IRONIC_SKIP_CLIENT_SAN_VERIFY",
-                "certificates are checked whole or, with IRONIC_INSECURE, not at all; give Ironic a certificate for \
+                "verification of certificates is complete or, with IRONIC_INSECURE, off; give Ironic a certificate for \
                  the name in IRONIC_ENDPOINT",
             ),
-            (
-                "IRONIC_NETWORKING_ENABLED",
-                "switches are not configured yet; leave it out",
-            ),
+            ("IRONIC_NETWORKING_ENABLED", "switches are not configured yet; unset it"),
         ] {
             if self.switch(variable) {
                 self.wrong(variable, why);
@@ -296,7 +290,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         }
     }
 
-    /// What is there and does nothing.
+    /// Warnings about variables without effect.
     fn warnings(&self) -> Vec<String> {
         let ignored = [
             ("IRONIC_CLIENT_CACHE_TTL", NO_CACHE),
@@ -311,14 +305,14 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         given.map(|(variable, why)| format!("{variable} {why}")).collect()
     }
 
-    /// A value without blanks around it; an empty one is none.
+    /// A trimmed value; empty counts as unset.
     fn text(&self, variable: &str) -> Option<String> {
         let text = (self.variable)(variable)?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     fn wrong(&mut self, variable: &'static str, why: &str) {
-        self.faults.push(VariableFault {
+        self.faults.push(VariableError {
             variable,
             why: why.to_owned(),
         });
