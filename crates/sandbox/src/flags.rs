@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 /// What `--help` prints.
 pub(super) const HELP: &str = "\
-capm3 sandbox: a simulated management cluster, Ironic, machines and Cluster API in this process, and the products
+capm3 sandbox: runs the controllers with a simulated management cluster, Ironic, machines and Cluster API in one process
 
-  --once              end when the reference cluster is ready (0), or say why it is not (1)
-  --bare              hosts only; apply what you like
-  --hosts N           how many hosts there are (default 5)
-  --speed N           how many times faster than real hardware machines are (default 40)
-  --seed N            what names and identities follow from (default 1)
-  --port N            where the API server listens on loopback (default: any free port)
-  --kubeconfig FILE   where the way in is written (default sandbox.kubeconfig in the home folder)
+  --once              exit when the reference cluster is ready (0), or print why it is not (1)
+  --bare              start with hosts only, without the reference cluster
+  --hosts N           number of hosts (default 5)
+  --speed N           how many times faster than real hardware (default 40)
+  --seed N            seed of names and UIDs (default 1)
+  --port N            loopback port of the API server (default: any free port)
+  --kubeconfig FILE   file for the kubeconfig (default sandbox.kubeconfig in the home directory)
 ";
 
-/// What was asked for.
+/// The parsed flags.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Flags {
     pub(super) once: bool,
@@ -28,8 +28,8 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Reads the arguments; nothing where help was asked for. The way in is written below `home` by itself: where all
-    /// may write, a name that is known beforehand can be anybody's link.
+    /// Reads the arguments; `None` for `--help`. The default kubeconfig is below `home`, because a predictable name in a
+    /// world-writable directory could be another user's symlink.
     pub(super) fn parse(mut arguments: impl Iterator<Item = String>, home: &Path) -> Result<Option<Self>, String> {
         let mut flags = Self {
             once: false,
@@ -58,11 +58,11 @@ impl Flags {
                 "--seed" => flags.seed = number(&name, &value()?)?,
                 "--port" => flags.port = number(&name, &value()?)?,
                 "--kubeconfig" => flags.kubeconfig = value()?.into(),
-                _ => return Err(format!("{name}: is no flag of the sandbox; --help lists them")),
+                _ => return Err(format!("{name}: not a flag of the sandbox; --help lists them")),
             }
         }
         if flags.speed == 0 {
-            return Err("--speed: 0 is no speed; 1 is that of real hardware".to_owned());
+            return Err("--speed: must be at least 1, the speed of real hardware".to_owned());
         }
         Ok(Some(flags))
     }
@@ -70,7 +70,7 @@ impl Flags {
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse()
-        .map_err(|_| format!("{name}: {text:?} is no number that fits"))
+        .map_err(|_| format!("{name}: {text:?} is not a number in range"))
 }
 
 #[cfg(test)]
@@ -92,12 +92,12 @@ mod tests {
             (7, 10, PathBuf::from("/tmp/x"))
         );
         assert_eq!(parse("--once --help"), Ok(None));
-        let by_itself = parse("").unwrap().unwrap().kubeconfig;
-        assert_eq!(by_itself, PathBuf::from("/home/me/sandbox.kubeconfig"));
+        let default = parse("").unwrap().unwrap().kubeconfig;
+        assert_eq!(default, PathBuf::from("/home/me/sandbox.kubeconfig"));
     }
 
     #[test]
-    fn what_is_wrong_names_the_flag() {
+    fn errors_name_the_flag() {
         for (line, flag) in [
             ("--hots 1", "--hots"),
             ("--hosts", "--hosts"),

@@ -1,12 +1,12 @@
-//! The sandbox: everything that a cluster of bare-metal machines needs, simulated in one process.
+//! The sandbox: a management cluster, Ironic, machines and Cluster API simulated in one process, with the real controllers.
 //!
-//! It is a feature of the binary, on by default and off in what is released: it knows the simulators, the products do not.
+//! It is a feature of the binary, on by default and off in releases.
 
 pub mod command;
+mod display;
 mod flags;
-mod front;
-mod picture;
+mod http_server;
+mod kubeconfig;
 mod products;
 pub mod variables;
-mod way_in;
 pub mod world;

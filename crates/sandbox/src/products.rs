@@ -1,17 +1,17 @@
-//! The products, wired to the simulators without sockets.
+//! Starts the controllers of all products on the simulators, without sockets.
 
 use std::sync::Arc;
 
 use kube::config::Kubeconfig;
-use metal3_capi::workload::{Open, Remote};
+use metal3_capi::workload::{ConnectFn, Remote};
 use metal3_capm3::controller::data;
-use metal3_capm3::controller::sources::Watched;
+use metal3_capm3::controller::sources::WatchedSources;
 use metal3_capm3::controller::{caches, clusters, machines};
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventRecorder, Publisher};
-use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
@@ -19,14 +19,14 @@ use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Events that may lie unwritten.
+/// Capacity of the event queue.
 const EVENTS: usize = 1000;
-/// Keys of one controller at once.
+/// Parallel reconciles per controller.
 const WORKERS: usize = 8;
 /// Hosts that may load the provisioning network at once.
 const SLOTS: usize = 20;
 
-/// What a start of the products needs.
+/// Clients and clock of the products.
 pub(super) struct Products {
     pub(super) cluster: Cluster,
     pub(super) ironic: metal3_ironic::Client,
@@ -113,7 +113,7 @@ impl Products {
 
     fn machines(&self, tasks: &mut JoinSet<()>) {
         let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
-        let (caches, lookout) = (
+        let (caches, watch_config) = (
             caches::Caches::default(),
             WatchConfig::everywhere(&client, &self.clock, &stop),
         );
@@ -128,12 +128,12 @@ impl Products {
             open(&self.workloads),
             Arc::clone(&self.clock),
         ));
-        let sources = Arc::new(Watched::new(client.clone(), None, Arc::clone(&self.clock)));
+        let sources = Arc::new(WatchedSources::new(client.clone(), None, Arc::clone(&self.clock)));
         let secrets = ObjectReader::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
             clusters::Parts {
                 caches: caches.clone(),
-                sources: Arc::<Watched>::clone(&sources),
+                sources: Arc::<WatchedSources>::clone(&sources),
                 pools: of_data.clone(),
                 secrets,
                 clock: Arc::clone(&self.clock),
@@ -141,7 +141,7 @@ impl Products {
                 metrics: Metrics::new(),
                 watch_filter: None,
                 adopts_namesakes: false,
-                nudges: None,
+                touch_writer: None,
                 workers: WORKERS,
             },
             writer.clone(),
@@ -159,7 +159,7 @@ impl Products {
             },
             writer,
         );
-        let (both, own) = (caches.watches(&lookout), of_data.own_watches(&lookout));
+        let (both, own) = (caches.watches(&watch_config), of_data.own_watches(&watch_config));
         for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
             tasks.spawn(task);
         }
@@ -196,7 +196,7 @@ impl Products {
 }
 
 /// The way into workload clusters: by the endpoint in their kubeconfig.
-fn open(workloads: &WorkloadClusters) -> Open {
+fn open(workloads: &WorkloadClusters) -> ConnectFn {
     let workloads = workloads.clone();
     Box::new(move |config: Kubeconfig| {
         let workloads = workloads.clone();
@@ -209,7 +209,7 @@ fn open(workloads: &WorkloadClusters) -> Open {
                 if let Some(cluster) = workloads.at(endpoint) {
                     return Ok(cluster.client("capm3"));
                 }
-                // It answers as soon as its first machine is up, so nobody has to try again.
+                // Responds once its first machine is up, without retries.
                 changes.changed().await;
             }
         })

@@ -1,15 +1,15 @@
-//! Variables of cluster templates, as clusterctl fills them in.
+//! Variables of cluster templates, substituted as clusterctl does.
 //!
-//! `${NAME}`, and with a default `${NAME:-text}`, `${NAME:=text}`, `${NAME-text}`, `${NAME=text}`. Values are put in as
-//! they are, so a value may hold several lines of YAML. `$(command)` and `$NAME` are left alone: they belong to scripts
-//! inside the manifests.
+//! `${NAME}`, and with a default `${NAME:-text}`, `${NAME:=text}`, `${NAME-text}`, `${NAME=text}`. Values are inserted
+//! unchanged, so a value may contain several lines of YAML. `$(command)` and `$NAME` belong to scripts
+//! inside the manifests and are not substituted.
 
 use std::collections::BTreeMap;
 
 /// Names and values.
 pub type Variables = BTreeMap<String, String>;
 
-/// Fills in a text.
+/// Substitutes the variables of a text.
 ///
 /// # Errors
 /// The names of the variables that have neither value nor default.
@@ -31,7 +31,7 @@ pub fn substitute(text: &str, variables: &Variables) -> Result<String, Vec<Strin
     if missing.is_empty() { Ok(out) } else { Err(missing) }
 }
 
-/// The name, and the default behind the first operator.
+/// The name, and the default state the first operator.
 fn split(expression: &str) -> (&str, Option<&str>) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let rest = expression.trim_start_matches(is_name);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn shell_inside_a_manifest_is_left_alone() {
+    fn shell_inside_a_manifest_is_unchanged() {
         let script = "url=$1; file=$(basename $url)";
         assert_eq!(substitute(script, &Variables::new()).unwrap(), script);
     }

@@ -1,4 +1,4 @@
-//! The whole mission in one process: an API server, an Ironic with machines, Cluster API, and the products.
+//! The simulated world: an API server, Ironic with machines, stand-ins of Cluster API, and the products.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,47 +22,45 @@ use tokio::task::JoinSet;
 
 use super::products::Products;
 
-/// The namespace of hosts and clusters, unless a world says another.
+/// The default namespace of hosts and clusters.
 pub const NAMESPACE: &str = "default";
-/// Who logs in to every BMC.
+/// The user name of every BMC.
 const BMC_USER: &str = "admin";
-/// What unlocks every BMC: a word that occurs nowhere else, so that whoever tells it is found out.
+/// The password of every BMC: unique text, so that checks can find a leak.
 pub const BMC_PASSWORD: &str = "open-sesame-bmc";
 
-/// How a world begins.
+/// The parameters of a world.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// What names and identities follow from.
+    /// The seed of names and UIDs.
     pub seed: u64,
-    /// Time, for everything in it.
+    /// The clock of all parts.
     pub clock: Arc<dyn Clock>,
-    /// How long hardware takes.
+    /// The duration of hardware operations.
     pub pace: Pace,
-    /// From power on until kubeadm is through.
+    /// From power on until kubeadm has finished.
     pub boot: Duration,
-    /// Where hosts and objects are that name no namespace.
+    /// The namespace of hosts, and of objects that name none.
     pub namespace: String,
-    /// Somebody balances load, and agents run on hosts that are brought along. Without, that is the user's work.
-    pub attended: bool,
+    /// Whether a load balancer and the agents of BYOH hosts run. Otherwise the user does their work.
+    pub automated: bool,
 }
 
 impl Setup {
-    /// Hardware that takes its time, as real hardware does: for time that costs nothing.
+    /// Hardware with real durations, for simulated time.
     #[must_use]
-    pub fn unhurried(seed: u64, clock: Arc<dyn Clock>) -> Self {
+    pub fn real_time(seed: u64, clock: Arc<dyn Clock>) -> Self {
         Self {
             seed,
             clock,
             pace: Pace::default(),
             boot: Duration::from_secs(60),
             namespace: NAMESPACE.to_owned(),
-            attended: true,
+            automated: true,
         }
     }
-}
 
-impl Setup {
-    /// Hardware that is so many times faster than real hardware.
+    /// Hardware that is `speed` times faster than real hardware.
     #[must_use]
     pub fn faster(seed: u64, clock: Arc<dyn Clock>, speed: u32) -> Self {
         let Pace {
@@ -74,29 +72,29 @@ impl Setup {
             work,
             ..
         } = Pace::default();
-        let quick = |time: Duration| time.checked_div(speed).unwrap_or(time);
-        let unhurried = Self::unhurried(seed, clock);
+        let scaled = |time: Duration| time.checked_div(speed).unwrap_or(time);
+        let real_time = Self::real_time(seed, clock);
         Self {
             pace: Pace {
                 request,
                 fake_power,
                 fake_work,
-                bmc: quick(bmc),
-                boot: quick(boot),
-                work: quick(work),
+                bmc: scaled(bmc),
+                boot: scaled(boot),
+                work: scaled(work),
                 ..Pace::default()
             },
-            boot: quick(unhurried.boot),
-            ..unhurried
+            boot: scaled(real_time.boot),
+            ..real_time
         }
     }
 }
 
-/// A world. Dropping it ends everything in it.
+/// A running world. Dropping it stops all its parts.
 pub struct World {
     /// The management cluster.
     pub cluster: Cluster,
-    /// Ironic, and the machines behind it.
+    /// Ironic, and the machines state it.
     pub ironic: Ironic,
     /// The workload clusters.
     pub workloads: WorkloadClusters,
@@ -113,29 +111,29 @@ impl fmt::Debug for World {
     }
 }
 
-/// Why a world does not begin, or an object is not taken.
+/// Why a world does not start, or an object is rejected.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
-    /// The simulated API server refuses one of our kinds.
+pub enum WorldError {
+    /// The simulated API server rejects a CRD.
     #[error("install the kinds: {0}")]
     Kinds(String),
-    /// There is no way to Ironic.
+    /// The Ironic client cannot be created.
     #[error("reach the simulated Ironic")]
     Ironic(#[from] metal3_ironic::endpoint::EndpointError),
     /// A document cannot be sent.
     #[error("{0}: {1}")]
     Document(String, String),
-    /// The API server refuses it.
+    /// The API server rejects it.
     #[error("{0}")]
     Refused(String, #[source] Box<kube::Error>),
 }
 
 impl World {
-    /// Begins one without hosts and clusters.
+    /// Starts a world without hosts and clusters.
     ///
     /// # Errors
-    /// When the simulators refuse what we give them, which is a defect.
-    pub fn begin(setup: &Setup) -> Result<Self, Trouble> {
+    /// When a simulator rejects the setup, which is a defect.
+    pub fn start(setup: &Setup) -> Result<Self, WorldError> {
         let Setup { seed, clock, pace, .. } = setup;
         let cluster = Cluster::start(&Options {
             clock: Arc::clone(clock),
@@ -151,7 +149,7 @@ impl World {
             .collect();
         cluster
             .install(&all)
-            .map_err(|refusal| Trouble::Kinds(format!("{refusal:?}")))?;
+            .map_err(|refusal| WorldError::Kinds(format!("{refusal:?}")))?;
         for (group, kind) in kinds::converted() {
             cluster.convert(group, kind, Arc::new(kinds::v1beta1::convert));
         }
@@ -183,19 +181,19 @@ impl World {
         })
     }
 
-    /// Kills the products and starts them anew.
+    /// Kills and restarts the products.
     pub fn restart(&self) {
         self.starts.send_modify(|count| *count = count.saturating_add(1));
     }
 
-    /// A machine, the Secret of its BMC, and its host.
+    /// Adds a machine, its BMC Secret and its BareMetalHost.
     ///
     /// # Errors
-    /// When the API server refuses one.
-    pub async fn add_host(&self, number: u32, labels: &Value) -> Result<(), Trouble> {
-        let (name, login) = (host_name(number), format!("{}-bmc", host_name(number)));
+    /// When the API server rejects one.
+    pub async fn add_host(&self, number: u32, labels: &Value) -> Result<(), WorldError> {
+        let (name, secret_name) = (host_name(number), format!("{}-bmc", host_name(number)));
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": login, "namespace": self.namespace },
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": secret_name, "namespace": self.namespace },
             "stringData": { "username": BMC_USER, "password": BMC_PASSWORD },
         });
         self.apply(&secret).await?;
@@ -205,28 +203,28 @@ impl World {
             "metadata": { "name": name, "namespace": self.namespace, "labels": labels },
             "spec": {
                 "online": true, "bootMACAddress": mac.flatten(),
-                "bmc": { "address": bmc_address(number), "credentialsName": login },
+                "bmc": { "address": bmc_address(number), "credentialsName": secret_name },
             },
         });
         self.apply(&host).await
     }
 
-    /// Looks at a machine, or changes it.
-    pub fn machine<T>(&self, number: u32, look: impl FnOnce(&mut Machine) -> T) -> Option<T> {
-        self.ironic.machine_at(&bmc_address(number), look)
+    /// Reads or changes a machine.
+    pub fn machine<T>(&self, number: u32, access: impl FnOnce(&mut Machine) -> T) -> Option<T> {
+        self.ironic.machine_at(&bmc_address(number), access)
     }
 
-    /// Makes the object of a document, or changes the one that is there by it.
+    /// Creates the object of a document, or patches the existing one.
     ///
     /// # Errors
-    /// When the API server refuses it.
-    pub async fn apply(&self, document: &Value) -> Result<(), Trouble> {
+    /// When the API server rejects it.
+    pub async fn apply(&self, document: &Value) -> Result<(), WorldError> {
         let text = |at: &str| document.pointer(at).and_then(Value::as_str).unwrap_or_default();
         let label = format!("{} {}", text("/kind"), text("/metadata/name"));
         let namespace = Some(text("/metadata/namespace")).filter(|name| !name.is_empty());
         let place = collection(text("/apiVersion"), text("/kind"), namespace.unwrap_or(&self.namespace))
-            .map_err(|why| Trouble::Document(label.clone(), why))?;
-        let refused = |error| Trouble::Refused(label.clone(), Box::new(error));
+            .map_err(|why| WorldError::Document(label.clone(), why))?;
+        let refused = |error| WorldError::Refused(label.clone(), Box::new(error));
         match self.send(Method::POST, &place, "application/json", document).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 let path = format!("{place}/{}", text("/metadata/name"));
@@ -235,14 +233,14 @@ impl World {
                     .await;
                 changed.map(drop).map_err(refused)
             }
-            made => made.map(drop).map_err(refused),
+            created => created.map(drop).map_err(refused),
         }
     }
 
     /// Sends a request as the user.
     ///
     /// # Errors
-    /// When the API server refuses it.
+    /// When the API server rejects it.
     pub async fn send(&self, method: Method, path: &str, media: &str, body: &Value) -> Result<Value, kube::Error> {
         let body = if body.is_null() {
             Vec::new()
@@ -259,7 +257,7 @@ impl World {
     }
 }
 
-/// All that is neither ours nor the server's.
+/// Starts the stand-ins of other managers and of kubelets.
 fn stand_ins(
     setup: &Setup,
     (cluster, ironic, workloads): (&Cluster, &Ironic, &WorkloadClusters),
@@ -273,7 +271,7 @@ fn stand_ins(
     };
     tasks.spawn(program::run(stand_in("cluster-api"), Providers::All));
     tasks.spawn(kamaji::run(stand_in("kamaji")));
-    if setup.attended {
+    if setup.automated {
         tasks.spawn(kamaji::balance(stand_in("balancer")));
         tasks.spawn(byoh::agent::run(byoh::agent::Parts {
             client: cluster.client("agent"),
@@ -289,7 +287,7 @@ fn stand_ins(
     }));
 }
 
-/// Every kind that is installed: ours, Cluster API's, and the claims of its address management.
+/// All installed kinds: this project's, Cluster API's, and the claims of its IPAM contract.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
     let claims = cluster_api().into_iter().filter(|kind| kind.group == IPAM_GROUP);
@@ -300,7 +298,7 @@ pub fn definitions() -> Vec<Definition> {
         .collect()
 }
 
-/// Every kind that is installed, in the version that is stored, and Secrets.
+/// All installed kinds in their storage version, and Secrets.
 #[must_use]
 pub fn all_kinds() -> Vec<Kind> {
     let stored = |kind: Definition| {
@@ -321,23 +319,23 @@ pub fn all_kinds() -> Vec<Kind> {
     definitions().into_iter().filter_map(stored).chain([secret]).collect()
 }
 
-/// Group and version of a kind. Of two kinds of one name, ours.
+/// Group and version of a kind; of two kinds with one name, this project's.
 #[must_use]
 pub fn version_of(kind: &str) -> Option<String> {
     let all = all_kinds();
     all.iter().find(|known| known.kind == kind).map(Kind::api_version)
 }
 
-/// Where the objects of a kind are.
+/// The collection URL of a kind.
 ///
 /// # Errors
-/// When nobody here knows the kind.
+/// When the kind is not installed.
 pub fn collection(api_version: &str, kind: &str, namespace: &str) -> Result<String, String> {
     if api_version == "v1" {
         let plural = match kind {
             "Secret" => "secrets",
             "ConfigMap" => "configmaps",
-            _ => return Err(format!("kind {kind}: not known in {api_version}")),
+            _ => return Err(format!("kind {kind}: not installed in {api_version}")),
         };
         return Ok(format!("/api/v1/namespaces/{namespace}/{plural}"));
     }
@@ -348,7 +346,7 @@ pub fn collection(api_version: &str, kind: &str, namespace: &str) -> Result<Stri
         .chain(cluster_api());
     let found = all.into_iter().find(|known| known.group == group && known.kind == kind);
     let plural = found
-        .ok_or_else(|| format!("kind {kind}: not known in {api_version}"))?
+        .ok_or_else(|| format!("kind {kind}: not installed in {api_version}"))?
         .plural;
     Ok(format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}"))
 }
@@ -359,20 +357,20 @@ pub fn host_name(number: u32) -> String {
     format!("host-{number}")
 }
 
-/// Where the BMC of a host is.
+/// The BMC address of a host.
 #[must_use]
 pub fn bmc_address(number: u32) -> String {
     let (high, low) = (number.div_euclid(250), number.rem_euclid(250).saturating_add(1));
     format!("redfish-virtualmedia://10.0.{high}.{low}/redfish/v1/Systems/1")
 }
 
-/// Keeps the products running, through every crash and every restart that is asked for.
+/// Restarts the products after every crash and on request.
 async fn keep_running(products: Products, mut starts: watch::Receiver<u64>, mut crashes: watch::Receiver<u64>) {
     loop {
         let _running = products.start();
         tokio::select! {
             biased;
-            asked = starts.changed() => if asked.is_err() { return },
+            requested = starts.changed() => if requested.is_err() { return },
             crashed = crashes.changed() => if crashed.is_err() { return },
         }
     }

@@ -1,10 +1,10 @@
-//! Objects as the table that `kubectl get` prints: the columns of their kind.
+//! Converts objects to the Table format of `kubectl get`, with the columns of their kind.
 
 use chrono::{DateTime, Utc};
 use metal3_api::crd::{AGE, Column, Definition};
 use serde_json::{Value, json};
 
-/// A table of one object or of a list, in the columns of a version of its kind. A kind that says none has its age.
+/// A table of one object or of a list, with the columns of a version of its kind; the default is the age.
 pub(super) fn table(definition: Option<&Definition>, version: &str, document: &Value, now: DateTime<Utc>) -> Value {
     let of = definition.and_then(|kind| kind.versions.iter().find(|known| known.name == version));
     let stated = of.map(|version| version.columns).unwrap_or_default();
@@ -58,7 +58,7 @@ fn cell(column: &Column, object: &Value, now: DateTime<Utc>) -> Value {
     }
 }
 
-/// A span of time in the largest units that tell something.
+/// A duration in the largest useful units, as kubectl prints it.
 fn age(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match seconds {
@@ -73,7 +73,7 @@ fn age(seconds: i64) -> String {
     }
 }
 
-/// The first value at a path of the forms that columns have: `.a.b`, `['a']`, `[0]` and `[?(@.type=="x")]`.
+/// The first value at a path in the forms of columns: `.a.b`, `['a']`, `[0]` and `[?(@.type=="x")]`.
 fn find<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     let (mut found, mut rest) = (object, path.trim());
     while !rest.is_empty() {
@@ -90,7 +90,7 @@ fn find<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     Some(found).filter(|value| !value.is_null())
 }
 
-/// The name of a member, in which dots are written with a backslash, and what follows.
+/// Splits a path into its first field name, with escaped dots, and the rest.
 fn member(step: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), step);
     while let Some(next) = rest.chars().next().filter(|next| !['.', '['].contains(next)) {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_shown_in_its_own_columns() {
+    fn a_kind_has_its_own_columns() {
         let all = catalog::definitions();
         let kind = all.iter().find(|kind| kind.kind == "BareMetalHost").unwrap();
         let now = DateTime::from_timestamp(1_767_225_600 + 300, 0).unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn ages_are_told_in_the_units_that_matter() {
+    fn ages_are_printed_like_kubectl() {
         for (seconds, text) in [
             (-1, "<invalid>"),
             (119, "119s"),

@@ -1,7 +1,6 @@
-//! The file by which `kubectl` finds a server of the sandbox.
+//! The kubeconfig of the sandbox.
 //!
-//! It replaces what the sandbox wrote before, and nothing else: neither another kubeconfig that has its name nor what a
-//! link of that name leads to.
+//! It replaces only files that the sandbox wrote: neither another kubeconfig of that name nor the target of a symlink.
 
 use std::fs::{OpenOptions, create_dir_all, read_to_string, rename};
 use std::io::{ErrorKind, Write as _};
@@ -15,8 +14,8 @@ const CONTEXT: &str = "sandbox";
 
 pub(super) fn write(path: &Path, server: &str) -> Result<()> {
     match read_to_string(path) {
-        Ok(old) if !is_ours(&old) => bail!(
-            "--kubeconfig: {} is there and is no sandbox's; name another file",
+        Ok(old) if !is_sandbox(&old) => bail!(
+            "--kubeconfig: {} exists and was not written by the sandbox; name another file",
             path.display()
         ),
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -29,7 +28,7 @@ pub(super) fn write(path: &Path, server: &str) -> Result<()> {
     }
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}", std::process::id()));
-    // A new file follows no link, and a rename replaces one.
+    // A new file follows no symlink, and rename replaces one.
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -40,7 +39,7 @@ pub(super) fn write(path: &Path, server: &str) -> Result<()> {
     rename(&fresh, path).with_context(|| format!("--kubeconfig: write {}", path.display()))
 }
 
-/// The path as a shell takes it, short where it lies in the home folder.
+/// The path for display, with `~` for the home directory.
 pub(super) fn shown(path: &Path) -> String {
     let home = std::env::home_dir().unwrap_or_default();
     match path.strip_prefix(&home) {
@@ -49,7 +48,7 @@ pub(super) fn shown(path: &Path) -> String {
     }
 }
 
-fn is_ours(text: &str) -> bool {
+fn is_sandbox(text: &str) -> bool {
     let config: Option<Value> = serde_json::from_str(text).ok();
     config.is_some_and(|config| config.get("current-context") == Some(&json!(CONTEXT)))
 }
@@ -72,28 +71,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_in_the_home_folder_are_shown_short() {
+    fn paths_in_the_home_directory_are_shortened() {
         let home = std::env::home_dir().unwrap();
         assert_eq!(shown(&home.join("a/b")), "~/a/b");
-        assert_eq!(shown(Path::new("/elsewhere/b")), "/elsewhere/b");
+        assert_eq!(shown(Path::new("/other/b")), "/other/b");
     }
 
     #[test]
-    fn only_what_a_sandbox_wrote_is_replaced_and_no_link_is_followed() {
-        let folder = std::env::temp_dir().join(format!("way-in-{}", std::process::id()));
-        let (way, link, other) = (folder.join("new/a"), folder.join("b"), folder.join("c"));
-        write(&way, "http://127.0.0.1:1").unwrap();
-        write(&way, "http://127.0.0.1:2").unwrap();
-        assert!(fs::read_to_string(&way).unwrap().contains("127.0.0.1:2"));
+    fn only_sandbox_files_are_replaced_and_symlinks_are_not_followed() {
+        let folder = std::env::temp_dir().join(format!("kubeconfig-{}", std::process::id()));
+        let (config, link, other) = (folder.join("new/a"), folder.join("b"), folder.join("c"));
+        write(&config, "http://127.0.0.1:1").unwrap();
+        write(&config, "http://127.0.0.1:2").unwrap();
+        assert!(fs::read_to_string(&config).unwrap().contains("127.0.0.1:2"));
 
         fs::write(&other, "apiVersion: v1\nkind: Config\n").unwrap();
         let why = write(&other, "http://127.0.0.1:3").unwrap_err().to_string();
         assert!(why.contains("name another file"), "{why}");
         assert!(!fs::read_to_string(&other).unwrap().contains("127.0.0.1"));
 
-        symlink(&way, &link).unwrap();
+        symlink(&config, &link).unwrap();
         write(&link, "http://127.0.0.1:4").unwrap();
-        assert!(fs::read_to_string(&way).unwrap().contains("127.0.0.1:2"));
+        assert!(fs::read_to_string(&config).unwrap().contains("127.0.0.1:2"));
         assert!(fs::read_to_string(&link).unwrap().contains("127.0.0.1:4"));
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What kubectl asks of an API server beside objects: tables, and which requests check unknown fields.
+//! The parts of an API server that kubectl needs in addition to objects: tables, and the OpenAPI document.
 //!
 //! Everything else goes through to the simulated API server as it is, and comes back as it is.
 
@@ -22,25 +22,25 @@ use tower::ServiceExt as _;
 
 use table::table;
 
-/// The longest answer that is made a table of.
+/// The largest response that is converted to a table.
 const LONGEST: usize = 64 << 20;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// An API server that kubectl likes. Dropping it closes the port.
+/// An HTTP server for kubectl. Dropping it closes the port.
 #[derive(Debug)]
-pub(super) struct Front {
+pub(super) struct HttpServer {
     url: String,
     _tasks: JoinSet<()>,
 }
 
-struct Behind {
+struct State {
     cluster: Cluster,
     clock: Arc<dyn Clock>,
     kinds: Vec<Definition>,
 }
 
-impl Front {
-    /// Listens on a loopback port, any free one for 0. Every caller is an administrator.
+impl HttpServer {
+    /// Listens on a loopback port, any free one for 0. All clients are administrators.
     pub(super) async fn open(
         cluster: &Cluster,
         clock: &Arc<dyn Clock>,
@@ -49,26 +49,26 @@ impl Front {
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let behind = Arc::new(Behind {
+        let state = Arc::new(State {
             cluster: cluster.clone(),
             clock: Arc::clone(clock),
             kinds,
         });
-        let router = Router::new().fallback(move |request: Request<Body>| answer(Arc::clone(&behind), request));
+        let router = Router::new().fallback(move |request: Request<Body>| answer(Arc::clone(&state), request));
         let mut tasks = JoinSet::new();
-        // It ends with the process, or when this is dropped.
+        // It ends with the process, or when the server is dropped.
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         Ok(Self { url, _tasks: tasks })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 }
 
-async fn answer(behind: Arc<Behind>, mut request: Request<Body>) -> Response<Body> {
-    if let Some(document) = openapi(&behind.kinds, request.uri().path()) {
+async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body> {
+    if let Some(document) = openapi(&state.kinds, request.uri().path()) {
         return json_of(&document);
     }
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
@@ -81,7 +81,7 @@ async fn answer(behind: Arc<Behind>, mut request: Request<Body>) -> Response<Bod
     if is_table {
         request.headers_mut().insert(ACCEPT, JSON);
     }
-    let answer = behind.cluster.service("admin").oneshot(request).await;
+    let answer = state.cluster.service("admin").oneshot(request).await;
     let Ok(answer) = answer else {
         let mut broken = Response::new(Body::empty());
         *broken.status_mut() = StatusCode::BAD_GATEWAY;
@@ -89,12 +89,12 @@ async fn answer(behind: Arc<Behind>, mut request: Request<Body>) -> Response<Bod
     };
     match target.filter(|_| is_table && answer.status().is_success()) {
         None => answer.map(Body::new),
-        Some(target) if is_watch => watched(behind, target, answer.map(Body::new)),
-        Some(target) => tabled(&behind, &target, answer.map(Body::new)).await,
+        Some(target) if is_watch => watched(state, target, answer.map(Body::new)),
+        Some(target) => tabled(&state, &target, answer.map(Body::new)).await,
     }
 }
 
-impl Behind {
+impl State {
     fn table(&self, target: &Target, document: &Value) -> Value {
         let kind = self
             .kinds
@@ -104,14 +104,14 @@ impl Behind {
     }
 }
 
-async fn tabled(behind: &Behind, target: &Target, answer: Response<Body>) -> Response<Body> {
+async fn tabled(state: &State, target: &Target, answer: Response<Body>) -> Response<Body> {
     let body = to_bytes(answer.into_body(), LONGEST).await.unwrap_or_default();
     let document: Value = serde_json::from_slice(&body).unwrap_or_default();
-    json_of(&behind.table(target, &document))
+    json_of(&state.table(target, &document))
 }
 
-/// The events of a watch, each with a table of its one object.
-fn watched(behind: Arc<Behind>, target: Target, answer: Response<Body>) -> Response<Body> {
+/// Converts each event of a watch to a table of its object.
+fn watched(state: Arc<State>, target: Target, answer: Response<Body>) -> Response<Body> {
     let (mut head, body) = answer.into_parts();
     head.headers.remove(CONTENT_LENGTH);
     let events = body.into_data_stream().map_ok(move |line| {
@@ -120,7 +120,7 @@ fn watched(behind: Arc<Behind>, target: Target, answer: Response<Body>) -> Respo
             return line;
         };
         if let Some(object) = event.get_mut("object") {
-            *object = behind.table(&target, object);
+            *object = state.table(&target, object);
         }
         Bytes::from(format!("{}\n", Value::Object(event)))
     });
@@ -133,7 +133,7 @@ fn json_of(document: &Value) -> Response<Body> {
     response
 }
 
-/// The part of the description of the API that kubectl reads before it writes: that unknown fields are checked here.
+/// The part of the OpenAPI document that kubectl reads before a write: the server validates unknown fields.
 fn openapi(kinds: &[Definition], path: &str) -> Option<Value> {
     let rest = path.strip_prefix("/openapi/v3")?;
     let core = [

@@ -1,4 +1,4 @@
-//! What is shown of a world while it changes: hosts and machines, then the tree of the cluster.
+//! Terminal output: hosts and machines while they change, then the tree of the cluster.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::world::{World, all_kinds};
 
-/// Kinds that are looked at.
+/// The watched kinds.
 const SHOWN: [&str; 8] = [
     "Cluster",
     "Metal3Cluster",
@@ -24,66 +24,66 @@ const SHOWN: [&str; 8] = [
     "IPPool",
 ];
 
-/// All objects of the kinds that are looked at.
+/// All objects of the watched kinds.
 #[derive(Debug, Default)]
-pub(super) struct Scene(BTreeMap<(&'static str, Key), Object>);
+pub(super) struct Snapshot(BTreeMap<(&'static str, Key), Object>);
 
-/// A scene that follows its world.
-pub(super) struct Picture {
-    scene: Scene,
-    news: UnboundedReceiver<(&'static str, WatchEvent)>,
-    /// Lines on the terminal that the next table is drawn over; none where this is no terminal.
+/// A snapshot that follows the world through watches.
+pub(super) struct Display {
+    snapshot: Snapshot,
+    events: UnboundedReceiver<(&'static str, WatchEvent)>,
+    /// Number of terminal lines that the next table overwrites; `None` without a terminal.
     drawn: Option<usize>,
-    /// What was said last of each object.
-    said: BTreeMap<(&'static str, Key), String>,
+    /// The last printed line of each object.
+    printed: BTreeMap<(&'static str, Key), String>,
     _tasks: JoinSet<()>,
 }
 
-impl Picture {
+impl Display {
     pub(super) fn of(world: &World, is_terminal: bool) -> Self {
-        let (to, news) = unbounded_channel();
+        let (to, events) = unbounded_channel();
         let mut tasks = JoinSet::new();
         for kind in all_kinds().iter().filter(|kind| SHOWN.contains(&kind.kind)) {
             let (kind, name) = (kind.clone(), kind.kind);
             tasks.spawn(follow(
-                world.cluster.client("picture"),
+                world.cluster.client("display"),
                 kind,
                 None,
                 to.clone(),
-                move |news| (name, news),
+                move |events| (name, events),
             ));
         }
         Self {
-            scene: Scene::default(),
-            news,
+            snapshot: Snapshot::default(),
+            events,
             drawn: is_terminal.then_some(0),
-            said: BTreeMap::new(),
+            printed: BTreeMap::new(),
             _tasks: tasks,
         }
     }
 
-    pub(super) fn scene(&self) -> &Scene {
-        &self.scene
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
-    /// Shows what changes until the scene is as wished.
-    pub(super) async fn until(&mut self, wished: impl Fn(&Scene) -> bool, since: &impl Fn() -> Duration) {
-        while !wished(&self.scene) {
-            let Some((kind, news)) = self.news.recv().await else {
+    /// Prints changes until the condition holds.
+    pub(super) async fn until(&mut self, condition: impl Fn(&Snapshot) -> bool, since: &impl Fn() -> Duration) {
+        while !condition(&self.snapshot) {
+            let Some((kind, events)) = self.events.recv().await else {
                 return;
             };
-            self.take(kind, news);
-            while let Ok((kind, news)) = self.news.try_recv() {
-                self.take(kind, news);
+            self.take(kind, events);
+            while let Ok((kind, events)) = self.events.try_recv() {
+                self.take(kind, events);
             }
             self.show(since());
         }
     }
 
-    fn take(&mut self, kind: &'static str, news: WatchEvent) {
-        match news {
-            WatchEvent::Applied(object) => drop(self.scene.0.insert((kind, object.key()), object)),
-            WatchEvent::Deleted(object) => drop(self.scene.0.remove(&(kind, object.key()))),
+    fn take(&mut self, kind: &'static str, events: WatchEvent) {
+        match events {
+            WatchEvent::Applied(object) => drop(self.snapshot.0.insert((kind, object.key()), object)),
+            WatchEvent::Deleted(object) => drop(self.snapshot.0.remove(&(kind, object.key()))),
             WatchEvent::Listed(_) => {}
         }
     }
@@ -92,10 +92,10 @@ impl Picture {
         let seconds = since.as_secs_f64();
         let rows: Vec<_> = ["BareMetalHost", "Machine"]
             .into_iter()
-            .flat_map(|kind| self.scene.all(kind).map(move |object| (kind, object)))
+            .flat_map(|kind| self.snapshot.all(kind).map(move |object| (kind, object)))
             .map(|(kind, object)| ((kind, object.key()), row(kind, object)))
             .collect();
-        if rows.iter().all(|(place, row)| self.said.get(place) == Some(row)) {
+        if rows.iter().all(|(place, row)| self.printed.get(place) == Some(row)) {
             return;
         }
         match &mut self.drawn {
@@ -111,17 +111,17 @@ impl Picture {
                 *drawn = rows.len().saturating_add(1);
             }
             None => {
-                let is_new = |(place, row): &&(_, String)| self.said.get(place) != Some(row);
+                let is_new = |(place, row): &&(_, String)| self.printed.get(place) != Some(row);
                 rows.iter()
                     .filter(is_new)
                     .for_each(|(_, row)| println!("{seconds:6.1} s  {row}"));
             }
         }
-        self.said = rows.into_iter().collect();
+        self.printed = rows.into_iter().collect();
     }
 }
 
-/// A host or a machine in a line.
+/// One line for a host or a machine.
 fn row(kind: &str, object: &Object) -> String {
     let (state, more) = match kind {
         "BareMetalHost" => (
@@ -131,12 +131,12 @@ fn row(kind: &str, object: &Object) -> String {
         _ => (object.text("/status/phase"), object.text("/status/nodeRef/name")),
     };
     let short = if kind == "BareMetalHost" { "host" } else { "machine" };
-    let trouble = object.text("/status/errorMessage");
-    let line = format!("{short:<8} {:<28} {state:<16} {more} {trouble}", object.name());
+    let error = object.text("/status/errorMessage");
+    let line = format!("{short:<8} {:<28} {state:<16} {more} {error}", object.name());
     line.trim_end().to_owned()
 }
 
-impl Scene {
+impl Snapshot {
     fn all(&self, kind: &'static str) -> impl Iterator<Item = &Object> {
         self.0
             .iter()
@@ -153,7 +153,7 @@ impl Scene {
         self.named("Cluster", name)
     }
 
-    /// Whether the cluster can be used, with all its machines.
+    /// Whether the cluster and all its machines are ready.
     pub(super) fn is_ready(&self, cluster: &str, machines: usize) -> bool {
         let ready = self.all("Machine").filter(|machine| machine.is_true("Ready")).count();
         let rolled = self
@@ -166,10 +166,10 @@ impl Scene {
                 .is_some_and(|cluster| cluster.is_true("Available"))
     }
 
-    /// The cluster, and what it is made of.
+    /// The tree of the cluster and its parts.
     pub(super) fn tree(&self, cluster: &str) -> String {
         let Some(root) = self.cluster(cluster) else {
-            return format!("Cluster/{cluster}  is not there");
+            return format!("Cluster/{cluster}  does not exist");
         };
         let mut text = format!("Cluster/{cluster}  {}\n", phase(root));
         let parts = [
@@ -224,14 +224,14 @@ impl Scene {
         }
     }
 
-    /// Every condition that does not hold, and every error of a host: why it is not ready.
-    pub(super) fn troubles(&self) -> String {
+    /// All false conditions and all errors of hosts.
+    pub(super) fn problems(&self) -> String {
         let mut text = String::new();
         for ((kind, _), object) in &self.0 {
             let conditions = object.part("/status/conditions");
             for condition in conditions.as_array().into_iter().flatten() {
                 let part = |name: &str| condition.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-                // These hold when nothing is wrong by being false.
+                // These are false in a healthy state.
                 let is_negative = ["Paused", "Deleting", "RollingOut", "HealthCheckDegraded"].contains(&part("type"));
                 if part("status") == "False" && !is_negative {
                     let (aspect, reason) = (part("type"), part("reason"));
