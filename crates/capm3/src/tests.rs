@@ -1,32 +1,32 @@
-//! How thorough the tests are, and the trial of whatever controllers of this crate.
+//! Test thoroughness, and the crash sweep over the controllers of this crate.
 
 use metal3_harness::{CrashSweep, Report, TestEnv, WriteFault};
 
-/// Set, it makes the sweeps try every case instead of a sample.
+/// When set, the sweeps run every case instead of a sample.
 const EVERY: &str = "METAL3_MACHINES_EVERY_CASE";
-/// The sample: every so-manieth case. It meets each blow, and most writes.
+/// The sample: one case of this many. It covers each fault and most writes.
 const SAMPLE: usize = 11;
-/// Schedules of two programs in the sample, and of all. More of them are in the histories of the decisions alone.
+/// Schedules of two programs in the sample, and in the full run. Random histories of the plan cover more.
 const INTERLEAVINGS: [u64; 2] = [2, 12];
 
-/// Whether every case is asked for.
+/// Whether every case is requested.
 pub(crate) fn every_case() -> bool {
     std::env::var_os(EVERY).is_some()
 }
 
-/// Each write of a story with each fault, counted.
-pub(crate) async fn survives<W: TestEnv>(story: W) -> Report {
-    survives_sampled(story, SAMPLE).await
+/// Runs each write of a scenario with each fault.
+pub(crate) async fn sweep<W: TestEnv>(scenario: W) -> Report {
+    sweep_sampled(scenario, SAMPLE).await
 }
 
-/// The same, with a sample of its own: for a story that is long, and whose cases are dear.
-pub(crate) async fn survives_sampled<W: TestEnv>(story: W, sample: usize) -> Report {
+/// The same with another sample, for a long scenario.
+pub(crate) async fn sweep_sampled<W: TestEnv>(scenario: W, sample: usize) -> Report {
     let (every, interleavings) = if every_case() {
         (1, INTERLEAVINGS[1])
     } else {
         (sample, INTERLEAVINGS[0])
     };
-    let report = CrashSweep::of(story)
+    let report = CrashSweep::of(scenario)
         .every(every)
         .interleavings(interleavings)
         .run()

@@ -1,16 +1,16 @@
-//! Prints the ledger of a machine's life with all three products at work: what they ask of an API server and of Ironic
-//! together, beside the goals.
+//! Prints the ledger of a machine's life cycle with all three products: their requests to the API server and to Ironic,
+//! with the goals.
 //!
-//! The real controllers run on the simulated API server and Ironic under paused time, so each figure is exact and the
-//! same on every machine. A machine has metadata and network data with an address of one pool; its host has one network
-//! card and is inspected by an agent. Events are not counted, nor is the change feed of Ironic, which is one for all
-//! hosts. Fractions round up: one request too many shows. Other numbers of machines than the usual ones are given as
+//! The real controllers run on the simulated API server and Ironic under paused time, so each number is exact and
+//! reproducible. A machine has metadata and network data with an address of one pool; its host has one network
+//! interface and is inspected by an agent. Events are not counted, nor is the change feed of Ironic, which serves all
+//! hosts. Fractions are rounded up, so that one additional request is visible. The numbers of machines can be given as
 //! arguments.
 
+mod counting;
 mod nodes;
 mod programs;
 mod site;
-mod tap;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -20,15 +20,15 @@ use anyhow::{Result, ensure};
 use metal3_ledger::{Figure, Ledger};
 use serde_json::json;
 
-use site::{Asked, Site, What};
+use site::{Awaited, Requests, Site};
 
-/// The same figures for all: the price of a machine does not depend on how many there are.
+/// The goals are the same for all sizes.
 const SIZES: [u32; 2] = [1, 3];
 
-/// What is counted.
+/// The counted requests.
 const NAMES: [&str; 3] = ["API writes", "API reads", "Ironic requests"];
 
-/// What a phase may cost at most, per machine: writes, reads, requests to Ironic.
+/// The goals of a phase, per machine: writes, reads, requests to Ironic.
 struct Goal {
     name: &'static str,
     most: [u64; 3],
@@ -40,7 +40,7 @@ const ENROL: Goal = Goal {
     most: [16, 1, 11],
     least: ["5", "1", "8"],
 };
-/// What is accepted; `docs/counts.md` names each request above the aim.
+/// The accepted counts; `docs/counts.md` explains each request above the ideal.
 const PROVISION: Goal = Goal {
     name: "provision",
     most: [27, 10, 6],
@@ -67,20 +67,20 @@ fn row(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64
 }
 
 /// The rows of a phase.
-fn enter(ledger: &mut Ledger, goal: &Goal, asked: &[u64; 3], machines: u64) {
+fn enter(ledger: &mut Ledger, goal: &Goal, requests: &[u64; 3], machines: u64) {
     let phase = format!("{}, {machines}", goal.name);
-    for (((what, measured), most), least) in NAMES.iter().zip(asked).zip(goal.most).zip(goal.least) {
+    for (((what, measured), most), least) in NAMES.iter().zip(requests).zip(goal.most).zip(goal.least) {
         let each = measured.div_ceil(machines);
         row(ledger, &phase, &format!("{what} per machine"), (each, most), least);
     }
 }
 
 /// Each request by name, per machine.
-fn detail(phase: &str, asked: &Asked, machines: u64) {
+fn detail(phase: &str, requests: &Requests, machines: u64) {
     for (kind, counts) in [
-        ("write", &asked.writes),
-        ("read", &asked.reads),
-        ("Ironic", &asked.ironic),
+        ("write", &requests.writes),
+        ("read", &requests.reads),
+        ("Ironic", &requests.ironic),
     ] {
         for (what, number) in counts {
             let (whole, tenth) = (number / machines, number % machines * 10 / machines);
@@ -89,49 +89,54 @@ fn detail(phase: &str, asked: &Asked, machines: u64) {
     }
 }
 
-fn all(asked: &Asked) -> [u64; 3] {
-    [sum(&asked.writes), sum(&asked.reads), sum(&asked.ironic)]
+fn all(requests: &Requests) -> [u64; 3] {
+    [sum(&requests.writes), sum(&requests.reads), sum(&requests.ironic)]
 }
 
-/// What is asked for while machines are enrolled, provisioned, idle, released, and their hosts go.
-async fn phases(site: &Site, machines: u32) -> Result<[Asked; 5]> {
+/// The requests while machines are enrolled, provisioned, idle, released, and their hosts deleted.
+async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
     let count = usize::try_from(machines)?;
-    site.asked();
+    site.requests();
     for number in 1..=machines {
         site.enrol(number).await?;
     }
-    site.until(What::Hosts, "/status/provisioning/state", &json!("available"), count)
+    site.until(Awaited::Hosts, "/status/provisioning/state", &json!("available"), count)
         .await?;
-    let enrolled = site.asked();
+    let enrolled = site.requests();
     for number in 1..=machines {
         site.machine(number).await?;
     }
-    site.until(What::Hosts, "/status/provisioning/state", &json!("provisioned"), count)
-        .await?;
+    site.until(
+        Awaited::Hosts,
+        "/status/provisioning/state",
+        &json!("provisioned"),
+        count,
+    )
+    .await?;
     site.join_nodes().await?;
     site.until(
-        What::Machines,
+        Awaited::Machines,
         "/status/initialization/provisioned",
         &json!(true),
         count,
     )
     .await?;
-    let provisioned = site.asked();
+    let provisioned = site.requests();
     tokio::time::sleep(Duration::from_hours(24)).await;
-    let idle = site.asked();
+    let idle = site.requests();
     for number in 1..=machines {
         site.delete_machine(number).await?;
     }
-    site.until_left(What::Machines, 0).await?;
-    let released = site.asked();
+    site.until_left(Awaited::Machines, 0).await?;
+    let released = site.requests();
     for number in 1..=machines {
         site.delete_host(number).await?;
     }
-    site.until_left(What::Hosts, 0).await?;
-    Ok([enrolled, provisioned, idle, released, site.asked()])
+    site.until_left(Awaited::Hosts, 0).await?;
+    Ok([enrolled, provisioned, idle, released, site.requests()])
 }
 
-/// Machines on hosts, from enrolment to the end. Gives what it cost in all.
+/// Runs machines from enrolment to deletion, and returns the total.
 async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u64; 3]> {
     let several = u64::from(machines);
     let phases = phases(&Site::new().await?, machines).await?;
@@ -142,8 +147,8 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
     for (what, measured) in NAMES.iter().zip(all(idle)) {
         row(ledger, &phase, what, (measured, 0), "0");
     }
-    let whole = phases.iter().fold([0_u64; 3], |sum, asked| {
-        let [writes, reads, ironic] = all(asked);
+    let whole = phases.iter().fold([0_u64; 3], |sum, requests| {
+        let [writes, reads, ironic] = all(requests);
         let [w, r, i] = sum;
         [
             w.saturating_add(writes),
@@ -154,21 +159,21 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
     enter(ledger, &LIFE, &whole, several);
     let (phase, lists) = (
         format!("life, {machines}"),
-        phases.iter().map(|asked| asked.host_lists).sum(),
+        phases.iter().map(|requests| requests.host_lists).sum(),
     );
     row(ledger, &phase, "lists of hosts after the start", (lists, 0), "0");
     if in_detail {
-        for (phase, asked) in ["enrol", "provision", "idle", "release", "delete"].iter().zip(&phases) {
-            detail(phase, asked, several);
+        for (phase, requests) in ["enrol", "provision", "idle", "release", "delete"].iter().zip(&phases) {
+            detail(phase, requests, several);
         }
     }
     Ok(whole)
 }
 
-/// The numbers of machines that are asked for, from the smallest.
+/// The requested numbers of machines, in ascending order.
 fn sizes() -> Result<Vec<u32>> {
-    let asked: Result<Vec<u32>, _> = std::env::args().skip(1).map(|size| size.parse()).collect();
-    let mut sizes = asked?;
+    let requests: Result<Vec<u32>, _> = std::env::args().skip(1).map(|size| size.parse()).collect();
+    let mut sizes = requests?;
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }

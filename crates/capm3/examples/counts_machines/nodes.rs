@@ -1,4 +1,4 @@
-//! The workload cluster, as far as anybody looks: its Nodes, which join when a user says so.
+//! A stand-in for the workload cluster: its Nodes, which the user adds.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,22 +15,22 @@ struct State {
     wake: Option<WakeFn>,
 }
 
-/// The Nodes of the one workload cluster there is.
+/// The Nodes of the workload cluster.
 #[derive(Clone, Default)]
-pub(crate) struct Joining(Arc<Mutex<State>>);
+pub(crate) struct WorkloadNodes(Arc<Mutex<State>>);
 
-impl fmt::Debug for Joining {
+impl fmt::Debug for WorkloadNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Joining").finish_non_exhaustive()
+        f.debug_struct("WorkloadNodes").finish_non_exhaustive()
     }
 }
 
-impl Joining {
+impl WorkloadNodes {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A Node joins, and knows its provider ID.
+    /// Adds a Node with its provider ID.
     pub(crate) fn join(&self, name: String, provider_id: String) {
         let mut state = self.state();
         state.nodes.push(Node {
@@ -44,7 +44,7 @@ impl Joining {
     }
 }
 
-impl Workloads for Joining {
+impl Workloads for WorkloadNodes {
     fn set_wake(&self, wake: WakeFn) {
         self.state().wake = Some(wake);
     }
@@ -67,7 +67,7 @@ impl Workloads for Joining {
         _: &'a str,
         _: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
-        // Nodes know their ID from their data.
+        // Nodes get their ID from their data.
         Box::pin(async { Ok(()) })
     }
 }

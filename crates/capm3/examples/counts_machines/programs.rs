@@ -1,10 +1,10 @@
-//! The three products side by side, each with a client of its own, as in one process.
+//! The three products in one process, each with its own client.
 
 use std::sync::Arc;
 
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::caches::Caches as HostHubs;
+use metal3_hosts::controller::caches::Caches as HostCaches;
 use metal3_hosts::controller::{DeprovisionBudget, Parts as HostParts, controller as hosts};
 use metal3_hosts::settings::Settings as HostSettings;
 use metal3_ipam::controller as ipam;
@@ -18,47 +18,47 @@ use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::nodes::Joining;
-use crate::tap::{Book, client};
+use crate::counting::{RequestCounts, client};
+use crate::nodes::WorkloadNodes;
 
-/// As whom they ask.
+/// User names of the clients.
 const MACHINES: &str = "machines";
 const HOSTS: &str = "hosts";
 const ADDRESSES: &str = "addresses";
-/// Keys of one controller that are worked on at once.
+/// Workers per controller.
 const WORKERS: usize = 4;
 
-/// What they run on.
-pub(crate) struct Ground<'a> {
+/// The dependencies of the programs.
+pub(crate) struct Environment<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) ironic: Client,
-    pub(crate) nodes: &'a Joining,
+    pub(crate) nodes: &'a WorkloadNodes,
     pub(crate) clock: &'a Arc<dyn Clock>,
-    pub(crate) book: &'a Book,
+    pub(crate) counts: &'a RequestCounts,
 }
 
-fn run<R: Role>(tasks: &mut JoinSet<()>, fleet: WatchSet<R>) {
-    for task in fleet.into_tasks() {
+fn run<R: Role>(tasks: &mut JoinSet<()>, watches: WatchSet<R>) {
+    for task in watches.into_tasks() {
         tasks.spawn(task);
     }
 }
 
-/// Starts all. Dropping the set ends them.
-pub(crate) fn start(ground: &Ground<'_>) -> JoinSet<()> {
+/// Starts all. Dropping the set stops them.
+pub(crate) fn start(environment: &Environment<'_>) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
-    start_machines(ground, &mut tasks);
-    start_hosts(ground, &mut tasks);
-    start_addresses(ground, &mut tasks);
+    start_machines(environment, &mut tasks);
+    start_hosts(environment, &mut tasks);
+    start_addresses(environment, &mut tasks);
     tasks
 }
 
-fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
+fn start_machines(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
     let program = Standalone {
-        client: client(ground.cluster, MACHINES, ground.book),
-        clock: Arc::clone(ground.clock),
-        workloads: Arc::new(ground.nodes.clone()),
+        client: client(environment.cluster, MACHINES, environment.counts),
+        clock: Arc::clone(environment.clock),
+        workloads: Arc::new(environment.nodes.clone()),
         with_data: true,
-        nudges: false,
+        touches_control_planes: false,
         metrics: Metrics::new(),
         workers: WORKERS,
     };
@@ -67,16 +67,19 @@ fn start_machines(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
     }
 }
 
-fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
-    let (client, stop) = (client(ground.cluster, HOSTS, ground.book), CancellationToken::new());
-    let caches = HostHubs::default();
+fn start_hosts(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
+    let (client, stop) = (
+        client(environment.cluster, HOSTS, environment.counts),
+        CancellationToken::new(),
+    );
+    let caches = HostCaches::default();
     let (events, _) = EventRecorder::bounded(1);
     let parts = HostParts {
         client: client.clone(),
         caches: caches.clone(),
-        ironic: ground.ironic.clone(),
+        ironic: environment.ironic.clone(),
         permit: Arc::new(|| Ok(())),
-        clock: Arc::clone(ground.clock),
+        clock: Arc::clone(environment.clock),
         events,
         metrics: Metrics::new(),
         settings: HostSettings::default(),
@@ -87,18 +90,21 @@ fn start_hosts(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
     let running = hosts(parts, Writer::new(client.clone(), Mode::Perform));
     run(
         tasks,
-        caches.watches(&WatchConfig::everywhere(&client, ground.clock, &stop)),
+        caches.watches(&WatchConfig::everywhere(&client, environment.clock, &stop)),
     );
     tasks.spawn(running.run(stop));
 }
 
-fn start_addresses(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
-    let (client, stop) = (client(ground.cluster, ADDRESSES, ground.book), CancellationToken::new());
+fn start_addresses(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
+    let (client, stop) = (
+        client(environment.cluster, ADDRESSES, environment.counts),
+        CancellationToken::new(),
+    );
     let caches = ipam::caches::Caches::default();
     let (events, _) = EventRecorder::bounded(1);
     let parts = ipam::Parts {
         caches: caches.clone(),
-        clock: Arc::clone(ground.clock),
+        clock: Arc::clone(environment.clock),
         events,
         metrics: Metrics::new(),
         identity: "addresses".to_owned(),
@@ -108,7 +114,7 @@ fn start_addresses(ground: &Ground<'_>, tasks: &mut JoinSet<()>) {
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
     run(
         tasks,
-        caches.watches(&WatchConfig::everywhere(&client, ground.clock, &stop)),
+        caches.watches(&WatchConfig::everywhere(&client, environment.clock, &stop)),
     );
     tasks.spawn(async move {
         controller.run(stop).await;

@@ -1,4 +1,4 @@
-//! One site: an API server, an Ironic with machines, the programs, and a user who does the rest.
+//! An API server, an Ironic with machines, the programs, and a user.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use metal3_sim_ironic::{Ironic, Options as Metal};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::nodes::Joining;
-use crate::programs::{self, Ground};
-use crate::tap::{Book, Kind};
+use crate::counting::{Kind, RequestCounts};
+use crate::nodes::WorkloadNodes;
+use crate::programs::{self, Environment};
 
 const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default";
 const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default";
@@ -23,24 +23,24 @@ const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/default";
 const CORE: &str = "/api/v1/namespaces/default";
 
 const CLUSTER: &str = "edge";
-/// As whom the user asks.
+/// User name of the user's client.
 const USER: &str = "user";
-/// How long a user waits before giving up, and between two looks. Simulated, so it costs nothing.
-const PATIENCE: u32 = 400;
-const LOOK: Duration = Duration::from_secs(30);
+/// Number of checks before the user gives up, and the simulated time between two checks.
+const MAX_CHECKS: u32 = 400;
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     ironic: Ironic,
-    nodes: Joining,
-    book: Book,
+    nodes: WorkloadNodes,
+    counts: RequestCounts,
     user: kube::Client,
     _programs: JoinSet<()>,
 }
 
-/// What the programs asked for since the last time, by who and what.
+/// The requests of the programs since the last reset, by program and kind.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct Requests {
     pub(crate) writes: BTreeMap<String, u64>,
     pub(crate) reads: BTreeMap<String, u64>,
     pub(crate) host_lists: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Asked {
 }
 
 impl Site {
-    /// A site with a cluster, a template and a pool, in which the programs have started.
+    /// A site with a cluster, a template and a pool, and with running programs.
     pub(crate) async fn new() -> Result<Self> {
         let cluster = Cluster::start(&Options::seeded(1));
         let mut kinds = metal3_api::infrastructure::definitions();
@@ -56,19 +56,19 @@ impl Site {
         kinds.extend(metal3_api::ipam::definitions());
         kinds.extend(metal3_sim_cluster::cluster_api());
         let installed = cluster.install(&kinds);
-        installed.map_err(|refusal| anyhow::anyhow!("installing the kinds: {refusal:?}"))?;
+        installed.map_err(|rejection| anyhow::anyhow!("installing the kinds: {rejection:?}"))?;
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let ironic = Ironic::start(Metal::new(1, Arc::clone(&clock)));
-        let (nodes, book) = (Joining::default(), Book::default());
-        let programs = programs::start(&Ground {
+        let (nodes, counts) = (WorkloadNodes::default(), RequestCounts::default());
+        let programs = programs::start(&Environment {
             cluster: &cluster,
             ironic: ironic.client().context("the simulated Ironic")?,
             nodes: &nodes,
             clock: &clock,
-            book: &book,
+            counts: &counts,
         });
         let site = Self {
-            book,
+            counts,
             user: cluster.client(USER),
             cluster,
             ironic,
@@ -116,7 +116,7 @@ impl Site {
             },
         });
         self.make(INFRASTRUCTURE, "metal3datatemplates", template).await?;
-        self.rest().await
+        self.until_idle().await
     }
 
     async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
@@ -165,7 +165,7 @@ impl Site {
         self.make(HOSTS, "baremetalhosts", host).await.map(drop)
     }
 
-    /// A Machine with its Metal3Machine, as Cluster API makes them, and its bootstrap data.
+    /// A Machine with its Metal3Machine and bootstrap data, as Cluster API creates them.
     pub(crate) async fn machine(&self, number: u32) -> Result<()> {
         let name = format!("m-{number}");
         let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
@@ -199,7 +199,7 @@ impl Site {
         self.send("DELETE", &path, &json!({})).await.map(drop)
     }
 
-    /// The Node of each host that is provisioned joins its cluster.
+    /// The Node of each provisioned host registers.
     pub(crate) async fn join_nodes(&self) -> Result<()> {
         for host in self.items(HOSTS, "baremetalhosts").await? {
             let text = |place: &str| host.pointer(place).and_then(Value::as_str).unwrap_or_default();
@@ -212,41 +212,41 @@ impl Site {
         Ok(())
     }
 
-    /// Waits until so many objects of a kind say so at a place, and all is quiet.
-    pub(crate) async fn until(&self, what: What, place: &str, value: &Value, count: usize) -> Result<()> {
+    /// Waits until that many objects of a kind have the value at a path, and no writes occur.
+    pub(crate) async fn until(&self, what: Awaited, place: &str, value: &Value, count: usize) -> Result<()> {
         let (root, plural) = what.path();
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_CHECKS {
             let items = self.items(root, plural).await?;
             if items.iter().filter(|item| item.pointer(place) == Some(value)).count() == count {
-                return self.rest().await;
+                return self.until_idle().await;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
         let data = self.items(INFRASTRUCTURE, "metal3datas").await?;
-        let said: Vec<_> = data
+        let messages: Vec<_> = data
             .iter()
             .filter_map(|data| data.pointer("/status/errorMessage"))
             .collect();
-        bail!("never {count} {plural} with {place} = {value}; the data say {said:?}")
+        bail!("never {count} {plural} with {place} = {value}; the data say {messages:?}")
     }
 
-    /// Waits until there are so many objects of a kind, and all is quiet.
-    pub(crate) async fn until_left(&self, what: What, count: usize) -> Result<()> {
+    /// Waits until that many objects of a kind exist, and no writes occur.
+    pub(crate) async fn until_left(&self, what: Awaited, count: usize) -> Result<()> {
         let (root, plural) = what.path();
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_CHECKS {
             if self.items(root, plural).await?.len() == count {
-                return self.rest().await;
+                return self.until_idle().await;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
         bail!("never {count} {plural}")
     }
 
-    /// Waits until nothing was written for a while.
-    async fn rest(&self) -> Result<()> {
+    /// Waits until no writes occur for a while.
+    async fn until_idle(&self) -> Result<()> {
         let mut before = None;
-        for _ in 0..PATIENCE {
-            // Nothing collects garbage by itself here, so that its requests are nobody's.
+        for _ in 0..MAX_CHECKS {
+            // The garbage collector runs here explicitly, so that its requests are not counted.
             while self.cluster.collect_garbage() > 0 {}
             let version = Some(self.cluster.version());
             if version == before {
@@ -255,42 +255,42 @@ impl Site {
             before = version;
             tokio::time::sleep(Duration::from_mins(10)).await;
         }
-        bail!("never at rest: {:?}", self.cluster.audit())
+        bail!("the writes never end: {:?}", self.cluster.audit())
     }
 
-    /// What was asked since the last time.
-    pub(crate) fn asked(&self) -> Asked {
-        let mut asked = Asked::default();
-        for ((kind, what), number) in self.book.take() {
+    /// The requests since the last reset.
+    pub(crate) fn requests(&self) -> Requests {
+        let mut requests = Requests::default();
+        for ((kind, what), number) in self.counts.take() {
             if what.contains(": list") && what.ends_with(" baremetalhosts") {
-                asked.host_lists = asked.host_lists.saturating_add(number);
+                requests.host_lists = requests.host_lists.saturating_add(number);
             }
             let of = match kind {
-                Kind::Write => &mut asked.writes,
-                Kind::Read => &mut asked.reads,
-                Kind::List => &mut asked.reads,
+                Kind::Write => &mut requests.writes,
+                Kind::Read => &mut requests.reads,
+                Kind::List => &mut requests.reads,
             };
             of.insert(what, number);
         }
-        // The list of nodes is the change feed: one for all hosts.
+        // The list of nodes is the change feed, shared by all hosts.
         for ((method, resource), number) in self.ironic.audit().counts() {
             if (method.as_str(), resource.as_str()) != ("GET", "nodes") {
-                asked.ironic.insert(format!("{method} {resource}"), number);
+                requests.ironic.insert(format!("{method} {resource}"), number);
             }
         }
         self.ironic.reset_audit();
-        asked
+        requests
     }
 }
 
-/// What is waited for.
+/// The kind to wait for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum What {
+pub(crate) enum Awaited {
     Hosts,
     Machines,
 }
 
-impl What {
+impl Awaited {
     const fn path(self) -> (&'static str, &'static str) {
         match self {
             Self::Hosts => (HOSTS, "baremetalhosts"),

@@ -11,7 +11,7 @@ fn machine(spec: Value) -> Metal3Machine {
     serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
 }
 
-/// A free host, changed by what the patches say.
+/// A free host, with these patches.
 fn host(name: &str, patch: Value) -> BareMetalHost {
     let mut object = json!({
         "metadata": { "name": name, "namespace": "lab", "uid": format!("uid-{name}"), "labels": {}, "annotations": {} },
@@ -44,8 +44,8 @@ fn choose<'a>(machine: &'a Metal3Machine, hosts: &'a [BareMetalHost]) -> Choice<
     HostChooser::try_new(machine, Some("md-workers")).unwrap().choose(hosts)
 }
 
-/// Name of the host that is taken.
-fn taken(choice: &Choice<'_>) -> Option<String> {
+/// Name of the chosen host.
+fn chosen(choice: &Choice<'_>) -> Option<String> {
     match choice {
         Choice::Take { host, .. } => host.metadata.name.clone(),
         Choice::Own(_) | Choice::None(_) => None,
@@ -59,7 +59,7 @@ fn consumer(kind: &str, api_version: &str, name: &str) -> Value {
 const GROUP_VERSION: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
 
 #[test]
-fn unusable_hosts_are_refused_each_with_its_reason() {
+fn unusable_hosts_have_their_own_refusal() {
     let annotated = |key: &str| json!({ "metadata": { "annotations": { key: "" } } });
     let in_use = |kind: &str, name: &str| Refusal::InUse {
         kind: kind.to_owned(),
@@ -118,7 +118,7 @@ fn unusable_hosts_are_refused_each_with_its_reason() {
 }
 
 #[test]
-fn a_host_that_is_externally_provisioned_is_refused_although_it_is_available_still() {
+fn externally_provisioned_host_is_refused_although_it_is_still_available() {
     for image in [json!(null), json!({ "url": "http://i/a" })] {
         let patch = json!({ "spec": { "externallyProvisioned": true, "image": image } });
         let (machine, hosts) = (machine(json!({})), [host("h", patch)]);
@@ -130,7 +130,7 @@ fn a_host_that_is_externally_provisioned_is_refused_although_it_is_available_sti
 }
 
 #[test]
-fn a_host_is_taken_in_the_two_states_in_which_it_can_be_provisioned() {
+fn host_is_chosen_in_the_two_states_that_can_be_provisioned() {
     let in_state = |state: &str| json!({ "status": { "provisioning": { "state": state } } });
     for state in [
         "",
@@ -138,7 +138,7 @@ fn a_host_is_taken_in_the_two_states_in_which_it_can_be_provisioned() {
         "preparing",
         "deprovisioning",
         "externally provisioned",
-        "a word of tomorrow",
+        "an unknown state",
     ] {
         let (machine, hosts) = (machine(json!({})), [host("h", in_state(state))]);
         let Choice::None(refusals) = choose(&machine, &hosts) else {
@@ -153,12 +153,12 @@ fn a_host_is_taken_in_the_two_states_in_which_it_can_be_provisioned() {
     }
     for state in ["available", "ready"] {
         let (machine, hosts) = (machine(json!({})), [host("h", in_state(state))]);
-        assert_eq!(taken(&choose(&machine, &hosts)).as_deref(), Some("h"));
+        assert_eq!(chosen(&choose(&machine, &hosts)).as_deref(), Some("h"));
     }
 }
 
 #[test]
-fn the_machines_own_host_comes_first_whatever_its_state_and_version() {
+fn own_host_comes_first_in_every_state_and_version() {
     for api_version in [GROUP_VERSION, "infrastructure.cluster.x-k8s.io/v1beta1"] {
         let mut own = consumer("Metal3Machine", api_version, "w-0");
         merge(
@@ -201,7 +201,7 @@ fn selectors_choose_by_labels_and_by_expressions() {
         let machine = machine(json!({ "hostSelector": selector }));
         let matched = hosts.iter().filter(|host| {
             let only = std::slice::from_ref(*host);
-            taken(&choose(&machine, only)).is_some()
+            chosen(&choose(&machine, only)).is_some()
         });
         let names: Vec<_> = matched.map(|host| host.metadata.name.as_deref().unwrap()).collect();
         assert_eq!(names, expected, "{selector}");
@@ -215,7 +215,7 @@ fn selectors_choose_by_labels_and_by_expressions() {
 }
 
 #[test]
-fn the_failure_domain_is_preferred_and_no_condition() {
+fn failure_domain_is_preferred_and_not_required() {
     let key = "infrastructure.cluster.x-k8s.io/failure-domain";
     let hosts: Vec<_> = (0..20)
         .map(|n| labelled(&format!("h{n}"), key, if n == 7 { "north" } else { "south" }))
@@ -226,16 +226,16 @@ fn the_failure_domain_is_preferred_and_no_condition() {
         let Choice::Take { is_in_domain, .. } = choice else {
             panic!("{choice:?}")
         };
-        (taken(&choice).unwrap(), is_in_domain)
+        (chosen(&choice).unwrap(), is_in_domain)
     };
     assert_eq!(of("north"), ("h7".to_owned(), true));
     assert!(of("south").1);
-    assert!(!of("east").1, "none is there, any will do");
+    assert!(!of("east").1, "without a host there any host will do");
     assert!(!of("not a label value!").1);
 }
 
 #[test]
-fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
+fn host_kept_for_the_owner_excludes_free_hosts_and_is_awaited() {
     let key = "infrastructure.cluster.x-k8s.io/node-reuse";
     let kept = |name: &str, state: &str| {
         let mut patch = consumer("Cluster", "cluster.x-k8s.io/v1beta2", "alpha");
@@ -253,7 +253,7 @@ fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
     ];
     assert!(matches!(choose(&machine, &hosts), Choice::Take { host, is_reused: true, .. } if *host == hosts[2]));
     let Choice::None(refusals) = choose(&machine, &hosts[..2]) else {
-        panic!("the free one was taken")
+        panic!("the free host was chosen")
     };
     assert_eq!(refusals.of("free"), Some(&Refusal::OtherKept));
     assert_eq!(
@@ -265,24 +265,24 @@ fn a_host_that_is_kept_for_the_owner_counts_alone_and_is_waited_for() {
     let mut used = kept("used", "available");
     used.spec.consumer_ref.as_mut().unwrap().kind = Some("Metal3Machine".into());
     let Choice::None(refusals) = choose(&machine, std::slice::from_ref(&used)) else {
-        panic!("a used host was taken")
+        panic!("a used host was chosen")
     };
     assert!(
         matches!(refusals.of("used"), Some(Refusal::InUse { .. })),
-        "the label alone frees no host"
+        "the label alone does not free a host"
     );
     used.spec.consumer_ref = None;
     assert_eq!(
-        taken(&choose(&machine, &[used])).as_deref(),
+        chosen(&choose(&machine, &[used])).as_deref(),
         Some("used"),
         "older managers keep a host by the label alone"
     );
     let stranger = HostChooser::try_new(&machine, None).unwrap().choose(&hosts);
-    assert_eq!(taken(&stranger).as_deref(), Some("free"));
+    assert_eq!(chosen(&stranger).as_deref(), Some("free"));
 }
 
 #[test]
-fn a_host_that_another_cluster_keeps_is_not_taken() {
+fn host_kept_by_another_cluster_is_not_chosen() {
     let key = "infrastructure.cluster.x-k8s.io/node-reuse";
     let kept_by = |namespace: &str, name: &str| {
         let mut patch = consumer("Cluster", "cluster.x-k8s.io/v1beta2", name);
@@ -314,7 +314,7 @@ fn a_host_that_another_cluster_keeps_is_not_taken() {
 }
 
 #[test]
-fn refusals_are_told_in_one_sentence_that_says_what_to_do() {
+fn refusals_are_one_sentence_with_the_remedy() {
     let machine = machine(json!({ "hostSelector": { "matchLabels": { "size": "large" } } }));
     let mut hosts: Vec<_> = (0..1000).map(|n| host(&format!("h{n}"), json!({}))).collect();
     hosts.push(host("p", json!({ "metadata": { "labels": { "size": "large" }, "annotations": { "baremetalhost.metal3.io/paused": "" } } })));
@@ -323,7 +323,7 @@ fn refusals_are_told_in_one_sentence_that_says_what_to_do() {
     };
     assert_eq!(
         refusals.to_string(),
-        "no host can be taken: each is paused, or not matched by spec.hostSelector; register more hosts, or widen spec.hostSelector"
+        "no host can be claimed: each is paused, or not matched by spec.hostSelector; register more hosts, or widen spec.hostSelector"
     );
     assert_eq!(
         refusals.in_detail(),
@@ -343,7 +343,7 @@ fn machines_that_choose_at_the_same_time_spread_over_the_hosts() {
     for number in 0..800 {
         let mut machine = machine(json!({}));
         machine.metadata.uid = Some(format!("uid-{number}"));
-        *counts.entry(taken(&choose(&machine, &hosts)).unwrap()).or_default() += 1;
+        *counts.entry(chosen(&choose(&machine, &hosts)).unwrap()).or_default() += 1;
     }
     assert!(
         counts.len() == 8 && counts.values().all(|count| (60..=140).contains(count)),
@@ -353,7 +353,7 @@ fn machines_that_choose_at_the_same_time_spread_over_the_hosts() {
 
 proptest! {
     #[test]
-    fn the_choice_depends_on_the_machine_and_the_hosts_and_on_nothing_else(
+    fn choice_depends_only_on_the_machine_and_the_hosts(
         states in proptest::collection::vec(prop_oneof![Just("available"), Just("provisioned")], 1..12),
         uid in "[a-f0-9-]{1,36}",
         generation in 0..5i64,
@@ -363,13 +363,13 @@ proptest! {
         let mut hosts: Vec<_> = states.iter().enumerate().map(in_state).collect();
         let mut machine = machine(json!({}));
         (machine.metadata.uid, machine.metadata.generation) = (Some(uid), Some(generation));
-        let first = taken(&choose(&machine, &hosts));
+        let first = chosen(&choose(&machine, &hosts));
         prop_assert_eq!(first.is_some(), states.contains(&"available"));
         hosts.reverse();
-        prop_assert_eq!(&first, &taken(&choose(&machine, &hosts)));
+        prop_assert_eq!(&first, &chosen(&choose(&machine, &hosts)));
         let gone = hosts.remove(removed.index(hosts.len()));
         if gone.metadata.name != first {
-            prop_assert_eq!(&first, &taken(&choose(&machine, &hosts)), "a host that was not taken changes nothing");
+            prop_assert_eq!(&first, &chosen(&choose(&machine, &hosts)), "a host that was not chosen changes nothing");
         }
     }
 }

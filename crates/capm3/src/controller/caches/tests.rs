@@ -23,7 +23,7 @@ fn queue() -> Queue<Key> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
 }
 
-/// Lets a cache tell of an object that comes and goes again and again.
+/// Applies and deletes an object again and again.
 fn churn<K, I>(cache: &SharedCache<K, I>, name: &str, spec: &Value)
 where
     K: kube_core::Resource + DeserializeOwned + Debug,
@@ -38,7 +38,7 @@ where
 }
 
 #[test]
-fn caches_that_concern_each_other_change_at_once_and_none_waiting_for_another() {
+fn related_caches_change_concurrently_without_deadlock() {
     let (caches, machines, clusters) = (Caches::default(), queue(), queue());
     let related = || caches.related_keys();
     let (t, u, v, w, x) = (related(), related(), related(), related(), related());
@@ -74,7 +74,7 @@ fn caches_that_concern_each_other_change_at_once_and_none_waiting_for_another() 
     assert_eq!(taken.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["m1"]);
 }
 
-/// A machine on its way, with this metadata.
+/// A machine with this metadata.
 fn machine(name: &str, at: usize, more: &Value) -> Metal3Machine {
     let mut document = serde_json::to_value(object::<Metal3Machine>(name, at, &json!({}))).unwrap();
     metal3_runtime::patch::apply(&json!({ "metadata": more }), &mut document);
@@ -96,7 +96,7 @@ fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
 }
 
 #[test]
-fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_hears_of_each_that_is_free() {
+fn host_change_enqueues_machines_that_name_it_and_claimable_host_those_without_one() {
     let caches = Caches::default();
     let named = json!({ "annotations": { "metal3.io/BareMetalHost": "metal/h0" } });
     let goes = |finalizer: &str| json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer] });
@@ -125,12 +125,12 @@ fn machine_that_names_a_host_hears_of_it_and_one_that_goes_without_naming_any_he
     assert_eq!(
         enqueued(&json!({}), &json!({}), true).len(),
         4,
-        "it may have been anybody's"
+        "it may belong to any machine"
     );
 }
 
 #[test]
-fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_again() {
+fn metal3_cluster_is_enqueued_when_a_machine_leaves_its_cluster_or_becomes_readable() {
     let caches = Caches::default();
     let stated = |cluster: &str| json!({ "clusterName": cluster });
     for (name, at, spec) in [
@@ -180,11 +180,11 @@ fn metal3_cluster_hears_of_machines_that_belong_elsewhere_by_now_or_can_be_read_
         }))
     };
     assert_eq!(gone(old, false), ["edge"]);
-    assert_eq!(gone(None, true), all, "nobody knows whose it was");
+    assert_eq!(gone(None, true), all, "its owner is unknown");
 }
 
 #[test]
-fn machines_hear_of_their_metal3_cluster_and_not_of_its_endpoint() {
+fn metal3_cluster_enqueues_its_machines_except_for_a_changed_endpoint() {
     let caches = Caches::default();
     caches
         .metal3_machines

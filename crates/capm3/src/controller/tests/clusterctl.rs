@@ -1,4 +1,4 @@
-//! What `clusterctl move` does to objects, and the managers of hosts after it.
+//! The effects of `clusterctl move` on objects, and of the host controllers after it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use crate::controller::data::tests::lab::{HOSTS, User};
 
 const STATUS: &str = "baremetalhost.metal3.io/status";
 
-/// An object, and where it is.
+/// An object with its path.
 pub(super) type Saved = (&'static str, &'static str, Value);
-/// A kind, and where it is.
+/// A kind with its path.
 pub(super) type Place = (&'static str, &'static str);
 
 pub(super) async fn save(user: &User, moved: &[Place]) -> Vec<Saved> {
@@ -23,8 +23,8 @@ pub(super) async fn save(user: &User, moved: &[Place]) -> Vec<Saved> {
     saved
 }
 
-/// Makes the objects on another server: new UIDs, owners by their new ones, no status, the Cluster paused as it was.
-/// `uids` are those of what was made already, by the old ones.
+/// Creates the objects on another server: with new UIDs and owner references, without status, and with the Cluster
+/// paused as before. `uids` maps the old UIDs of objects created before to new ones.
 pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<String, Value>) {
     for (place, plural, object) in saved {
         let mut copy = object.clone();
@@ -53,8 +53,8 @@ pub(super) async fn copy(user: &User, saved: &[Saved], uids: &mut BTreeMap<Strin
     }
 }
 
-/// Deletes the objects here, those that are owned first.
-pub(super) async fn leave(user: &User, moved: &[Place]) {
+/// Deletes the objects, dependents first.
+pub(super) async fn delete_moved(user: &User, moved: &[Place]) {
     for (place, plural) in moved.iter().rev() {
         for object in user.list(place, plural).await {
             let meta = &object["metadata"];
@@ -67,9 +67,9 @@ pub(super) async fn leave(user: &User, moved: &[Place]) {
                 .await;
             user.delete(place, &name).await;
             if meta["finalizers"].is_array() {
-                // Between the two the controllers see an object that goes, and nothing that protects it but the pause.
+                // Between the two requests the controllers observe an object in deletion that only the pause protects.
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                // Not everybody looks at pauses.
+                // Not every controller respects a pause.
                 let left = user.list(place, plural).await;
                 if left.iter().any(|one| one["metadata"]["name"] == meta["name"]) {
                     user.change(place, &name, json!({ "metadata": { "finalizers": null } }))
@@ -80,8 +80,8 @@ pub(super) async fn leave(user: &User, moved: &[Place]) {
     }
 }
 
-/// The controllers of hosts take up what is kept of their status.
-pub(super) async fn tell_hosts(lab: &User) {
+/// The host controllers restore the saved status.
+pub(super) async fn restore_status(lab: &User) {
     for host in lab.list(HOSTS, "baremetalhosts").await {
         let name = format!("baremetalhosts/{}", host["metadata"]["name"].as_str().unwrap());
         let kept = host["metadata"]["annotations"][STATUS].as_str().unwrap();

@@ -1,12 +1,12 @@
-//! The controllers at work on a simulated API server.
+//! The controllers on a simulated API server.
 
-mod blows;
-mod calm;
 mod clusterctl;
-mod hostile;
+mod faults;
+mod invalid_specs;
 mod moving;
 mod program;
+mod scenarios;
 mod shared;
-mod site;
-mod stories;
+mod steps;
 mod waiting;
+mod without_faults;

@@ -1,8 +1,8 @@
-//! A cluster moves to another API server and out of this one, as `clusterctl move` does it: paused, copied object by
-//! object with new UIDs and without status, then deleted here with all annotations replaced by the one that says so.
+//! `clusterctl move` of a cluster to another API server and away from this one: paused, copied object by object with
+//! new UIDs and without status, then deleted here with all annotations replaced by the one that marks the move.
 //!
-//! What must not happen, whatever is struck: a host that loses its machine or what it runs, an address or a number that
-//! is given back or taken a second time, a Secret that is rendered anew.
+//! No fault may cause a host to lose its machine or image, an address or index to be released or assigned twice, or a
+//! Secret to be rendered again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
@@ -21,20 +21,20 @@ use metal3_sim_cluster::{Cluster, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::blows::{end, of_hosts, of_machines};
-use super::clusterctl::{Place, Saved, copy, leave, save, tell_hosts};
+use super::clusterctl::{Place, Saved, copy, delete_moved, restore_status, save};
+use super::faults::{end, of_hosts, of_machines};
 use super::program::start;
-use super::site::{CLUSTER, Step, kinds};
+use super::steps::{CLUSTER, Step, kinds};
 use crate::controller::data::tests::invariants;
 use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, address_management};
-use crate::tests::survives_sampled;
+use crate::tests::sweep_sampled;
 
-/// All controllers and address management take part in each of its cases.
-const DEAR: usize = 37;
+/// The sample for scenarios with all controllers and IPAM.
+const LONG_SAMPLE: usize = 37;
 const CORE: &str = "/api/v1/namespaces/default";
 const BLOCK: &str = "clusterctl.cluster.x-k8s.io/block-move";
 
-/// What moves, owners first.
+/// The moved kinds, owners first.
 const MOVED: [Place; 12] = [
     (CLUSTER_API, "clusters"),
     (HOSTS, "baremetalhosts"),
@@ -50,7 +50,7 @@ const MOVED: [Place; 12] = [
     (CORE, "secrets"),
 ];
 
-/// One provisioned machine with an address.
+/// Creates one provisioned machine with an address.
 async fn provision(user: &kube::Client, stage: usize) {
     match stage {
         0 => {
@@ -65,7 +65,7 @@ async fn provision(user: &kube::Client, stage: usize) {
     }
 }
 
-/// What such a cluster is, once it is paused and ready to be moved.
+/// The objects of such a cluster, paused and ready to move.
 async fn paused_cluster() -> Vec<Saved> {
     let cluster = Cluster::start(&Options::seeded(1));
     cluster.install(&kinds()).unwrap();
@@ -83,19 +83,19 @@ async fn paused_cluster() -> Vec<Saved> {
     saved
 }
 
-/// What the controllers of Cluster API and of hosts do when the cluster goes on: they tell again what was lost.
-async fn go_on(user: &kube::Client) {
+/// Cluster API and the host controllers restore the lost status after the pause.
+async fn resume(user: &kube::Client) {
     let lab = User(user.clone());
     let done = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
     lab.change(CLUSTER_API, &format!("clusters/{CLUSTER}/status"), done)
         .await;
     Step::Pause(false).take(user).await;
     tokio::time::sleep(Duration::from_mins(1)).await;
-    tell_hosts(&lab).await;
+    restore_status(&lab).await;
 }
 
-/// Names of what is there, and of what is going.
-fn census(state: &State) -> BTreeMap<String, bool> {
+/// Names of all objects, and whether each is in deletion.
+fn object_names(state: &State) -> BTreeMap<String, bool> {
     let mut found = BTreeMap::new();
     let mut note = |kind: &str, meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
         let name = format!("{kind} {}", meta.name.clone().unwrap_or_default());
@@ -119,8 +119,8 @@ fn census(state: &State) -> BTreeMap<String, bool> {
     found
 }
 
-/// Hosts that are told to stop, or lose their machine.
-fn given_up(state: &State) -> Vec<String> {
+/// Hosts that are deprovisioned or lose their machine.
+fn released_hosts(state: &State) -> Vec<String> {
     let lost =
         |host: &BareMetalHost| host.spec.image.is_none() || host.spec.consumer_ref.is_none() || !host.spec.online;
     let hosts = state.of::<BareMetalHost>().into_iter().filter(lost);
@@ -129,7 +129,7 @@ fn given_up(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// The server that a cluster comes to.
+/// The target of a move.
 struct Arriving {
     saved: Vec<Saved>,
     names: BTreeSet<String>,
@@ -150,10 +150,10 @@ impl TestEnv for Arriving {
 
     async fn stage(&self, stage: usize, user: kube::Client) {
         match stage {
-            // The program runs when the first object comes.
+            // The program runs from the first object on.
             0 => {}
             1 => copy(&User(user), &self.saved, &mut BTreeMap::new()).await,
-            _ => go_on(&user).await,
+            _ => resume(&user).await,
         }
     }
 
@@ -169,16 +169,16 @@ impl TestEnv for Arriving {
     }
 
     fn kinds(&self) -> Vec<String> {
-        looked_at()
+        watched_kinds()
     }
 
     fn violations(&self, state: &State) -> Vec<String> {
         let mut wrong = of_hosts(state);
-        wrong.extend(given_up(state));
-        // That a claim names its data is status, which is lost, and told again before anything is done with them.
+        wrong.extend(released_hosts(state));
+        // The claim's status is lost in the move, and restored before the data are used.
         let of_data = invariants::violations(state).into_iter();
         wrong.extend(of_data.filter(|wrong| !wrong.ends_with("does not name it")));
-        for (name, is_going) in census(state) {
+        for (name, is_going) in object_names(state) {
             if is_going || !self.names.contains(&name) {
                 wrong.push(format!("{name} is new or going: {is_going}"));
             }
@@ -188,7 +188,7 @@ impl TestEnv for Arriving {
 
     fn unfinished(&self, state: &State) -> Vec<String> {
         let mut lacks = of_machines(state);
-        let (found, here) = (end(state), census(state).into_keys().collect::<BTreeSet<_>>());
+        let (found, here) = (end(state), object_names(state).into_keys().collect::<BTreeSet<_>>());
         let wanted = [
             "h0 runs for m0",
             "m0 metal3://default/h0/m0",
@@ -205,7 +205,7 @@ impl TestEnv for Arriving {
     }
 }
 
-fn looked_at() -> Vec<String> {
+fn watched_kinds() -> Vec<String> {
     let mut kinds = vec![
         State::path::<BareMetalHost>(),
         State::path::<Metal3Machine>(),
@@ -215,7 +215,7 @@ fn looked_at() -> Vec<String> {
     kinds
 }
 
-/// The server that a cluster leaves.
+/// The source of a move.
 struct Leaving;
 
 impl TestEnv for Leaving {
@@ -233,7 +233,7 @@ impl TestEnv for Leaving {
 
     async fn stage(&self, stage: usize, user: kube::Client) {
         match stage {
-            3 => leave(&User(user), &MOVED).await,
+            3 => delete_moved(&User(user), &MOVED).await,
             _ => provision(&user, stage).await,
         }
     }
@@ -250,28 +250,28 @@ impl TestEnv for Leaving {
     }
 
     fn kinds(&self) -> Vec<String> {
-        looked_at()
+        watched_kinds()
     }
 
     fn violations(&self, state: &State) -> Vec<String> {
-        // Once it was provisioned, the machine says so for as long as it is there.
+        // A provisioned machine stays so while it exists.
         let was_told = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
         if state.of::<Metal3Machine>().iter().any(was_told) {
-            given_up(state)
+            released_hosts(state)
         } else {
             of_hosts(state)
         }
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut left: Vec<String> = census(state).into_keys().collect();
+        let mut left: Vec<String> = object_names(state).into_keys().collect();
         left.extend(end(state));
         left
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_that_arrives_by_a_move_takes_up_what_it_had_under_every_blow() {
+async fn moved_cluster_keeps_its_hosts_and_data_under_every_fault() {
     let saved = paused_cluster().await;
     let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
     let counted = ["Metal3DataClaim", "Metal3Data", "IPClaim", "IPAddress", "Secret"];
@@ -282,7 +282,7 @@ async fn cluster_that_arrives_by_a_move_takes_up_what_it_had_under_every_blow() 
         names.map(|(_, _, object)| format!("{} {}", kind(object), object["metadata"]["name"].as_str().unwrap()));
     let names: BTreeSet<String> = names.collect();
     assert_eq!(names.len(), 7, "{names:?}");
-    let report = survives_sampled(Arriving { saved, names }, DEAR).await;
+    let report = sweep_sampled(Arriving { saved, names }, LONG_SAMPLE).await;
     assert!(
         report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
         "{:#?}",
@@ -291,8 +291,8 @@ async fn cluster_that_arrives_by_a_move_takes_up_what_it_had_under_every_blow() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_that_leaves_by_a_move_is_let_go_without_a_touch_under_every_blow() {
-    let report = survives_sampled(Leaving, DEAR).await;
+async fn cluster_moved_away_is_deleted_without_effects_under_every_fault() {
+    let report = sweep_sampled(Leaving, LONG_SAMPLE).await;
     assert!(
         report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
         "{:#?}",

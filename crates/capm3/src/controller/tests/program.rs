@@ -1,4 +1,4 @@
-//! The controllers with their watches, and a workload cluster whose Nodes are always there.
+//! The controllers with their watches, and a workload cluster whose Nodes always exist.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::controller::standalone::Standalone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
 #[derive(Debug)]
-struct Joined;
+struct StaticNodes;
 
-impl Workloads for Joined {
+impl Workloads for StaticNodes {
     fn set_wake(&self, _: WakeFn) {}
 
     fn nodes(&self, cluster: &Key, _: &Key) -> NodeList {
@@ -43,24 +43,24 @@ impl Workloads for Joined {
     }
 }
 
-/// The program before it starts. Nobody hears of its passes, and it wakes no control plane.
-pub(super) fn alone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Standalone {
+/// The program before it starts, without triggering control planes. Its metrics are discarded.
+pub(super) fn standalone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Standalone {
     Standalone {
         client: client.clone(),
         clock: Arc::clone(clock),
-        workloads: Arc::new(Joined),
+        workloads: Arc::new(StaticNodes),
         with_data: false,
-        nudges: false,
+        touches_control_planes: false,
         metrics: Metrics::new(),
         workers: 2,
     }
 }
 
-/// Starts the program. Dropping the set kills it.
+/// Starts the program. Dropping the set stops it.
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
     let alone = Standalone {
         with_data,
-        ..alone(client, clock)
+        ..standalone(client, clock)
     };
     alone.tasks().into_iter().collect()
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::claims::{ClaimState, Naming, NewClaim, general_state, is_orphan, metal3_state, names, new_claim};
 use super::super::pools::PoolRef;
-use super::{Grant, metadata, name, owner, read, world};
+use super::{Grant, fixture, metadata, name, owner, read};
 
 fn pool(kind: &str, group: &str, text: &str) -> PoolRef {
     PoolRef {
@@ -31,7 +31,7 @@ fn known(pool: &PoolRef, others: &[PoolRef], naming: Naming) -> (Vec<String>, St
 }
 
 #[test]
-fn claims_on_our_pools_are_found_by_data_and_by_host_and_made_as_told() {
+fn claims_on_metal3_pools_are_found_by_data_and_host_name_and_created_by_the_setting() {
     let both = vec!["tpl-2-p".to_owned(), "host-7-p".to_owned()];
     assert_eq!(
         known(&metal3("p"), &[], Naming::Data),
@@ -41,7 +41,7 @@ fn claims_on_our_pools_are_found_by_data_and_by_host_and_made_as_told() {
 }
 
 #[test]
-fn claims_on_other_pools_are_named_after_the_data_and_told_apart_by_kind_where_they_must() {
+fn claims_on_other_pools_have_the_data_name_and_the_kind_when_names_collide() {
     let (netbox, cluster) = (
         pool("NetboxPool", "ipam.example.com", "p"),
         pool("InClusterIPPool", "ipam.cluster.x-k8s.io", "p"),
@@ -53,7 +53,7 @@ fn claims_on_other_pools_are_named_after_the_data_and_told_apart_by_kind_where_t
 }
 
 #[test]
-fn a_name_that_becomes_too_long_is_an_error_that_says_which() {
+fn too_long_claim_name_is_an_error_with_the_pool() {
     let long = "d".repeat(253);
     let error = names(&long, "host-7", &metal3("p"), &BTreeSet::new(), Naming::Data).unwrap_err();
     assert!(
@@ -61,12 +61,12 @@ fn a_name_that_becomes_too_long_is_an_error_that_says_which() {
         "{error}"
     );
     let host = names("tpl-2", &long, &metal3("p"), &BTreeSet::new(), Naming::Data).unwrap();
-    assert_eq!(host.known, [name("tpl-2-p")], "a name that is not made hinders nobody");
+    assert_eq!(host.known, [name("tpl-2-p")], "an invalid alternative name is ignored");
 }
 
 #[test]
-fn a_claim_is_made_with_owner_labels_and_finalizer() {
-    let mut data = world(json!({})).data;
+fn claim_is_created_with_owner_labels_and_finalizer() {
+    let mut data = fixture(json!({})).data;
     data.metadata.labels = Some([("cluster.x-k8s.io/cluster-name".to_owned(), "alpha".to_owned())].into());
     for naming in [Naming::Data, Naming::Host] {
         let NewClaim::Metal3(claim) = new_claim(&data, &metal3("p"), &name("c"), naming) else {
@@ -99,8 +99,8 @@ fn claim(owner_uid: &str, deleting: bool, status: Value) -> IPClaim {
 }
 
 #[test]
-fn what_has_become_of_a_claim_is_told_from_owner_deletion_error_and_address() {
-    let data = world(json!({})).data;
+fn claim_state_depends_on_owner_deletion_error_and_address() {
+    let data = fixture(json!({})).data;
     let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
     let granted = Grant {
         address: "10.0.0.9".to_owned(),
@@ -150,8 +150,8 @@ fn what_has_become_of_a_claim_is_told_from_owner_deletion_error_and_address() {
 }
 
 #[test]
-fn the_general_contract_asks_for_the_owner_too_and_keeps_an_unknown_prefix_unknown() {
-    let data = world(json!({})).data;
+fn general_claim_requires_the_owner_and_keeps_an_unknown_prefix_unknown() {
+    let data = fixture(json!({})).data;
     let address: IPAddress = read(json!({ "spec": { "address": "198.51.100.7" } }));
     let of = |uid: &str, status: Value| -> ClaimState {
         let mut metadata = metadata("tpl-2-nb");
@@ -170,7 +170,7 @@ fn the_general_contract_asks_for_the_owner_too_and_keeps_an_unknown_prefix_unkno
 }
 
 #[test]
-fn an_orphan_is_deleting_holds_our_finalizer_and_has_no_living_data() {
+fn orphan_is_in_deletion_with_the_finalizer_and_without_existing_data() {
     let orphan = |deleting: bool, finalizer: &str, lives: bool| {
         let mut claim = claim("uid-old", deleting, json!({}));
         claim.metadata.finalizers = Some(vec![finalizer.to_owned()]);
@@ -183,9 +183,9 @@ fn an_orphan_is_deleting_holds_our_finalizer_and_has_no_living_data() {
 
 proptest! {
     #[test]
-    fn a_claim_that_another_owns_never_gives_an_address(uid in "[a-z0-9-]{0,12}", deleting in any::<bool>()) {
+    fn claim_of_another_owner_never_gives_an_address(uid in "[a-z0-9-]{0,12}", deleting in any::<bool>()) {
         prop_assume!(uid != "uid-tpl-2");
-        let data = world(json!({})).data;
+        let data = fixture(json!({})).data;
         let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
         let state = metal3_state(&data.metadata, &claim(&uid, deleting, json!({ "address": {} })), Some(&address));
         prop_assert!(!matches!(state, ClaimState::Granted(_)), "{state:?}");

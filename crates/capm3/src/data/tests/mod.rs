@@ -1,4 +1,4 @@
-//! A machine with a host and all that belongs to it, for the tests of this folder.
+//! A machine with its host and related objects, for the tests of this folder.
 
 mod claims;
 mod numbers;
@@ -24,7 +24,7 @@ use super::subject::Subject;
 use super::{DataError, pools};
 
 /// Machine `md-x`, Metal3Machine `w-0`, host `host-7`, Metal3Data `tpl-2` in namespace `lab`.
-struct World {
+struct Fixture {
     data: Metal3Data,
     template: Metal3DataTemplate,
     claim: Metal3DataClaim,
@@ -56,13 +56,13 @@ fn owner(kind: &str, name: &str, uid: &str) -> Value {
     json!([{ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid }])
 }
 
-/// The world of a template with this spec.
-fn world(spec: Value) -> World {
+/// Creates the objects for a template with this spec.
+fn fixture(spec: Value) -> Fixture {
     let mut claim = metadata("w-0");
     claim["ownerReferences"] = owner("Metal3Machine", "w-0", "uid-w-0");
     let nics = json!([{ "name": "eno1", "mac": "52:54:00:aa:00:01" }, { "name": "eno2" }]);
     let hardware = json!({ "nics": nics });
-    World {
+    Fixture {
         data: read(json!({
             "metadata": metadata("tpl-2"),
             "spec": { "index": 2, "template": { "name": "tpl" }, "claim": { "name": "w-0" } },
@@ -88,7 +88,7 @@ fn world(spec: Value) -> World {
     }
 }
 
-impl World {
+impl Fixture {
     fn facts(&self) -> Facts<'_> {
         Facts {
             data: &self.data,
@@ -121,7 +121,7 @@ impl World {
         &self.template.spec
     }
 
-    /// Metadata and network data, with the same grant from every pool.
+    /// Renders metadata and network data, with the same grant from every pool.
     fn render(&self, grant: &Grant) -> Result<(String, String), DataError> {
         let subject = self.subject();
         let needed = pools::needed(self.spec(), &subject)?;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::index::{Allocation, Answer, PUBLISHED_LIMIT, allocate};
 use super::super::{Problem, request};
-use super::{metadata, owner, read, world};
+use super::{fixture, metadata, owner, read};
 
 fn claim(name: &str) -> Metal3DataClaim {
     let mut metadata = metadata(name);
@@ -21,8 +21,8 @@ fn object(name: &str, index: Option<i32>, claim: Option<&str>) -> Metal3Data {
     )
 }
 
-fn ask(objects: &[Metal3Data], claims: &[Metal3DataClaim]) -> Allocation {
-    let template = world(json!({})).template;
+fn allocate_all(objects: &[Metal3Data], claims: &[Metal3DataClaim]) -> Allocation {
+    let template = fixture(json!({})).template;
     allocate(
         &template,
         &objects.iter().collect::<Vec<_>>(),
@@ -31,7 +31,7 @@ fn ask(objects: &[Metal3Data], claims: &[Metal3DataClaim]) -> Allocation {
     )
 }
 
-/// Does what was answered.
+/// Executes the actions.
 fn act(objects: &mut Vec<Metal3Data>, claims: &mut [Metal3DataClaim], allocation: Allocation) {
     for (name, answer) in allocation.claims {
         let data = match answer {
@@ -54,28 +54,28 @@ fn act(objects: &mut Vec<Metal3Data>, claims: &mut [Metal3DataClaim], allocation
 }
 
 #[test]
-fn more_machines_than_the_status_has_room_for_all_get_their_number() {
+fn every_machine_gets_an_index_beyond_the_limit_of_the_status() {
     let (mut objects, mut claims) = (
         Vec::new(),
         (0..700).map(|n| claim(&format!("m-{n}"))).collect::<Vec<_>>(),
     );
-    let first = ask(&objects, &claims);
+    let first = allocate_all(&objects, &claims);
     assert_eq!(
         (first.claims.len(), first.published.len(), first.unpublished),
-        (700, PUBLISHED, 700 - PUBLISHED)
+        (700, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT)
     );
     act(&mut objects, &mut claims, first);
     let indexes: BTreeSet<i32> = objects.iter().filter_map(|object| object.spec.index).collect();
     assert!(indexes.into_iter().eq(0..700));
-    let second = ask(&objects, &claims);
+    let second = allocate_all(&objects, &claims);
     assert_eq!(
         (second.claims.len(), second.published.len(), second.unpublished),
-        (0, PUBLISHED, 700 - PUBLISHED)
+        (0, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT)
     );
 }
 
 #[test]
-fn numbers_are_kept_by_whatever_stands_in_the_way_and_the_lowest_free_one_is_given() {
+fn used_indexes_are_kept_and_the_lowest_free_one_is_assigned() {
     let mut leaving = object("tpl-2", Some(2), Some("gone"));
     leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
     let mut foreign = object("tpl-4", None, None);
@@ -87,7 +87,7 @@ fn numbers_are_kept_by_whatever_stands_in_the_way_and_the_lowest_free_one_is_giv
         foreign,
         object("odd", Some(5), Some("b")),
     ];
-    let answers = ask(&objects, &[claim("x"), claim("y")]).claims;
+    let answers = allocate_all(&objects, &[claim("x"), claim("y")]).claims;
     let made: Vec<_> = answers
         .iter()
         .map(|(claim, answer)| match answer {
@@ -102,13 +102,13 @@ fn numbers_are_kept_by_whatever_stands_in_the_way_and_the_lowest_free_one_is_giv
 }
 
 #[test]
-fn a_number_beyond_the_highest_is_refused_and_nothing_overflows() {
+fn index_beyond_the_maximum_is_rejected_without_overflow() {
     let objects = [
         object("far", Some(i32::MAX), Some("a")),
         object("tpl-0", Some(0), Some("b")),
         object("below", Some(-1), Some("c")),
     ];
-    let answers = ask(&objects, &[claim("x")]).claims;
+    let answers = allocate_all(&objects, &[claim("x")]).claims;
     assert!(
         matches!(&answers[..], [(_, Answer::Create(object))] if object.spec.index == Some(1)),
         "{answers:?}"
@@ -123,7 +123,7 @@ fn one_claim_never_blocks_another() {
     without_template.spec.template = None;
     let mut paused = claim("c");
     paused.metadata.annotations = Some([("cluster.x-k8s.io/paused".to_owned(), String::new())].into());
-    let answers = ask(&[], &[ownerless, without_template, paused, claim("d")]).claims;
+    let answers = allocate_all(&[], &[ownerless, without_template, paused, claim("d")]).claims;
     let [(a, Answer::Refuse(error)), (d, Answer::Create(_))] = answers.as_slice() else {
         panic!("{answers:?}")
     };
@@ -131,18 +131,18 @@ fn one_claim_never_blocks_another() {
 }
 
 #[test]
-fn a_claim_takes_up_the_object_that_was_made_for_it_and_waits_for_one_that_was_not() {
+fn claim_adopts_the_object_created_for_it_and_waits_for_another_one() {
     let made_for = |uid: &str| {
         let mut object = object("tpl-5", Some(5), Some("m"));
         object.metadata.owner_references = read(owner("Metal3DataClaim", "m", uid));
         object
     };
-    let answer = |object: Metal3Data| ask(&[object], &[claim("m")]).claims.pop().unwrap().1;
+    let answer = |object: Metal3Data| allocate_all(&[object], &[claim("m")]).claims.pop().unwrap().1;
     assert_eq!(answer(made_for("uid-m")), Answer::Adopt("tpl-5".into()));
     assert_eq!(
         answer(object("tpl-5", Some(5), Some("m"))),
         Answer::Adopt("tpl-5".into()),
-        "nobody owns it: a moved or an old one"
+        "without owner: moved or created by an older manager"
     );
     assert_eq!(answer(made_for("uid-of-an-earlier-m")), Answer::Wait("tpl-5".into()));
     let mut leaving = made_for("uid-m");
@@ -151,18 +151,21 @@ fn a_claim_takes_up_the_object_that_was_made_for_it_and_waits_for_one_that_was_n
 }
 
 #[test]
-fn a_claim_that_is_deleted_lets_its_objects_go_and_needs_nothing_else() {
+fn deleted_claim_releases_its_objects_and_needs_no_other_object() {
     let mut leaving = claim("m");
     leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
     leaving.metadata.owner_references = None;
-    let answers = ask(&[object("tpl-5", Some(5), Some("m"))], &[leaving.clone()]).claims;
+    let answers = allocate_all(&[object("tpl-5", Some(5), Some("m"))], &[leaving.clone()]).claims;
     assert_eq!(answers, [("m".to_owned(), Answer::Release(vec!["tpl-5".into()]))]);
-    assert_eq!(ask(&[], &[leaving]).claims, [("m".to_owned(), Answer::Release(vec![]))]);
+    assert_eq!(
+        allocate_all(&[], &[leaving]).claims,
+        [("m".to_owned(), Answer::Release(vec![]))]
+    );
 }
 
 #[test]
-fn a_machine_asks_once_and_only_in_its_own_namespace() {
-    let mut machine = world(json!({})).metal3_machine;
+fn machine_creates_one_claim_in_its_own_namespace() {
+    let mut machine = fixture(json!({})).metal3_machine;
     let made = request::claim_of(&machine).unwrap().unwrap();
     assert_eq!(
         made.spec.template,
@@ -187,7 +190,7 @@ fn a_machine_asks_once_and_only_in_its_own_namespace() {
 
 proptest! {
     #[test]
-    fn no_two_claims_get_one_number_and_asking_again_changes_nothing(
+    fn no_index_is_assigned_twice_and_a_repeated_plan_changes_nothing(
         used in proptest::collection::btree_map(0..12i32, proptest::option::of(0..8u8), 0..8),
         wanting in proptest::collection::btree_set(0..8u8, 0..8),
     ) {
@@ -196,12 +199,12 @@ proptest! {
             .map(|(index, owner)| object(&format!("tpl-{index}"), Some(*index), owner.map(|owner| format!("m-{owner}")).as_deref()))
             .collect();
         let mut claims: Vec<_> = wanting.iter().map(|number| claim(&format!("m-{number}"))).collect();
-        let answers = ask(&objects, &claims);
+        let answers = allocate_all(&objects, &claims);
         prop_assert_eq!(answers.claims.len(), claims.len());
         act(&mut objects, &mut claims, answers);
         let indexes: BTreeSet<i32> = objects.iter().filter_map(|object| object.spec.index).collect();
         prop_assert_eq!(indexes.len(), objects.len());
         prop_assert!(claims.iter().all(|claim| claim.status.rendered_data.is_some()));
-        prop_assert!(ask(&objects, &claims).claims.is_empty());
+        prop_assert!(allocate_all(&objects, &claims).claims.is_empty());
     }
 }

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use super::super::Problem;
 use super::super::pools::Grant;
 use super::templates::specs;
-use super::{grant, world};
+use super::{fixture, grant};
 
 proptest! {
     #[test]
-    fn rendering_is_total_and_deterministic_and_reads_back_as_what_it_is(spec in specs(), v6 in any::<bool>()) {
-        let world = world(spec);
+    fn rendering_is_total_and_deterministic_and_reads_back_unchanged(spec in specs(), v6 in any::<bool>()) {
+        let fixture = fixture(spec);
         let grant = if v6 { Grant { address: "fd00::50".to_owned(), ..grant() } } else { grant() };
-        let rendered = world.render(&grant);
-        prop_assert_eq!(&rendered, &world.render(&grant));
+        let rendered = fixture.render(&grant);
+        prop_assert_eq!(&rendered, &fixture.render(&grant));
         match rendered {
             Ok((meta_data, network_data)) => {
                 let read: Value = serde_saphyr::from_str(&meta_data).map_err(|error| TestCaseError::fail(format!("{error}\n{meta_data}")))?;
@@ -32,16 +32,16 @@ proptest! {
     }
 }
 
-/// The metadata of one list with one entry.
+/// Metadata with one list of one entry.
 fn meta_data(list: &str, entry: Value) -> Value {
     json!({ "metaData": { list: [entry] } })
 }
 
 fn rendered(spec: Value) -> String {
-    world(spec).render(&grant()).unwrap().0
+    fixture(spec).render(&grant()).unwrap().0
 }
 
-/// List, entry and the line that it gives.
+/// List, entry and the expected line.
 fn sources() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("strings", json!({ "key": "k", "value": "on" }), "k: \"on\"\n"),
@@ -113,26 +113,26 @@ fn every_source_of_metadata_gives_its_value() {
 }
 
 #[test]
-fn the_provider_id_is_nobody_elses_to_write() {
+fn provider_id_overrides_every_other_source() {
     assert_eq!(
         rendered(meta_data("strings", json!({ "key": "providerid", "value": "x" }))),
         "providerid: lab/host-7/w-0\n"
     );
 }
 
-/// A network of one kind in full.
+/// A complete network of one kind.
 fn network(kind: &str, network: Value) -> Value {
     json!({ "networkData": { "networks": { kind: [network] } } })
 }
 
 /// The error of a template that cannot be rendered.
-fn refusal(spec: &Value) -> (String, String) {
-    let error = world(spec.clone()).render(&grant()).unwrap_err();
+fn render_error(spec: &Value) -> (String, String) {
+    let error = fixture(spec.clone()).render(&grant()).unwrap_err();
     (error.field.clone(), error.to_string())
 }
 
 #[test]
-fn metadata_that_cannot_be_rendered_is_told_with_field_and_cure() {
+fn metadata_errors_have_field_and_remedy() {
     for (list, entry, cure) in [
         (
             "fromHostInterfaces",
@@ -152,14 +152,14 @@ fn metadata_that_cannot_be_rendered_is_told_with_field_and_cure() {
             "set apiGroup",
         ),
     ] {
-        let (field, text) = refusal(&meta_data(list, entry));
+        let (field, text) = render_error(&meta_data(list, entry));
         assert_eq!(field, format!("spec.metaData.{list}[0]"));
         assert!(text.contains(cure), "{text}");
     }
 }
 
 #[test]
-fn links_that_cannot_be_rendered_are_told_with_field_and_cure() {
+fn link_errors_have_field_and_remedy() {
     let of_annotation = json!({ "fromAnnotation": { "object": "metal3machine", "annotation": "mac" } });
     for (mac, field, cure) in [
         (json!({}), "", "set one of string"),
@@ -172,19 +172,19 @@ fn links_that_cannot_be_rendered_are_told_with_field_and_cure() {
         (of_annotation, ".fromAnnotation", "Metal3Machine lab/w-0"),
     ] {
         let link = json!({ "id": "a", "type": "phy", "macAddress": mac });
-        let (found, text) = refusal(&json!({ "networkData": { "links": { "ethernets": [link] } } }));
+        let (found, text) = render_error(&json!({ "networkData": { "links": { "ethernets": [link] } } }));
         assert_eq!(found, format!("spec.networkData.links.ethernets[0].macAddress{field}"));
         assert!(text.contains(cure), "{text}");
     }
     let parameters = json!([{ "name": "mode", "value": 4 }]);
     let bond = json!({ "id": "b", "bondMode": "802.3ad", "macAddress": {}, "parameters": parameters });
-    let (field, text) = refusal(&json!({ "networkData": { "links": { "bonds": [bond] } } }));
+    let (field, text) = render_error(&json!({ "networkData": { "links": { "bonds": [bond] } } }));
     assert_eq!(field, "spec.networkData.links.bonds[0].parameters");
     assert!(text.contains("mode"), "{text}");
 }
 
 #[test]
-fn networks_that_cannot_be_rendered_are_told_with_field_and_cure() {
+fn network_errors_have_field_and_remedy() {
     let with_route = |route: Value| json!({ "id": "d", "link": "a", "routes": [route] });
     let of_pool = json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" });
     let of_annotation = json!({ "fromPoolAnnotation": { "object": "baremetalhost", "annotation": "pool" } });
@@ -210,14 +210,14 @@ fn networks_that_cannot_be_rendered_are_told_with_field_and_cure() {
         ),
     ];
     for (kind, entry, field, cure) in rows {
-        let (found, text) = refusal(&network(kind, entry));
+        let (found, text) = render_error(&network(kind, entry));
         assert_eq!(found, format!("spec.networkData.networks.{kind}[0]{field}"));
         assert!(text.contains(cure), "{text}");
     }
 }
 
 #[test]
-fn what_a_provider_does_not_state_is_empty_or_an_error_and_never_a_guess() {
+fn missing_values_of_a_provider_are_empty_or_an_error() {
     let bare = Grant {
         prefix: None,
         gateway: String::new(),
@@ -231,17 +231,17 @@ fn what_a_provider_does_not_state_is_empty_or_an_error_and_never_a_guess() {
             "routes": [{ "network": "0.0.0.0", "gateway": { "fromIPPool": "p" }, "services": { "dnsFromIPPool": "p" } }],
         }),
     );
-    let text = world(spec).render(&bare).unwrap().1;
+    let text = fixture(spec).render(&bare).unwrap().1;
     assert!(
         text.contains("netmask: \"\"\n") && text.contains("gateway: \"\"\n"),
         "{text}"
     );
-    let error = world(meta_data("prefixesFromPool", json!({ "key": "k", "name": "p" })))
+    let error = fixture(meta_data("prefixesFromPool", json!({ "key": "k", "name": "p" })))
         .render(&bare)
         .unwrap_err();
     assert!(matches!(error.problem, Problem::NoPrefix { .. }), "{error}");
     let text = "not an address".to_owned();
-    let wrong = world(network(
+    let wrong = fixture(network(
         "ipv4",
         json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" }),
     ))
@@ -253,7 +253,7 @@ fn what_a_provider_does_not_state_is_empty_or_an_error_and_never_a_guess() {
 }
 
 #[test]
-fn a_pool_is_collected_once_and_only_where_it_is_used() {
+fn pool_is_collected_once_and_only_where_it_is_used() {
     let both = json!({
         "id": "n", "link": "a", "ipAddressFromIPPool": "unused", "fromPoolRef": { "name": "unused" },
         "fromPoolAnnotation": { "object": "machine", "annotation": "pool" },
@@ -266,21 +266,21 @@ fn a_pool_is_collected_once_and_only_where_it_is_used() {
         "id": "d", "link": "a",
         "routes": [{ "network": "::", "gateway": { "fromPoolAnnotation": { "object": "machine", "annotation": "pool" } } }],
     });
-    let world = world(json!({
+    let fixture = fixture(json!({
         "metaData": { "gatewaysFromPool": [{ "key": "a", "name": "p" }, { "key": "b", "name": "p" }] },
         "networkData": { "networks": { "ipv4": [both], "ipv6SLAAC": [dynamic] }, "services": { "dnsFromIPPool": "s" } },
     }));
-    let needed = super::pools::needed(world.spec(), &world.subject()).unwrap();
+    let needed = super::pools::needed(fixture.spec(), &fixture.subject()).unwrap();
     let names: Vec<String> = needed.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["p", "r", "s"]);
 }
 
 #[test]
-fn the_templates_of_the_property_are_rendered_often_enough_to_mean_something() {
+fn enough_random_templates_can_be_rendered() {
     let mut runner = TestRunner::deterministic();
     let rendered = (0..256).filter(|_| {
         let spec = specs().new_tree(&mut runner).unwrap().current();
-        world(spec)
+        fixture(spec)
             .render(&grant())
             .is_ok_and(|(meta_data, network_data)| meta_data.lines().count() + network_data.lines().count() > 4)
     });

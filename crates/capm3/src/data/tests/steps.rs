@@ -6,11 +6,11 @@ use super::super::claims::{ClaimState, NewClaim};
 use super::super::secrets::{SecretAction, action};
 use super::super::step::{Facts, Step, Waiting, next};
 use super::super::{Problem, claims};
-use super::{World, grant, metadata, name, owner, read, world};
+use super::{Fixture, fixture, grant, metadata, name, owner, read};
 
 /// A template with both parts; the metadata takes an address from pool `p`.
-fn both() -> World {
-    world(json!({ "metaData": { "ipAddressesFromPool": [{ "key": "ip", "name": "p" }] }, "networkData": {} }))
+fn with_both_parts() -> Fixture {
+    fixture(json!({ "metaData": { "ipAddressesFromPool": [{ "key": "ip", "name": "p" }] }, "networkData": {} }))
 }
 
 fn secret(owner_kind: &str, uid: &str) -> k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
@@ -20,25 +20,25 @@ fn secret(owner_kind: &str, uid: &str) -> k8s_openapi::apimachinery::pkg::apis::
 }
 
 #[test]
-fn addresses_are_claimed_then_waited_for_then_both_secrets_are_written() {
-    let mut world = both();
-    let Ok(Step::Claim(claims)) = world.next() else {
-        panic!("{:?}", world.next())
+fn addresses_are_claimed_and_awaited_before_both_secrets_are_created() {
+    let mut fixture = with_both_parts();
+    let Ok(Step::Claim(claims)) = fixture.next() else {
+        panic!("{:?}", fixture.next())
     };
     let [NewClaim::Metal3(claim)] = claims.as_slice() else {
         panic!("{claims:?}")
     };
     assert_eq!(claim.metadata.name.as_deref(), Some("tpl-2-p"));
 
-    world.claims.metal3.insert(name("tpl-2-p"), ClaimState::Pending);
-    assert_eq!(world.next(), Ok(Step::Wait(Waiting::Addresses("p".into()))));
+    fixture.claims.metal3.insert(name("tpl-2-p"), ClaimState::Pending);
+    assert_eq!(fixture.next(), Ok(Step::Wait(Waiting::Addresses("p".into()))));
 
-    world
+    fixture
         .claims
         .metal3
         .insert(name("tpl-2-p"), ClaimState::Granted(grant()));
-    let Ok(Step::Write(secrets, None)) = world.next() else {
-        panic!("{:?}", world.next())
+    let Ok(Step::Write(secrets, None)) = fixture.next() else {
+        panic!("{:?}", fixture.next())
     };
     let written: Vec<_> = secrets
         .iter()
@@ -57,28 +57,28 @@ fn addresses_are_claimed_then_waited_for_then_both_secrets_are_written() {
         ]
     );
     for secret in &secrets {
-        let object = secret.to_object(&world.data, "alpha");
-        world.secrets.insert(secret.name.to_string(), object.metadata);
+        let object = secret.to_object(&fixture.data, "alpha");
+        fixture.secrets.insert(secret.name.to_string(), object.metadata);
     }
     let ready = Step::Ready {
         meta_data: Some(name("w-0-metadata")),
         network_data: Some(name("w-0-networkdata")),
     };
-    assert_eq!(world.next(), Ok(ready));
+    assert_eq!(fixture.next(), Ok(ready));
 }
 
 #[test]
-fn a_secret_that_is_there_is_never_written_again() {
-    let mut world = both();
-    world
+fn existing_secret_is_never_written_again() {
+    let mut fixture = with_both_parts();
+    fixture
         .claims
         .metal3
         .insert(name("tpl-2-p"), ClaimState::Granted(grant()));
-    world
+    fixture
         .secrets
         .insert("w-0-metadata".into(), secret("Metal3Data", "uid-tpl-2"));
-    let Ok(Step::Write(secrets, None)) = world.next() else {
-        panic!("{:?}", world.next())
+    let Ok(Step::Write(secrets, None)) = fixture.next() else {
+        panic!("{:?}", fixture.next())
     };
     assert_eq!(
         secrets.iter().map(|secret| secret.part).collect::<Vec<_>>(),
@@ -87,26 +87,26 @@ fn a_secret_that_is_there_is_never_written_again() {
 }
 
 #[test]
-fn once_all_secrets_are_there_neither_host_nor_machine_nor_pools_are_asked_for() {
-    let mut world = both();
-    world
+fn host_machine_and_pools_are_not_needed_once_all_secrets_exist() {
+    let mut fixture = with_both_parts();
+    fixture
         .secrets
         .insert("w-0-metadata".into(), secret("Metal3Data", "uid-tpl-2"));
-    world
+    fixture
         .secrets
         .insert("w-0-networkdata".into(), secret("Metal3Data", "uid-tpl-2"));
-    world.metal3_machine.spec.data_template.as_mut().unwrap().name = Some("another".into());
+    fixture.metal3_machine.spec.data_template.as_mut().unwrap().name = Some("another".into());
     let bare = Facts {
         machine: None,
         host: None,
-        ..world.facts()
+        ..fixture.facts()
     };
     assert!(matches!(next(&bare), Ok(Step::Ready { .. })), "{:?}", next(&bare));
 }
 
 #[test]
-fn a_secret_counts_unless_it_is_another_data_objects_or_going_away() {
-    let data = both().data;
+fn secret_counts_unless_it_belongs_to_another_data_object_or_is_in_deletion() {
+    let data = with_both_parts().data;
     let mut leaving = secret("Metal3Data", "uid-tpl-2");
     leaving.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
     let mut users = secret("Metal3Data", "uid-tpl-2");
@@ -119,19 +119,22 @@ fn a_secret_counts_unless_it_is_another_data_objects_or_going_away() {
         (Some(users), SecretAction::Keep),
         (Some(secret("Metal3Machine", "uid-w-0")), SecretAction::Keep),
     ] {
-        assert_eq!(verdict(&data, secret.as_ref()), expected, "{secret:?}");
+        assert_eq!(action(&data, secret.as_ref()), expected, "{secret:?}");
     }
-    let mut world = both();
-    world
+    let mut fixture = with_both_parts();
+    fixture
         .secrets
         .insert("w-0-networkdata".into(), secret("Metal3Data", "uid-of-old"));
-    assert_eq!(world.next(), Ok(Step::Wait(Waiting::Secret("w-0-networkdata".into()))));
+    assert_eq!(
+        fixture.next(),
+        Ok(Step::Wait(Waiting::Secret("w-0-networkdata".into())))
+    );
 }
 
 #[test]
-fn what_is_missing_is_waited_for_by_name() {
-    let world = both();
-    let all = world.facts();
+fn missing_objects_are_named_in_the_wait() {
+    let fixture = with_both_parts();
+    let all = fixture.facts();
     for (facts, expected) in [
         (Facts { template: None, ..all }, Waiting::Template("tpl".into())),
         (Facts { claim: None, ..all }, Waiting::Claim("w-0".into())),
@@ -150,21 +153,21 @@ fn what_is_missing_is_waited_for_by_name() {
 }
 
 #[test]
-fn references_that_lead_nowhere_are_errors_and_none_is_followed_elsewhere() {
-    let mut unnamed = both();
+fn missing_references_are_errors_and_foreign_namespaces_are_not_followed() {
+    let mut unnamed = with_both_parts();
     unnamed.data.spec.template = None;
     assert_eq!(unnamed.next(), Ok(Step::Idle));
-    let mut unclaimed = both();
+    let mut unclaimed = with_both_parts();
     unclaimed.data.spec.claim = None;
     assert_eq!(unclaimed.next().unwrap_err().field, "spec.claim.name");
-    let mut unowned = both();
+    let mut unowned = with_both_parts();
     unowned.claim.metadata.owner_references = None;
     assert_eq!(unowned.next().unwrap_err().problem, Problem::NoOwner);
-    let mut unnumbered = both();
+    let mut unnumbered = with_both_parts();
     unnumbered.data.spec.index = None;
     assert_eq!(unnumbered.next().unwrap_err().field, "spec.index");
     for (name, namespace) in [("another", None), ("tpl", Some("elsewhere"))] {
-        let mut other = both();
+        let mut other = with_both_parts();
         let template = other.metal3_machine.spec.data_template.as_mut().unwrap();
         (template.name, template.namespace) = (Some(name.to_owned()), namespace.map(ToOwned::to_owned));
         assert!(matches!(
@@ -175,11 +178,11 @@ fn references_that_lead_nowhere_are_errors_and_none_is_followed_elsewhere() {
 }
 
 #[test]
-fn claims_of_others_are_waited_for_and_our_own_leaving_one_is_let_go() {
+fn foreign_claims_are_awaited_and_an_own_claim_in_deletion_is_released() {
     let with = |state: ClaimState| {
-        let mut world = both();
-        world.claims.metal3.insert(name("tpl-2-p"), state);
-        world.next()
+        let mut fixture = with_both_parts();
+        fixture.claims.metal3.insert(name("tpl-2-p"), state);
+        fixture.next()
     };
     let foreign = |owner: &str| {
         Ok(Step::Wait(Waiting::ForeignClaim {
@@ -213,24 +216,24 @@ fn claims_of_others_are_waited_for_and_our_own_leaving_one_is_let_go() {
 }
 
 #[test]
-fn a_claim_is_not_let_go_once_a_secret_was_rendered() {
-    let mut world = both();
-    world
+fn claim_is_not_released_once_a_secret_is_rendered() {
+    let mut fixture = with_both_parts();
+    fixture
         .claims
         .metal3
         .insert(name("tpl-2-p"), ClaimState::Deleting { is_owned: true });
     let mut users = secret("Metal3Data", "uid-tpl-2");
     users.owner_references = None;
-    world.secrets.insert("w-0-metadata".into(), users);
+    fixture.secrets.insert("w-0-metadata".into(), users);
     assert!(
-        matches!(world.next(), Ok(Step::ReleaseClaim { .. })),
-        "nothing was rendered into a Secret of the user's"
+        matches!(fixture.next(), Ok(Step::ReleaseClaim { .. })),
+        "the user's Secret contains nothing rendered"
     );
-    world
+    fixture
         .secrets
         .insert("w-0-metadata".into(), secret("Metal3Data", "uid-tpl-2"));
-    let Ok(Step::Wait(waiting)) = world.next() else {
-        panic!("{:?}", world.next())
+    let Ok(Step::Wait(waiting)) = fixture.next() else {
+        panic!("{:?}", fixture.next())
     };
     let told = waiting.to_string();
     for word in ["claim tpl-2-p", "pool p", "Secret w-0-metadata", "delete the Machine"] {
@@ -239,23 +242,28 @@ fn a_claim_is_not_let_go_once_a_secret_was_rendered() {
 }
 
 #[test]
-fn a_claim_named_after_the_host_counts_whatever_new_ones_are_named_after() {
-    let mut world = both();
-    world
+fn claim_named_after_the_host_counts_under_any_setting() {
+    let mut fixture = with_both_parts();
+    fixture
         .claims
         .metal3
         .insert(name("host-7-p"), ClaimState::Granted(grant()));
     for naming in [claims::Naming::Data, claims::Naming::Host] {
-        world.naming = naming;
-        assert!(matches!(world.next(), Ok(Step::Write(_, None))), "{:?}", world.next());
+        fixture.naming = naming;
+        assert!(
+            matches!(fixture.next(), Ok(Step::Write(_, None))),
+            "{:?}",
+            fixture.next()
+        );
     }
 }
 
 #[test]
-fn a_part_that_fails_leaves_the_earlier_one_written_and_the_later_one_not() {
+fn failing_part_keeps_the_earlier_secret_and_blocks_the_later_one() {
     let bad_link =
         json!({ "links": { "ethernets": [{ "id": "a", "type": "phy", "macAddress": { "string": "zz" } }] } });
-    let Ok(Step::Write(secrets, Some(error))) = world(json!({ "metaData": {}, "networkData": bad_link })).next() else {
+    let Ok(Step::Write(secrets, Some(error))) = fixture(json!({ "metaData": {}, "networkData": bad_link })).next()
+    else {
         panic!()
     };
     assert_eq!(secrets.len(), 1);
@@ -266,36 +274,36 @@ fn a_part_that_fails_leaves_the_earlier_one_written_and_the_later_one_not() {
         "{error}"
     );
     let bad_key = json!({ "fromHostInterfaces": [{ "key": "k", "interface": "x" }] });
-    let Ok(Step::Write(secrets, Some(_))) = world(json!({ "metaData": bad_key, "networkData": {} })).next() else {
+    let Ok(Step::Write(secrets, Some(_))) = fixture(json!({ "metaData": bad_key, "networkData": {} })).next() else {
         panic!()
     };
     assert!(secrets.is_empty());
 }
 
 #[test]
-fn rendered_text_shows_itself_to_nobody_by_accident() {
+fn rendered_text_is_redacted_in_debug_output() {
     let secret_text = json!({ "strings": [{ "key": "password", "value": "hunter2" }] });
-    let step = world(json!({ "metaData": secret_text })).next().unwrap();
+    let step = fixture(json!({ "metaData": secret_text })).next().unwrap();
     let shown = format!("{step:?}");
     assert!(shown.contains("w-0-metadata") && !shown.contains("hunter2"), "{shown}");
 }
 
 proptest! {
     #[test]
-    fn no_situation_writes_what_exists(meta in any::<bool>(), net in any::<bool>(), granted in any::<bool>()) {
-        let mut world = both();
+    fn no_state_overwrites_an_existing_secret(meta in any::<bool>(), net in any::<bool>(), granted in any::<bool>()) {
+        let mut fixture = with_both_parts();
         for (there, name) in [(meta, "w-0-metadata"), (net, "w-0-networkdata")] {
             if there {
-                world.secrets.insert(name.into(), secret("Metal3Data", "uid-tpl-2"));
+                fixture.secrets.insert(name.into(), secret("Metal3Data", "uid-tpl-2"));
             }
         }
         if granted {
-            world.claims.metal3.insert(name("tpl-2-p"), ClaimState::Granted(grant()));
+            fixture.claims.metal3.insert(name("tpl-2-p"), ClaimState::Granted(grant()));
         }
-        match world.next() {
+        match fixture.next() {
             Ok(Step::Write(secrets, None)) => {
                 prop_assert!(granted && !(meta && net));
-                prop_assert!(secrets.iter().all(|secret| !world.secrets.contains_key(secret.name.as_str())));
+                prop_assert!(secrets.iter().all(|secret| !fixture.secrets.contains_key(secret.name.as_str())));
             }
             Ok(Step::Ready { .. }) => prop_assert!(meta && net),
             Ok(Step::Claim(_)) => prop_assert!(!granted),

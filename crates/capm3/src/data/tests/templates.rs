@@ -1,4 +1,4 @@
-//! Templates that a schema admits, or nearly: for properties that hold of all of them.
+//! Random templates, nearly all valid for the schema, for property tests.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -43,7 +43,7 @@ fn reference() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object with some of the members that a strategy each stands for.
+/// An object with a random subset of these members.
 fn some(members: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
     let members: Vec<_> = members
         .into_iter()
@@ -56,7 +56,7 @@ fn some(members: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Val
         .boxed()
 }
 
-/// A list of objects that all have some members and may have others.
+/// A list of objects with required and optional members.
 fn list(
     required: Vec<(&'static str, BoxedStrategy<Value>)>,
     optional: Vec<(&'static str, BoxedStrategy<Value>)>,

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::document;
 
-/// What readers of YAML 1.1 retype when it stands bare: the forms of its type repository as its most used reader has
-/// them, kept apart from the code they check.
+/// The texts that parsers of YAML 1.1 retype when plain: the patterns of the type repository as the most common parser
+/// implements them, independent of the tested code.
 fn retyped_by_older_readers() -> Regex {
     let forms = [
         "~|null|Null|NULL|",
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bare_text_is_retyped_or_refused_by_readers_of_yaml_1_1(value in texts()) {
+    fn no_plain_text_is_retyped_or_rejected_by_parsers_of_yaml_1_1(value in texts()) {
         let text = document(&json!({ "k": value }));
         prop_assert!(text.chars().all(|c| matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}') && c != '\u{feff}'), "{text:?}");
         prop_assert!(!text.contains(['\u{2028}', '\u{2029}']), "{text:?}");
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_stay_numbers_for_readers_of_yaml_1_1(number in any::<f64>().prop_filter("JSON has no others", |number| number.is_finite())) {
+    fn numbers_stay_numbers_for_parsers_of_yaml_1_1(number in any::<f64>().prop_filter("JSON has no others", |number| number.is_finite())) {
         let text = document(&json!({ "k": number }));
         let written = text.trim_start_matches("k: ").trim_end_matches('\n');
         prop_assert!(Regex::new("^-?[0-9]+\\.[0-9]+(e[-+][0-9]+)?$").unwrap().is_match(written), "{text}");
@@ -62,7 +62,7 @@ proptest! {
 }
 
 #[test]
-fn collections_stand_in_blocks_and_empty_ones_on_their_line() {
+fn collections_are_blocks_and_empty_ones_stay_on_their_line() {
     let value = json!({
         "b": { "list": ["x", { "o": 1, "m": [] }, [1, ["z"]], {}], "empty": {} }, "a10": null, "a9": [true, 1.5],
     });
@@ -73,7 +73,7 @@ fn collections_stand_in_blocks_and_empty_ones_on_their_line() {
 }
 
 #[test]
-fn long_text_is_folded_where_one_blank_stands_alone() {
+fn long_text_is_folded_at_a_single_space() {
     let (word, tail) = ("w".repeat(78), "x  y z");
     assert_eq!(
         document(&json!({ "k": format!("{word} {tail}") })),
@@ -89,7 +89,7 @@ fn long_text_is_folded_where_one_blank_stands_alone() {
 }
 
 #[test]
-fn a_key_that_does_not_fit_before_a_colon_is_announced() {
+fn long_key_has_an_explicit_indicator() {
     let long = "k".repeat(129);
     assert_eq!(document(&json!({ &long: "v" })), format!("? {long}\n: v\n"));
     assert_eq!(document(&json!({ "a\nb": ["v"] })), "? |-\n  a\n  b\n:\n  - v\n");
@@ -98,7 +98,7 @@ fn a_key_that_does_not_fit_before_a_colon_is_announced() {
 }
 
 #[test]
-fn signs_that_end_a_line_or_vanish_are_escaped() {
+fn invisible_and_line_breaking_characters_are_escaped() {
     for (text, written) in [
         ("a\u{85}b", "\"a\\Nb\""),
         ("a\u{2028}b", "\"a\\Lb\""),

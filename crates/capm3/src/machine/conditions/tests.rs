@@ -34,7 +34,7 @@ fn standard(conditions: &Conditions) -> Vec<String> {
     rows
 }
 
-/// Type, status, severity and reason of the older conditions; the summary last.
+/// Type, status, severity and reason of the legacy conditions; the summary last.
 fn legacy(conditions: &Conditions) -> Vec<String> {
     let row = |condition: &LegacyCondition| {
         let words = [
@@ -57,7 +57,7 @@ fn after(stages: &[Stage]) -> Conditions {
 }
 
 #[test]
-fn what_comes_before_a_host_is_waited_for_under_its_own_reason_in_both_generations() {
+fn each_prerequisite_has_its_own_reason_in_both_generations() {
     for (prerequisite, reason, older) in [
         (
             Prerequisite::Owner,
@@ -100,12 +100,12 @@ fn what_comes_before_a_host_is_waited_for_under_its_own_reason_in_both_generatio
                 format!("Ready False Info {older}")
             ]
         );
-        let told = said
+        let expected = said
             .standard
             .iter()
             .find(|condition| condition.type_ == "Ready")
             .unwrap();
-        let lines: Vec<&str> = told.message.lines().collect();
+        let lines: Vec<&str> = expected.message.lines().collect();
         assert!(lines[0].starts_with("* AssociateBareMetalHost: "), "{lines:?}");
         assert_eq!(
             lines[1..],
@@ -118,9 +118,9 @@ fn what_comes_before_a_host_is_waited_for_under_its_own_reason_in_both_generatio
 }
 
 #[test]
-fn a_machine_without_host_says_why_and_one_with_everything_is_ready() {
+fn machine_without_host_has_a_reason_and_a_complete_one_is_ready() {
     let without = after(&[Stage::WithoutHost {
-        message: text("no host can be taken: each is paused"),
+        message: text("no host can be claimed: each is paused"),
     }]);
     assert_eq!(
         standard(&without)[0],
@@ -155,8 +155,8 @@ fn a_machine_without_host_says_why_and_one_with_everything_is_ready() {
     );
 }
 
-/// A stage with a host, and a row of each generation that tells it.
-fn told() -> Vec<(Stage, &'static str, &'static str)> {
+/// A stage with a host, and the expected row of each generation.
+fn expected_rows() -> Vec<(Stage, &'static str, &'static str)> {
     let m = || text("m");
     let failing = |request| hosted(request, Data::External, Node::NotExpected);
     let about_node = |node| hosted(Request::Made, Data::Rendered, node);
@@ -200,8 +200,8 @@ fn told() -> Vec<(Stage, &'static str, &'static str)> {
 }
 
 #[test]
-fn each_wait_and_failure_on_a_host_is_told_where_the_go_manager_tells_it() {
-    for (stage, expected, older) in told() {
+fn each_wait_and_failure_with_a_host_is_reported_where_the_go_manager_reports_it() {
+    for (stage, expected, older) in expected_rows() {
         let said = after(&[stage]);
         let (rows, older_rows) = (standard(&said), legacy(&said));
         assert!(rows.contains(&text(expected)), "{expected}: {rows:?}");
@@ -215,7 +215,7 @@ fn each_wait_and_failure_on_a_host_is_told_where_the_go_manager_tells_it() {
 }
 
 #[test]
-fn the_reason_of_a_kept_host_stays_until_the_host_is_gone() {
+fn reason_of_a_reused_host_stays_until_the_host_is_released() {
     let kept = Stage::Hosted {
         is_reused: true,
         request: Request::Made,
@@ -236,7 +236,7 @@ fn the_reason_of_a_kept_host_stays_until_the_host_is_gone() {
 }
 
 #[test]
-fn a_pause_says_nothing_about_data_and_a_failed_one_says_what_failed() {
+fn pause_does_not_change_data_conditions_and_a_failed_pause_has_its_reason() {
     let paused = Stage::Paused {
         message: text("the Cluster is paused"),
     };
@@ -284,7 +284,7 @@ fn a_pause_says_nothing_about_data_and_a_failed_one_says_what_failed() {
 }
 
 #[test]
-fn a_deletion_is_told_with_what_holds_it_up() {
+fn deletion_reports_what_blocks_it() {
     for (deletion, reason, older) in [
         (Deletion::UnderWay(text("m")), "Deleting", "Info Deleting"),
         (
@@ -314,7 +314,7 @@ fn a_deletion_is_told_with_what_holds_it_up() {
 }
 
 #[test]
-fn a_failure_that_passed_is_not_told_any_more() {
+fn resolved_failure_is_not_reported() {
     let failed = hosted(
         Request::Failed(text("conflict")),
         Data::Waiting(text("m")),
@@ -366,7 +366,7 @@ fn stages() -> impl Strategy<Value = Stage> {
 
 proptest! {
     #[test]
-    fn saying_the_same_again_changes_nothing_and_times_move_with_the_status_alone(
+    fn repeated_stage_changes_nothing_and_times_change_only_with_the_status(
         stages in proptest::collection::vec(stages(), 1..8),
     ) {
         let mut said = Conditions::default();

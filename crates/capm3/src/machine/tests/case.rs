@@ -1,4 +1,4 @@
-//! A machine and what is around it, given to the decision; and what was decided, in words.
+//! A machine with its related objects as input of the plan, and a summary of the plan's writes.
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
@@ -7,15 +7,15 @@ use metal3_runtime::patch::apply;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
-use super::server::NAMESPACE;
-use super::world::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
+use super::api_server::NAMESPACE;
+use super::simulation::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
 use crate::machine::action::{Action, Plan};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
 use crate::machine::rules::Rules;
 use crate::node::NodeFacts;
 
-/// A machine and what is around it, ready to be changed.
+/// The inputs of a plan, to be changed by a test.
 pub(super) struct Case {
     pub(super) machine: Metal3Machine,
     pub(super) confirmed: bool,
@@ -44,7 +44,7 @@ pub(super) const FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.i
 pub(super) const UID: &str = "c0ffee00-1111-4222-8333-444455556666";
 
 impl Case {
-    /// A machine that is ready to take a host.
+    /// A machine whose prerequisites are met.
     pub(super) fn new() -> Self {
         Self {
             machine: read(&document(machine_document(), "m0", json!({}))),
@@ -64,7 +64,7 @@ impl Case {
         }
     }
 
-    /// One whose host runs.
+    /// A machine with a provisioned host.
     pub(super) fn running() -> Self {
         let image = json!({ "url": "http://192.0.2.9/os.raw" });
         let data = json!({ "name": "data-m0-metadata", "namespace": NAMESPACE });
@@ -159,7 +159,7 @@ impl Case {
         let decided = plan_under(&facts, &self.rules);
         assert!(
             self.rules != Rules::ALL || decided == plan(&facts),
-            "asked twice, it says two things"
+            "planning twice gives different plans"
         );
         decided
     }
@@ -198,8 +198,11 @@ pub(super) fn host_patch(plan: &Plan) -> Value {
 }
 
 /// Reason and message of a condition.
-pub(super) fn says(plan: &Plan, aspect: &str) -> (String, String) {
+pub(super) fn condition_of(plan: &Plan, condition_type: &str) -> (String, String) {
     let conditions = &plan.status.as_ref().unwrap().conditions;
-    let found = conditions.iter().find(|condition| condition.type_ == aspect).unwrap();
+    let found = conditions
+        .iter()
+        .find(|condition| condition.type_ == condition_type)
+        .unwrap();
     (found.reason.clone(), found.message.clone())
 }

@@ -1,11 +1,11 @@
-//! One decision at a time.
+//! Single decisions.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::case::{Case, FINALIZER, UID, document, host_patch, says, writes};
-use super::server::CLUSTER;
-use super::world::{cluster, read};
+use super::api_server::CLUSTER;
+use super::case::{Case, FINALIZER, UID, condition_of, document, host_patch, writes};
+use super::simulation::{cluster, read};
 use crate::machine::action::{Action, HostChange, Plan};
 use crate::machine::facts::Settings;
 use crate::machine::rules::Rules;
@@ -14,7 +14,7 @@ const HOST: &str = "AssociateBareMetalHost";
 const META: &str = "AssociateMetal3MachineMetaData";
 
 #[test]
-fn machine_says_its_choice_takes_the_host_and_asks_for_data_in_one_pass() {
+fn machine_records_its_choice_claims_the_host_and_creates_its_data_claim_in_one_reconcile() {
     let plan = Case::new().decide();
     assert_eq!(
         writes(&plan),
@@ -31,12 +31,12 @@ fn machine_says_its_choice_takes_the_host_and_asks_for_data_in_one_pass() {
     assert_eq!(patch["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"], "edge");
     let consumer = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m0", "namespace": "metal" });
     assert_eq!(patch["spec"], json!({ "consumerRef": consumer }));
-    assert_eq!(says(&plan, HOST).0, "AssociateBareMetalHostSuccess");
-    assert_eq!(says(&plan, "Metal3DataReady").0, "WaitingForMetal3Data");
+    assert_eq!(condition_of(&plan, HOST).0, "AssociateBareMetalHostSuccess");
+    assert_eq!(condition_of(&plan, "Metal3DataReady").0, "WaitingForMetal3Data");
 }
 
 #[test]
-fn machine_without_data_template_takes_its_host_and_provisions_it_after_a_live_read() {
+fn machine_without_data_template_claims_its_host_and_provisions_it_after_a_live_read() {
     let bare = |case: Case| case.machine(json!({ "spec": { "dataTemplate": null }, "status": null }));
     let taking = bare(Case::new()).decide();
     let claim = &host_patch(&taking)["spec"];
@@ -52,7 +52,7 @@ fn machine_without_data_template_takes_its_host_and_provisions_it_after_a_live_r
         (Some(true), Some("m0-boot"))
     );
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256" });
-    assert_eq!(spec["image"], image, "no format is sent where none is stated");
+    assert_eq!(spec["image"], image, "an unset format is omitted");
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
     );
 }
 
-/// What is taken away, how, and the reason that is given.
+/// Name of the missing object, the change that removes it, and the expected reason.
 type Missing = (&'static str, fn(&mut Case), &'static str);
 
 #[test]
-fn each_thing_that_is_missing_is_waited_for_under_its_own_reason() {
+fn each_missing_prerequisite_has_its_own_reason() {
     let rows: [Missing; 6] = [
         ("Machine", |case| case.owner = None, "WaitingForMetal3MachineOwnerRef"),
         (
@@ -119,7 +119,7 @@ fn each_thing_that_is_missing_is_waited_for_under_its_own_reason() {
     for (what, change, reason) in rows {
         let plan = Case::new().with(change).decide();
         assert_eq!(
-            (writes(&plan).is_empty(), says(&plan, HOST).0.as_str()),
+            (writes(&plan).is_empty(), condition_of(&plan, HOST).0.as_str()),
             (true, reason),
             "{what}"
         );
@@ -127,7 +127,7 @@ fn each_thing_that_is_missing_is_waited_for_under_its_own_reason() {
 }
 
 #[test]
-fn hostile_or_incomplete_spec_ends_in_a_condition_that_names_field_and_cure() {
+fn invalid_or_incomplete_spec_gives_a_condition_with_field_and_remedy() {
     for (spec, field) in [
         (json!({ "image": null }), "spec.image: "),
         (json!({ "image": { "url": "" } }), "spec.image.url: "),
@@ -147,7 +147,7 @@ fn hostile_or_incomplete_spec_ends_in_a_condition_that_names_field_and_cure() {
         ),
     ] {
         let plan = Case::new().machine(json!({ "spec": spec })).decide();
-        let (reason, message) = says(&plan, HOST);
+        let (reason, message) = condition_of(&plan, HOST);
         assert_eq!(
             (writes(&plan).len(), reason.as_str()),
             (0, "AssociateBareMetalHostFailed"),
@@ -165,49 +165,57 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
         case.cluster.as_mut().unwrap().spec = read(&foreign);
         case.metal3_clusters = vec![joined("site-a"), joined("site-b")];
     });
-    let (reason, message) = says(&case.decide(), HOST);
+    let (reason, message) = condition_of(&case.decide(), HOST);
     assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
 }
 
 #[test]
-fn metal3_cluster_that_cannot_be_read_may_be_the_machines_unless_another_is_named() {
+fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() {
     let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
     let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": CLUSTER } });
-    let beside = |case: Case| case.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
-    let unclear = hidden(beside(Case::new()));
-    assert!(writes(&unclear).is_empty() && says(&unclear, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    let with_unreadable = |case: Case| case.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
+    let unclear = hidden(with_unreadable(Case::new()));
+    assert!(
+        writes(&unclear).is_empty()
+            && condition_of(&unclear, HOST)
+                .1
+                .contains("Metal3Cluster odd cannot be read")
+    );
     let gone = hidden(Case::new().with(|case| case.metal3_clusters.clear()));
-    assert!(writes(&gone).is_empty() && says(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    assert!(writes(&gone).is_empty() && condition_of(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
     let named = json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } });
     for (case, who) in [
-        (beside(Case::new().machine(named)), "the machine names it"),
+        (with_unreadable(Case::new().machine(named)), "the machine names it"),
         (Case::new(), "its Cluster does"),
     ] {
         assert!(writes(&hidden(case)).contains(&"Claim h0".to_owned()), "{who}");
     }
-    let known = hidden(beside(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    let known = hidden(with_unreadable(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
     assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }
 
 #[test]
-fn running_machine_writes_nothing_to_its_host_whatever_its_spec_says_by_now() {
+fn running_machine_writes_nothing_to_its_host_after_a_change_of_its_spec() {
     let case = Case::running().machine(json!({ "spec": { "image": { "url": "http://192.0.2.9/other.raw" } } }));
     assert_eq!(writes(&case.decide()), ["machine dataTemplate"]);
 }
 
 #[test]
-fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
+fn unreadable_host_is_neither_replaced_nor_released() {
     let hidden = |case: Case| case.with(|case| case.hidden = Some("odd")).decide();
     let live = hidden(Case::running());
     assert_eq!(writes(&live).len(), 0);
-    assert!(says(&live, HOST).1.contains("h0 cannot be read: odd"));
-    let going = hidden(Case::running().deleting());
+    assert!(condition_of(&live, HOST).1.contains("h0 cannot be read: odd"));
+    let claim_in_deletion = hidden(Case::running().deleting());
     assert_eq!(
-        (writes(&going).len(), says(&going, META).0.as_str()),
+        (
+            writes(&claim_in_deletion).len(),
+            condition_of(&claim_in_deletion, META).0.as_str()
+        ),
         (0, "DeletionFailed")
     );
     let upstream = hidden(Case::new().machine(json!({ "metadata": { "finalizers": [FINALIZER] } })));
-    assert!(writes(&upstream).is_empty() && says(&upstream, HOST).1.contains("h9"));
+    assert!(writes(&upstream).is_empty() && condition_of(&upstream, HOST).1.contains("h9"));
     let blind = Case::running().deleting().with(|case| {
         (case.hidden, case.rules) = (
             Some("odd"),
@@ -221,12 +229,12 @@ fn host_that_cannot_be_read_is_neither_replaced_nor_given_up() {
     assert_eq!(
         writes(&blind.decide()),
         ["machine finalizers"],
-        "the rule is what keeps the machine"
+        "the rule prevents the removal of the finalizer"
     );
 }
 
 #[test]
-fn paused_cluster_pauses_the_host_and_then_nothing_is_done_not_even_deletion() {
+fn paused_cluster_pauses_the_host_and_stops_even_a_deletion() {
     let paused = |case: Case| case.with(|case| case.cluster = Some(cluster(true)));
     let plan = paused(Case::running().deleting()).decide();
     assert_eq!(writes(&plan), ["Pause h0"]);
@@ -239,7 +247,7 @@ fn paused_cluster_pauses_the_host_and_then_nothing_is_done_not_even_deletion() {
             .contains("\"provisioned\"")
     );
     assert_eq!(annotations["clusterctl.cluster.x-k8s.io/block-move"], Value::Null);
-    assert_eq!(says(&plan, "Paused").0, "Paused");
+    assert_eq!(condition_of(&plan, "Paused").0, "Paused");
     let mut careless = paused(Case::running().deleting());
     (careless.rules, careless.confirmed) = (
         Rules {
@@ -251,12 +259,12 @@ fn paused_cluster_pauses_the_host_and_then_nothing_is_done_not_even_deletion() {
     assert_eq!(
         writes(&careless.decide()),
         ["Deprovision h0"],
-        "the rule is what keeps the host"
+        "the rule prevents the deprovisioning"
     );
 }
 
 #[test]
-fn users_pause_of_a_host_is_never_touched_and_ours_ends_with_the_clusters() {
+fn pause_by_the_user_is_never_changed_and_the_controllers_ends_with_that_of_the_cluster() {
     let annotated = |value: &str| json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": value, "clusterctl.cluster.x-k8s.io/block-move": null } } });
     assert_eq!(
         writes(&Case::running().host(annotated("me")).decide()),
@@ -275,14 +283,14 @@ fn users_pause_of_a_host_is_never_touched_and_ours_ends_with_the_clusters() {
 }
 
 #[test]
-fn host_that_came_by_a_move_stays_paused_until_its_cluster_is_there_and_keeps_the_status_it_brought() {
+fn moved_host_stays_paused_until_its_cluster_exists_and_keeps_its_saved_status() {
     let ours = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3", "clusterctl.cluster.x-k8s.io/block-move": null } } });
     let alone = |case: Case| case.host(ours.clone()).with(|case| case.cluster = None);
     assert!(writes(&alone(Case::running()).decide()).is_empty());
     assert_eq!(
         writes(&alone(Case::running().deleting()).decide())[0],
         "Resume h0",
-        "nobody else would"
+        "no other controller resumes it"
     );
     let brought = json!({
         "metadata": { "annotations": { "baremetalhost.metal3.io/status": "kept" } },
@@ -297,7 +305,7 @@ fn host_that_came_by_a_move_stays_paused_until_its_cluster_is_there_and_keeps_th
 }
 
 #[test]
-fn machine_that_lives_on_elsewhere_is_left_alone() {
+fn machine_moved_to_another_cluster_is_not_changed() {
     let moved = json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
     let mut case = Case::running().deleting().machine(moved);
     case.confirmed = true;
@@ -306,12 +314,12 @@ fn machine_that_lives_on_elsewhere_is_left_alone() {
     assert_eq!(
         writes(&case.decide()),
         ["Deprovision h0"],
-        "the rule is what keeps the host"
+        "the rule prevents the deprovisioning"
     );
 }
 
 #[test]
-fn deleted_machine_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
+fn deletion_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
     let mut case = Case::running().deleting().with(|case| {
         (case.owner, case.cluster, case.confirmed) = (None, None, true);
         case.metal3_clusters.clear();
@@ -345,14 +353,14 @@ fn deleted_machine_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
     assert_eq!(
         case.decide(),
         Plan::confirm_host("h0"),
-        "that the host is not there may be old news"
+        "the cached absence of the host may be outdated"
     );
     case.is_live = true;
     assert_eq!(writes(&case.decide()), ["machine finalizers"]);
 }
 
 #[test]
-fn released_host_stays_on_only_where_it_may_not_go_off_or_is_cleaned_at_once() {
+fn released_host_stays_on_only_when_it_must_not_be_powered_off_or_is_cleaned_at_once() {
     for (disable, fast_track, cleaning, online) in [
         (true, false, "disabled", true),
         (false, true, "metadata", true),
@@ -372,7 +380,7 @@ fn released_host_stays_on_only_where_it_may_not_go_off_or_is_cleaned_at_once() {
 }
 
 #[test]
-fn node_is_given_its_id_before_the_machine_and_cluster_api_is_told_last() {
+fn node_gets_its_provider_id_before_the_machine_and_initialization_is_set_last() {
     let id = "metal3://metal/h0/m0";
     let labelled = Case::running()
         .with(|case| case.nodes = vec![("node-0", "", UID, "")])
@@ -399,11 +407,11 @@ fn node_is_given_its_id_before_the_machine_and_cluster_api_is_told_last() {
     let done = Case::running()
         .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
         .decide();
-    assert!(!done.needs_nodes, "nobody waits any more");
+    assert!(!done.needs_nodes, "nothing waits for the Node");
 }
 
 #[test]
-fn strict_failure_domain_keeps_the_machine_waiting_where_the_usual_one_gives_way() {
+fn required_failure_domain_blocks_the_machine_and_a_preferred_one_does_not() {
     let case = |policy: &str| {
         Case::new().with(|case| {
             case.owner.as_mut().unwrap().spec.failure_domain = Some("rack1".to_owned());
@@ -412,7 +420,7 @@ fn strict_failure_domain_keeps_the_machine_waiting_where_the_usual_one_gives_way
     };
     assert!(writes(&case("Preferred").decide()).contains(&"Claim h0".to_owned()));
     let strict = case("Required").decide();
-    assert!(writes(&strict).is_empty() && says(&strict, HOST).1.contains("failure domain rack1"));
+    assert!(writes(&strict).is_empty() && condition_of(&strict, HOST).1.contains("failure domain rack1"));
 }
 
 fn anything() -> impl Strategy<Value = Value> {

@@ -1,9 +1,9 @@
-//! The decision about a machine, by tables, and by histories of a small world: drawn, and written down.
+//! The plan of a machine: tables of decisions, random histories, and scripted races.
 
+mod api_server;
 mod case;
+mod cleanup;
 mod decisions;
 mod histories;
-mod leftovers;
-mod scripts;
-mod server;
-mod world;
+mod races;
+mod simulation;

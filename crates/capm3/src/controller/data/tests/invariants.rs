@@ -1,4 +1,4 @@
-//! What must hold of data at every moment, and at the end.
+//! Invariants of data, during and after a run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use metal3_harness::State;
 
 use crate::data::subject::name_of;
 
-/// What must hold at every moment.
+/// The violated invariants of a state.
 pub(in crate::controller) fn violations(state: &State) -> Vec<String> {
     let (data, claims) = (state.of::<Metal3Data>(), state.of::<Metal3DataClaim>());
     let mut wrong = Vec::new();
@@ -63,14 +63,14 @@ pub(in crate::controller) fn violations(state: &State) -> Vec<String> {
                     "{name} releases addresses, and its claim {holder} is still there"
                 ));
             }
-            wrong.extend(misinformed(state, object));
+            wrong.extend(wrong_secrets(state, object));
         }
     }
     wrong
 }
 
-/// Secrets that tell a machine another number or address than its own.
-fn misinformed(state: &State, object: &Metal3Data) -> Vec<String> {
+/// Secrets with an index or address of another machine.
+fn wrong_secrets(state: &State, object: &Metal3Data) -> Vec<String> {
     let own = |secret: &&Secret| owner::is_owned_by(&secret.metadata, object.metadata.uid.as_deref());
     let name = name_of(&object.metadata);
     let granted: Vec<String> = state
@@ -99,7 +99,7 @@ fn misinformed(state: &State, object: &Metal3Data) -> Vec<String> {
     wrong
 }
 
-/// What the kinds are that these stories are about.
+/// The kinds of these scenarios.
 pub(in crate::controller) fn paths() -> Vec<String> {
     vec![
         State::path::<Metal3DataTemplate>(),
@@ -112,8 +112,8 @@ pub(in crate::controller) fn paths() -> Vec<String> {
     ]
 }
 
-/// Claims on pools that no Metal3Data owns.
-pub(in crate::controller) fn left_over(state: &State, data: &[Metal3Data]) -> Vec<String> {
+/// Claims on pools without owning Metal3Data.
+pub(in crate::controller) fn unowned_claims(state: &State, data: &[Metal3Data]) -> Vec<String> {
     let left = |meta: &ObjectMeta| {
         let mut owners = data.iter();
         let owned = owners.any(|data| owner::is_owned_by(meta, data.metadata.uid.as_deref()));
@@ -127,8 +127,8 @@ pub(in crate::controller) fn left_over(state: &State, data: &[Metal3Data]) -> Ve
         .collect()
 }
 
-/// What a template shows of its numbers, if that is not how they are.
-pub(in crate::controller) fn misshown(template: &Metal3DataTemplate, data: &[Metal3Data]) -> Option<String> {
+/// The indexes in a template's status, when they differ from the objects.
+pub(in crate::controller) fn wrong_indexes(template: &Metal3DataTemplate, data: &[Metal3Data]) -> Option<String> {
     let grants = template.status.indexes.iter();
     let shown: Vec<_> = grants.map(|grant| (grant.index, grant.name.as_str())).collect();
     let claim = |data: &'_ Metal3Data| data.spec.claim.clone().unwrap().name.unwrap();

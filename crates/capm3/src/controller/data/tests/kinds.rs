@@ -1,9 +1,9 @@
-//! The kinds that an API server must know before the controllers can run. The program that counts requests uses this
-//! file too, so it knows nothing of this crate.
+//! The kinds that the API server must serve. The program that counts requests includes this file, so it has no imports
+//! from this crate.
 
 use metal3_api::crd::Definition;
 
-/// Ours, those of hosts and addresses, and those of Cluster API that we read.
+/// The kinds of this project, of hosts and addresses, and those of Cluster API that are read.
 pub(crate) fn kinds() -> Vec<Definition> {
     let mut kinds = metal3_api::infrastructure::definitions();
     kinds.extend(metal3_api::metal3::definitions());

@@ -1,5 +1,5 @@
-//! What users and neighbours of the controllers do. The program that counts requests uses this file too, so it knows
-//! nothing of this crate.
+//! Actions of users and other controllers. The program that counts requests includes this file, so it has no imports
+//! from this crate.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ pub(crate) const CLUSTER_IPAM: &str = "/apis/ipam.cluster.x-k8s.io/v1beta2/names
 pub(crate) const IPAM: &str = "/apis/ipam.metal3.io/v1alpha1/namespaces/default";
 pub(crate) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/default";
 
-/// Keeps a claim on data until its machine lets it go.
+/// Holds a claim on data until its machine releases it.
 const MACHINE_FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
 const LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
-/// Somebody who asks the server for what he likes.
+/// A client of the user.
 #[derive(Clone)]
 pub(crate) struct User(pub(crate) kube::Client);
 
@@ -44,7 +44,7 @@ impl User {
         answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Makes an object; gives it as the server has it.
+    /// Creates an object and returns the stored one.
     pub(crate) async fn make(&self, place: &str, plural: &str, object: Value) -> Value {
         self.send("POST", &format!("{place}/{plural}"), &object).await
     }
@@ -72,7 +72,7 @@ impl User {
         self.make(CLUSTER_API, "clusters", cluster).await;
     }
 
-    /// A pool of address management that gives `10.0.0.10` and on, each to the Metal3Data of that number.
+    /// A Metal3 pool from `10.0.0.10`, with each address preallocated to the Metal3Data of its index.
     pub(crate) async fn pool(&self, addresses: u32) {
         let kept: serde_json::Map<String, Value> = (0..addresses)
             .map(|number| (format!("tpl-{number}-pool"), address(number).into()))
@@ -94,7 +94,7 @@ impl User {
         self.make(INFRASTRUCTURE, "metal3datatemplates", template).await;
     }
 
-    /// A machine that has its host and asks for data, all of the same name.
+    /// A machine with its host and its claim on data, all of the same name.
     pub(crate) async fn machine(&self, name: &str) {
         let labels = json!({ LABEL: "alpha" });
         let host = json!({ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": name }, "spec": { "online": true } });
@@ -124,12 +124,12 @@ impl User {
         self.make(INFRASTRUCTURE, "metal3dataclaims", claim).await;
     }
 
-    /// The machine goes: it gives its data back.
+    /// The machine is deleted and releases its data.
     pub(crate) async fn give_back(&self, name: &str) {
         self.delete(INFRASTRUCTURE, &format!("metal3dataclaims/{name}")).await;
     }
 
-    /// The host of the machine is off, so the claim may go.
+    /// The host is powered off, so the claim may be deleted.
     pub(crate) async fn let_go(&self, name: &str) {
         let object = format!("metal3dataclaims/{name}");
         let mut claim = self.get(INFRASTRUCTURE, &object).await;
@@ -139,7 +139,7 @@ impl User {
         self.change(INFRASTRUCTURE, &object, change).await;
     }
 
-    /// Another provider answers each claim of Cluster API that has no address yet, by the number in its name.
+    /// Another IPAM provider serves each pending claim of Cluster API, by the index in its name.
     pub(crate) async fn provide(&self) {
         for claim in self.list(CLUSTER_IPAM, "ipaddressclaims").await {
             if !claim["status"]["addressRef"].is_null() {
@@ -163,7 +163,7 @@ impl User {
     }
 }
 
-/// A template with an address of address management in the metadata, and one of another provider on a network.
+/// A template with an address of a Metal3 pool in the metadata, and one of another provider on a network.
 pub(crate) fn both_pools() -> Value {
     let elsewhere = json!({ "name": "far", "kind": "InClusterIPPool", "apiGroup": "ipam.cluster.x-k8s.io" });
     let link = json!({ "type": "phy", "id": "eth0", "macAddress": { "string": "52:54:00:aa:00:01" } });
@@ -176,7 +176,7 @@ pub(crate) fn both_pools() -> Value {
     })
 }
 
-/// A template with an address of address management in the metadata.
+/// A template with an address of a Metal3 pool in the metadata.
 pub(crate) fn one_pool() -> Value {
     json!({
         "metaData": { "indexes": [{ "key": "number" }], "ipAddressesFromPool": [{ "key": "ip", "name": "pool" }] },
@@ -184,12 +184,12 @@ pub(crate) fn one_pool() -> Value {
     })
 }
 
-/// A template that takes no addresses.
+/// A template without addresses.
 pub(crate) fn without_pools() -> Value {
     json!({ "metaData": { "indexes": [{ "key": "number" }] }, "networkData": {} })
 }
 
-/// The address that the pool keeps for a number.
+/// The preallocated address of an index.
 pub(crate) fn address(number: u32) -> String {
     std::net::Ipv4Addr::from(0x0a00_000a + number).to_string()
 }
@@ -201,7 +201,7 @@ fn owner(object: &Value) -> Value {
     })
 }
 
-/// Starts the real address management. Dropping the set ends it.
+/// Starts the real IPAM controllers. Dropping the set stops them.
 pub(crate) fn address_management(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
     let (caches, stop) = (ipam::caches::Caches::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(1);

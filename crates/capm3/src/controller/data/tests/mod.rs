@@ -1,6 +1,6 @@
-//! The controllers of data on a simulated API server, with the real address management as their neighbour.
+//! The controllers of data on a simulated API server, with the real IPAM controllers.
 
-mod blows;
+mod faults;
 pub(in crate::controller) mod invariants;
 mod kinds;
 pub(in crate::controller) mod lab;
@@ -20,7 +20,7 @@ use super::caches::Caches;
 use super::{Parts, controllers};
 use crate::data::claims::Naming;
 
-/// Starts both controllers with their watches. Dropping the set kills them.
+/// Starts both controllers with their watches. Dropping the set stops them.
 fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
     let (caches, stop) = (Caches::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(16);

@@ -1,4 +1,4 @@
-//! Several replicas and no leader: what they write, and what they leave.
+//! Several replicas without leader election: their writes and the final state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::lab::{
 };
 use super::start;
 
-/// A server with one template, and replicas that run on it.
-struct Lab {
+/// A server with one template, and replicas.
+struct Setup {
     cluster: Cluster,
     user: User,
     _tasks: Vec<JoinSet<()>>,
 }
 
-impl Lab {
+impl Setup {
     async fn with(replicas: usize, template: Value) -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         cluster.install(&kinds()).unwrap();
@@ -47,13 +47,13 @@ impl Lab {
     }
 
     /// The text of a Secret.
-    async fn told(&self, secret: &str, key: &str) -> String {
+    async fn secret_text(&self, secret: &str, key: &str) -> String {
         let secrets: Api<Secret> = Api::default_namespaced(self.user.0.clone());
         let data = secrets.get(secret).await.unwrap().data.unwrap();
         String::from_utf8(data[key].0.clone()).unwrap()
     }
 
-    /// How many claims on pools there are, and how many of them are going.
+    /// The number of claims on pools, and of those in deletion.
     async fn claims(&self) -> (usize, usize) {
         let mut claims = self.user.list(IPAM, "ipclaims").await;
         claims.extend(self.user.list(CLUSTER_IPAM, "ipaddressclaims").await);
@@ -75,8 +75,8 @@ impl Lab {
         ours.map(|(_, number)| number).sum()
     }
 
-    /// Lets the replicas work until nothing was written for a while.
-    async fn rest(&self) {
+    /// Waits until no writes occur for a while.
+    async fn until_idle(&self) {
         let mut before = None;
         for _ in 0..200 {
             tokio::time::sleep(Duration::from_secs(30)).await;
@@ -86,19 +86,19 @@ impl Lab {
             }
             before = writes;
         }
-        panic!("never at rest: {:?}", self.cluster.audit());
+        panic!("the writes never end: {:?}", self.cluster.audit());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_replicas_without_leader_give_each_claim_one_number_and_rest() {
+async fn three_replicas_without_leader_assign_each_claim_one_index_and_become_idle() {
     const MACHINES: usize = 12;
-    let lab = Lab::with(3, without_pools()).await;
+    let setup = Setup::with(3, without_pools()).await;
     for number in 0..MACHINES {
-        lab.user.machine(&format!("w-{number}")).await;
+        setup.user.machine(&format!("w-{number}")).await;
     }
-    lab.rest().await;
-    let data = lab.user.list(INFRASTRUCTURE, "metal3datas").await;
+    setup.until_idle().await;
+    let data = setup.user.list(INFRASTRUCTURE, "metal3datas").await;
     let numbers: BTreeSet<u64> = data
         .iter()
         .map(|data| data["spec"]["index"].as_u64().unwrap())
@@ -112,88 +112,96 @@ async fn three_replicas_without_leader_give_each_claim_one_number_and_rest() {
         (MACHINES, MACHINES, MACHINES)
     );
     assert!(data.iter().all(|data| data["status"]["ready"] == true), "{data:#?}");
-    lab.cluster.reset_audit();
+    setup.cluster.reset_audit();
     tokio::time::sleep(Duration::from_hours(1)).await;
-    assert_eq!(lab.writes(), 0, "an idle hour costs no write");
+    assert_eq!(setup.writes(), 0, "an idle hour costs no write");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_without_pools_costs_eight_writes_whatever_the_number_of_machines() {
-    let lab = Lab::with(1, without_pools()).await;
+async fn machine_without_pools_costs_eight_writes_at_any_scale() {
+    let setup = Setup::with(1, without_pools()).await;
     for number in 0..4 {
-        lab.user.machine(&format!("w-{number}")).await;
-        lab.rest().await;
+        setup.user.machine(&format!("w-{number}")).await;
+        setup.until_idle().await;
         if number > 0 {
-            // Claim guarded and answered, data made, marked and said to be ready, two Secrets, the template's numbers.
-            assert_eq!(lab.writes(), 8, "{:?}", lab.cluster.audit());
+            // Claim: finalizer and status. Metal3Data: created, finalizer, ready. Two Secrets. The template's status.
+            assert_eq!(setup.writes(), 8, "{:?}", setup.cluster.audit());
         }
-        lab.cluster.reset_audit();
+        setup.cluster.reset_audit();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn addresses_of_both_contracts_reach_the_machine_and_stay_until_its_claim_is_gone() {
+async fn addresses_of_both_contracts_reach_the_machine_and_stay_until_its_claim_is_deleted() {
     for replicas in [1, 3] {
-        let lab = Lab::with(replicas, both_pools()).await;
-        lab.user.machine("w-0").await;
-        lab.rest().await;
-        assert_eq!(lab.claims().await, (2, 0), "one on each pool");
-        lab.user.provide().await;
-        lab.rest().await;
-        let meta_data = lab.told("w-0-metadata", "metaData").await;
+        let setup = Setup::with(replicas, both_pools()).await;
+        setup.user.machine("w-0").await;
+        setup.until_idle().await;
+        assert_eq!(setup.claims().await, (2, 0), "one on each pool");
+        setup.user.provide().await;
+        setup.until_idle().await;
+        let meta_data = setup.secret_text("w-0-metadata", "metaData").await;
         assert!(meta_data.contains(&format!("ip: {}", address(0))), "{meta_data}");
-        let network_data = lab.told("w-0-networkdata", "networkData").await;
+        let network_data = setup.secret_text("w-0-networkdata", "networkData").await;
         assert!(network_data.contains("192.0.2.0"), "{network_data}");
 
-        lab.user.give_back("w-0").await;
-        lab.rest().await;
+        setup.user.give_back("w-0").await;
+        setup.until_idle().await;
         assert_eq!(
-            (lab.claims().await, lab.count("metal3datas").await),
+            (setup.claims().await, setup.count("metal3datas").await),
             ((2, 0), 1),
-            "the host may run yet"
+            "the host may still run"
         );
-        lab.user.let_go("w-0").await;
-        lab.rest().await;
-        assert_eq!((lab.claims().await, lab.count("metal3datas").await), ((0, 0), 0));
+        setup.user.let_go("w-0").await;
+        setup.until_idle().await;
+        assert_eq!((setup.claims().await, setup.count("metal3datas").await), ((0, 0), 0));
 
-        lab.user.machine("w-1").await;
-        lab.rest().await;
-        let data = lab.user.get(INFRASTRUCTURE, "metal3datas/tpl-0").await;
+        setup.user.machine("w-1").await;
+        setup.until_idle().await;
+        let data = setup.user.get(INFRASTRUCTURE, "metal3datas/tpl-0").await;
         assert_eq!(data["spec"]["claim"]["name"], "w-1", "the lowest number is free again");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_template_stays_for_its_machines_and_nothing_happens_in_a_paused_cluster() {
-    let lab = Lab::with(1, without_pools()).await;
-    lab.user.machine("w-0").await;
-    lab.rest().await;
-    lab.user
+async fn template_stays_for_its_machines_and_a_paused_cluster_has_no_writes() {
+    let setup = Setup::with(1, without_pools()).await;
+    setup.user.machine("w-0").await;
+    setup.until_idle().await;
+    setup
+        .user
         .change(CLUSTER_API, "clusters/alpha", json!({ "spec": { "paused": true } }))
         .await;
-    lab.rest().await;
-    let before = lab.writes();
-    lab.user.machine("w-1").await;
-    lab.user.give_back("w-0").await;
-    lab.rest().await;
-    assert_eq!(lab.writes(), before);
+    setup.until_idle().await;
+    let before = setup.writes();
+    setup.user.machine("w-1").await;
+    setup.user.give_back("w-0").await;
+    setup.until_idle().await;
+    assert_eq!(setup.writes(), before);
 
-    lab.user.delete(INFRASTRUCTURE, "metal3datatemplates/tpl").await;
-    lab.user
+    setup.user.delete(INFRASTRUCTURE, "metal3datatemplates/tpl").await;
+    setup
+        .user
         .change(CLUSTER_API, "clusters/alpha", json!({ "spec": { "paused": false } }))
         .await;
-    lab.rest().await;
+    setup.until_idle().await;
     assert_eq!(
-        (lab.count("metal3datas").await, lab.count("metal3datatemplates").await),
+        (
+            setup.count("metal3datas").await,
+            setup.count("metal3datatemplates").await
+        ),
         (2, 1)
     );
-    lab.user.let_go("w-0").await;
-    lab.user.give_back("w-1").await;
-    lab.rest().await;
-    lab.user.let_go("w-1").await;
-    lab.rest().await;
+    setup.user.let_go("w-0").await;
+    setup.user.give_back("w-1").await;
+    setup.until_idle().await;
+    setup.user.let_go("w-1").await;
+    setup.until_idle().await;
     assert_eq!(
-        (lab.count("metal3datas").await, lab.count("metal3datatemplates").await),
+        (
+            setup.count("metal3datas").await,
+            setup.count("metal3datatemplates").await
+        ),
         (0, 0)
     );
 }

@@ -1,5 +1,5 @@
-//! A small world: machines of one Cluster, two hosts and their controller, a controller that renders data, users, and
-//! replicas of ours whose caches are as old as they like. There is no leader.
+//! A simulation: machines of one Cluster, a few hosts and their controller, a controller that renders data, users, and
+//! replicas with outdated caches and without leader election.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,9 @@ use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::server::{CLUSTER, NAMESPACE, Objects, SORTS, Server, Sort, associated, consumer, is_deleting, text};
+use super::api_server::{
+    CLUSTER, NAMESPACE, OBJECT_KINDS, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
+};
 use crate::machine::action::{Action, Plan};
 use crate::machine::cleanup::{self, Orphans};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, named};
@@ -68,7 +70,7 @@ pub(super) fn host_document() -> Value {
     })
 }
 
-/// A pass that was decided and not finished.
+/// A reconcile in progress.
 #[derive(Debug, Clone)]
 struct Planner {
     machine: String,
@@ -83,12 +85,12 @@ struct Replica {
     pass: Option<Planner>,
 }
 
-/// Where everything is.
+/// The state of the simulation.
 #[derive(Debug, Clone)]
-pub(super) struct World {
+pub(super) struct Simulation {
     pub(super) server: Server,
     replicas: Vec<Replica>,
-    /// Requests on their way, whose senders wait no more.
+    /// Delayed requests whose sender has stopped.
     late: Vec<(String, String, Action)>,
     rules: Rules,
     pub(super) unreadable: bool,
@@ -97,11 +99,11 @@ pub(super) struct World {
 pub(super) const MACHINES: [&str; 3] = ["m0", "m1", "m2"];
 pub(super) const HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 
-impl World {
+impl Simulation {
     pub(super) fn new(rules: Rules, replicas: usize, hosts: usize) -> Self {
         let mut server = Server::default();
         for host in HOSTS.iter().take(hosts) {
-            server.create(Sort::Host, host, host_document()).unwrap();
+            server.create(ObjectKind::Host, host, host_document()).unwrap();
         }
         Self {
             server,
@@ -117,22 +119,26 @@ impl World {
         if self.server.is_bare {
             document["spec"].as_object_mut().unwrap().remove("dataTemplate");
         }
-        let _ = self.server.create(Sort::Machine, name, document);
+        let _ = self.server.create(ObjectKind::Machine, name, document);
     }
 
-    /// One step of somebody.
+    /// A random step of a random actor.
     pub(super) fn step(&mut self, random: &mut Random) {
         match random.below(21) {
             0 => self.make(MACHINES[pick(random, MACHINES.len())]),
             1 => drop(
                 self.server
-                    .delete(Sort::Machine, MACHINES[pick(random, MACHINES.len())], None),
+                    .delete(ObjectKind::Machine, MACHINES[pick(random, MACHINES.len())], None),
             ),
-            2..=4 => self.host_works(HOSTS[pick(random, HOSTS.len())]),
-            5..=6 => self.data_works(MACHINES[pick(random, MACHINES.len())]),
+            2..=4 => self.reconcile_host(HOSTS[pick(random, HOSTS.len())]),
+            5..=6 => self.reconcile_data(MACHINES[pick(random, MACHINES.len())]),
             7..=10 => {
-                // Caches of different kinds are differently old.
-                let sorts = if random.below(2) == 0 { &SORTS[..1] } else { &SORTS[..] };
+                // Caches of different kinds are outdated to different degrees.
+                let sorts = if random.below(2) == 0 {
+                    &OBJECT_KINDS[..1]
+                } else {
+                    &OBJECT_KINDS[..]
+                };
                 let (replica, sort) = (pick(random, self.replicas.len()), sorts[pick(random, sorts.len())]);
                 self.refresh(replica, sort);
             }
@@ -142,7 +148,7 @@ impl World {
             }
             12 => {
                 let replica = pick(random, self.replicas.len());
-                self.die(replica);
+                self.crash(replica);
             }
             13 if random.below(4) == 0 => self.force(MACHINES[pick(random, MACHINES.len())]),
             _ => {
@@ -150,78 +156,80 @@ impl World {
                     pick(random, self.replicas.len()),
                     MACHINES[pick(random, MACHINES.len())],
                 );
-                self.work(replica, machine);
+                self.reconcile(replica, machine);
             }
         }
     }
 
-    /// Somebody takes the finalizers of a machine that goes, long after anything was done for it.
+    /// The user removes the finalizers of a machine long after it entered deletion.
     fn force(&mut self, machine: &str) {
-        if !self.server.get(Sort::Machine, machine).is_some_and(is_deleting) {
+        if !self.server.get(ObjectKind::Machine, machine).is_some_and(is_deleting) {
             return;
         }
         self.late.retain(|(of, _, _)| of != machine);
         for replica in 0..self.replicas.len() {
             let pass = &mut self.replicas[replica].pass;
             pass.take_if(|pass| pass.machine == machine);
-            self.refresh(replica, Sort::Host);
+            self.refresh(replica, ObjectKind::Host);
         }
         self.server.forced.insert(machine.to_owned());
-        let _ = self
-            .server
-            .patch(Sort::Machine, machine, json!({ "metadata": { "finalizers": null } }));
+        let _ = self.server.patch(
+            ObjectKind::Machine,
+            machine,
+            json!({ "metadata": { "finalizers": null } }),
+        );
     }
 
-    /// The replica dies; what it was about to send may still arrive.
-    fn die(&mut self, replica: usize) {
+    /// The replica crashes; its current request may still arrive.
+    fn crash(&mut self, replica: usize) {
         let mut died = std::mem::take(&mut self.replicas[replica]);
         if let Some(pass) = &mut died.pass
             && let Some(action) = pass.todo.pop_front()
         {
             self.late.push((pass.machine.clone(), pass.version.clone(), action));
         }
-        for sort in SORTS {
+        for sort in OBJECT_KINDS {
             self.refresh(replica, sort);
         }
     }
 
-    pub(super) fn refresh(&mut self, replica: usize, sort: Sort) {
+    pub(super) fn refresh(&mut self, replica: usize, sort: ObjectKind) {
         let cache = &mut self.replicas[replica].cache;
         cache.retain(|(one, _), _| *one != sort);
         let fresh = self.server.objects.iter().filter(|((one, _), _)| *one == sort);
         cache.extend(fresh.map(|(key, document)| (key.clone(), document.clone())));
     }
 
-    /// Everything that a replica may see is what the server has.
-    pub(super) fn look(&mut self, replica: usize) {
-        SORTS.into_iter().for_each(|sort| self.refresh(replica, sort));
+    /// Refreshes all caches of a replica.
+    pub(super) fn refresh_all(&mut self, replica: usize) {
+        OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(replica, sort));
     }
 
-    /// The replica begins a pass and makes so many writes of it. What is left of it waits.
+    /// Starts a reconcile and makes that many of its writes. The rest is delayed.
     pub(super) fn begin_and_make(&mut self, replica: usize, machine: &str, writes: usize) {
         self.replicas[replica].pass = None;
         self.begin(replica, machine);
-        (0..writes).for_each(|_| self.work(replica, machine));
+        (0..writes).for_each(|_| self.reconcile(replica, machine));
     }
 
-    /// The replica works for a machine until it would only repeat itself, and sees nothing but its own writes.
-    pub(super) fn work_on(&mut self, replica: usize, machine: &str) {
-        (0..24).for_each(|_| self.work(replica, machine));
+    /// Reconciles a machine until nothing changes, with only the replica's own writes observed.
+    pub(super) fn reconcile_until_idle(&mut self, replica: usize, machine: &str) {
+        (0..24).for_each(|_| self.reconcile(replica, machine));
         self.replicas[replica].pass = None;
     }
 
-    /// Everybody works for a machine, and the replica sees all of it.
-    pub(super) fn serve(&mut self, replica: usize, machine: &str) {
+    /// Every controller reconciles a machine, with fresh caches.
+    pub(super) fn reconcile_everywhere(&mut self, replica: usize, machine: &str) {
         for _ in 0..8 {
-            self.data_works(machine);
-            self.look(replica);
-            self.work_on(replica, machine);
-            HOSTS.into_iter().for_each(|host| self.host_works(host));
+            self.reconcile_data(machine);
+            self.refresh_all(replica);
+            self.reconcile_until_idle(replica, machine);
+            HOSTS.into_iter().for_each(|host| self.reconcile_host(host));
         }
     }
 
-    /// The replica goes on with its pass, or begins one.
-    pub(super) fn work(&mut self, replica: usize, machine: &str) {
+    /// Continues the replica's reconcile, or starts one.
+    pub(super) fn reconcile(&mut self, replica: usize, machine: &str) {
         let Some(mut pass) = self.replicas[replica].pass.take() else {
             self.begin(replica, machine);
             return;
@@ -229,8 +237,8 @@ impl World {
         let Some(action) = pass.todo.pop_front() else {
             if let Some(status) = &pass.status {
                 let change = json!({ "metadata": { "resourceVersion": pass.version }, "status": status });
-                if let Ok(Some(document)) = self.server.patch(Sort::Machine, &pass.machine, change) {
-                    let key = (Sort::Machine, pass.machine.clone());
+                if let Ok(Some(document)) = self.server.patch(ObjectKind::Machine, &pass.machine, change) {
+                    let key = (ObjectKind::Machine, pass.machine.clone());
                     self.replicas[replica].cache.insert(key, document);
                 }
             }
@@ -239,42 +247,47 @@ impl World {
         match self.server.perform(&pass.machine, &pass.version, &action) {
             Ok(left) => {
                 if let Some((sort, document)) = left {
-                    if sort == Sort::Machine {
+                    if sort == ObjectKind::Machine {
                         text(&document, "/metadata/resourceVersion").clone_into(&mut pass.version);
                     }
                     let key = (sort, text(&document, "/metadata/name").to_owned());
                     self.replicas[replica].cache.insert(key, document);
                 } else {
-                    self.refresh(replica, Sort::Machine);
-                    self.refresh(replica, Sort::Claim);
+                    self.refresh(replica, ObjectKind::Machine);
+                    self.refresh(replica, ObjectKind::Claim);
                 }
                 self.replicas[replica].pass = Some(pass);
             }
-            // A refusal says that the view is old.
-            Err(_) => SORTS.into_iter().for_each(|sort| self.refresh(replica, sort)),
+            // A rejection shows that the cache is outdated.
+            Err(_) => OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(replica, sort)),
         }
     }
 
     fn begin(&mut self, replica: usize, machine: &str) {
-        let mut seen = self.replicas[replica].cache.clone();
-        let mut plan = self.plan(&seen, machine, (false, false));
-        let key = (Sort::Machine, machine.to_owned());
+        let mut cache = self.replicas[replica].cache.clone();
+        let mut plan = self.plan(&cache, machine, (false, false));
+        let key = (ObjectKind::Machine, machine.to_owned());
         let mut host_is_live = false;
         if let Some(host) = plan.confirm_host.clone() {
-            take(&mut seen, &self.server, Sort::Host, &host);
+            copy(&mut cache, &self.server, ObjectKind::Host, &host);
             host_is_live = true;
-            plan = self.plan(&seen, machine, (false, host_is_live));
+            plan = self.plan(&cache, machine, (false, host_is_live));
         }
         if plan.confirm {
-            let stands = self.server.get(Sort::Machine, machine) == seen.get(&key);
-            take(&mut seen, &self.server, Sort::Machine, machine);
-            if !stands && seen.contains_key(&key) {
-                take(&mut self.replicas[replica].cache, &self.server, Sort::Machine, machine);
+            let stands = self.server.get(ObjectKind::Machine, machine) == cache.get(&key);
+            copy(&mut cache, &self.server, ObjectKind::Machine, machine);
+            if !stands && cache.contains_key(&key) {
+                copy(
+                    &mut self.replicas[replica].cache,
+                    &self.server,
+                    ObjectKind::Machine,
+                    machine,
+                );
                 return;
             }
-            plan = self.plan(&seen, machine, (true, host_is_live));
+            plan = self.plan(&cache, machine, (true, host_is_live));
         }
-        let version = seen
+        let version = cache
             .get(&key)
             .map(|document| text(document, "/metadata/resourceVersion").to_owned());
         self.replicas[replica].pass = Some(Planner {
@@ -285,11 +298,11 @@ impl World {
         });
     }
 
-    fn plan(&self, seen: &Objects, name: &str, (confirmed, named_is_live): (bool, bool)) -> Plan {
-        let of = |sort: Sort, name: &str| seen.get(&(sort, name.to_owned()));
-        let hosts: Vec<BareMetalHost> = seen
+    fn plan(&self, cache: &Objects, name: &str, (confirmed, named_is_live): (bool, bool)) -> Plan {
+        let of = |sort: ObjectKind, name: &str| cache.get(&(sort, name.to_owned()));
+        let hosts: Vec<BareMetalHost> = cache
             .iter()
-            .filter(|((sort, _), _)| *sort == Sort::Host)
+            .filter(|((sort, _), _)| *sort == ObjectKind::Host)
             .map(|(_, host)| read(host))
             .collect();
         let is_claimed = |host: &&BareMetalHost| {
@@ -300,8 +313,8 @@ impl World {
         };
         let all: Vec<&BareMetalHost> = hosts.iter().collect();
         let claimed: Vec<&BareMetalHost> = hosts.iter().filter(is_claimed).collect();
-        let claim = of(Sort::Claim, name).map(read);
-        let Some(machine) = of(Sort::Machine, name).map(read::<Metal3Machine>) else {
+        let claim = of(ObjectKind::Claim, name).map(read);
+        let Some(machine) = of(ObjectKind::Machine, name).map(read::<Metal3Machine>) else {
             return cleanup::plan(&Orphans {
                 confirmed,
                 hosts: &claimed,
@@ -309,7 +322,7 @@ impl World {
                 claim: Observed::from(claim.as_ref()),
             });
         };
-        let data = of(Sort::Data, &format!("data-{name}")).map(read);
+        let data = of(ObjectKind::Data, &format!("data-{name}")).map(read);
         let named_host =
             named(&machine).and_then(|name| hosts.iter().find(|host| host.metadata.name.as_deref() == Some(name)));
         let (owner, cluster, metal3_cluster) = (owner(name), cluster(false), metal3_cluster());
@@ -341,9 +354,9 @@ impl World {
         plan_under(&facts, &self.rules)
     }
 
-    /// The controller of hosts.
-    fn host_works(&mut self, host: &str) {
-        let Some(document) = self.server.get(Sort::Host, host) else {
+    /// A reconcile of the host controller.
+    fn reconcile_host(&mut self, host: &str) {
+        let Some(document) = self.server.get(ObjectKind::Host, host) else {
             return;
         };
         let next = match (
@@ -356,56 +369,56 @@ impl World {
             _ => return,
         };
         let _ = self.server.patch(
-            Sort::Host,
+            ObjectKind::Host,
             host,
             json!({ "status": { "provisioning": { "state": next } } }),
         );
     }
 
-    /// The controller of data.
-    pub(super) fn data_works(&mut self, machine: &str) {
+    /// A reconcile of the data controller.
+    pub(super) fn reconcile_data(&mut self, machine: &str) {
         let data = format!("data-{machine}");
-        let Some(claim) = self.server.get(Sort::Claim, machine).cloned() else {
-            let _ = self.server.delete(Sort::Data, &data, None);
+        let Some(claim) = self.server.get(ObjectKind::Claim, machine).cloned() else {
+            let _ = self.server.delete(ObjectKind::Data, &data, None);
             return;
         };
         let uid = text(&claim, "/metadata/uid");
         if is_deleting(&claim) {
             return;
         }
-        let owner = self.server.get(Sort::Machine, machine);
+        let owner = self.server.get(ObjectKind::Machine, machine);
         if owner.is_none_or(|owner| text(owner, "/metadata/uid") != text(&claim, "/metadata/ownerReferences/0/uid")) {
             // The garbage collector.
-            let _ = self.server.delete(Sort::Claim, machine, None);
+            let _ = self.server.delete(ObjectKind::Claim, machine, None);
             return;
         }
-        match self.server.get(Sort::Data, &data) {
+        match self.server.get(ObjectKind::Data, &data) {
             None => {
                 let owners = json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataClaim", "name": machine, "uid": uid }]);
                 let spec =
                     json!({ "index": 0, "metaData": { "name": format!("{data}-metadata"), "namespace": NAMESPACE } });
                 let _ = self.server.create(
-                    Sort::Data,
+                    ObjectKind::Data,
                     &data,
                     json!({ "metadata": { "ownerReferences": owners }, "spec": spec }),
                 );
                 let answer = json!({ "status": { "renderedData": { "name": data, "namespace": NAMESPACE } } });
-                let _ = self.server.patch(Sort::Claim, machine, answer);
+                let _ = self.server.patch(ObjectKind::Claim, machine, answer);
             }
             Some(found) if text(found, "/metadata/ownerReferences/0/uid") != uid => {
-                let _ = self.server.delete(Sort::Data, &data, None);
+                let _ = self.server.delete(ObjectKind::Data, &data, None);
             }
             Some(_) => {
                 let answer = json!({ "status": { "renderedData": { "name": data, "namespace": NAMESPACE } } });
-                let _ = self.server.patch(Sort::Claim, machine, answer);
+                let _ = self.server.patch(ObjectKind::Claim, machine, answer);
                 let _ = self
                     .server
-                    .patch(Sort::Data, &data, json!({ "status": { "ready": true } }));
+                    .patch(ObjectKind::Data, &data, json!({ "status": { "ready": true } }));
             }
         }
     }
 
-    /// Lets one replica work with fresh caches until nothing changes any more.
+    /// Reconciles with one replica and fresh caches until nothing changes.
     pub(super) fn settle(&mut self) {
         for (machine, version, action) in std::mem::take(&mut self.late) {
             let _ = self.server.perform(&machine, &version, &action);
@@ -413,55 +426,63 @@ impl World {
         for _ in 0..40 {
             let before = self.server.objects.clone();
             for machine in MACHINES {
-                self.data_works(machine);
-                SORTS.into_iter().for_each(|sort| self.refresh(0, sort));
+                self.reconcile_data(machine);
+                OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(0, sort));
                 for _ in 0..8 {
-                    self.work(0, machine);
+                    self.reconcile(0, machine);
                 }
                 self.replicas[0].pass = None;
             }
-            HOSTS.into_iter().for_each(|host| self.host_works(host));
+            HOSTS.into_iter().for_each(|host| self.reconcile_host(host));
             if self.server.objects == before {
                 return;
             }
         }
-        self.server.wrong.push("it goes on writing for ever".to_owned());
+        self.server.wrong.push("the writes never end".to_owned());
     }
 
-    /// What is wrong now that nothing happens any more.
-    pub(super) fn unrested(&self) -> Vec<String> {
+    /// The violations of the final state.
+    pub(super) fn final_violations(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         let mut served = 0;
-        for (name, machine) in self.server.all(Sort::Machine) {
+        for (name, machine) in self.server.all(ObjectKind::Machine) {
             if is_deleting(machine) {
                 lacks.push(format!("{name} does not go"));
             }
-            let hosts = self.server.all(Sort::Host).filter(|(_, host)| consumer(host) == name);
+            let hosts = self
+                .server
+                .all(ObjectKind::Host)
+                .filter(|(_, host)| consumer(host) == name);
             if hosts.count() > 1 {
                 lacks.push(format!("{name} keeps more than one host"));
             }
-            let host = self.server.get(Sort::Host, associated(machine));
+            let host = self.server.get(ObjectKind::Host, associated(machine));
             served += usize::from(host.is_some_and(|host| {
                 consumer(host) == name && text(host, "/status/provisioning/state") == "provisioned"
             }));
         }
         let (machines, hosts) = (
-            self.server.all(Sort::Machine).count(),
-            self.server.all(Sort::Host).count(),
+            self.server.all(ObjectKind::Machine).count(),
+            self.server.all(ObjectKind::Host).count(),
         );
-        // A host that ran when its machine was taken away by force runs on, for nobody.
+        // A host whose machine was removed by force while it ran keeps running.
         let is_left = |host: &Value| {
             let user = consumer(host);
             let ran = self.server.forced.contains(user) && !host["spec"]["image"].is_null();
-            ran && self.server.get(Sort::Machine, user).is_none()
+            ran && self.server.get(ObjectKind::Machine, user).is_none()
         };
-        let hosts = hosts - self.server.all(Sort::Host).filter(|(_, host)| is_left(host)).count();
+        let hosts = hosts
+            - self
+                .server
+                .all(ObjectKind::Host)
+                .filter(|(_, host)| is_left(host))
+                .count();
         if served != machines.min(hosts) {
             lacks.push(format!("{served} of {machines} machines run on {hosts} hosts"));
         }
-        for (name, host) in self.server.all(Sort::Host) {
+        for (name, host) in self.server.all(ObjectKind::Host) {
             let user = consumer(host);
-            if !user.is_empty() && self.server.get(Sort::Machine, user).is_none() && !is_left(host) {
+            if !user.is_empty() && self.server.get(ObjectKind::Machine, user).is_none() && !is_left(host) {
                 lacks.push(format!("{name} is kept by {user}, which is gone"));
             }
         }
@@ -469,12 +490,12 @@ impl World {
     }
 }
 
-/// An object as it is now.
-fn take(seen: &mut Objects, server: &Server, sort: Sort, name: &str) {
+/// Copies the current object to a cache.
+fn copy(cache: &mut Objects, server: &Server, sort: ObjectKind, name: &str) {
     let key = (sort, name.to_owned());
     match server.get(sort, name) {
-        Some(live) => drop(seen.insert(key, live.clone())),
-        None => drop(seen.remove(&key)),
+        Some(live) => drop(cache.insert(key, live.clone())),
+        None => drop(cache.remove(&key)),
     }
 }
 

@@ -1,14 +1,14 @@
-//! What is given back, while something cannot be seen.
+//! Releases while an object cannot be read.
 
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_runtime::plan::Observed;
 use serde_json::json;
 
 use super::case::{Case, FINALIZER, writes};
-use super::world::read;
+use super::simulation::read;
 use crate::machine::cleanup::{Orphans, plan};
 
-fn going() -> Metal3DataClaim {
+fn claim_in_deletion() -> Metal3DataClaim {
     read(&json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataClaim",
         "metadata": {
@@ -20,9 +20,9 @@ fn going() -> Metal3DataClaim {
 }
 
 #[test]
-fn a_host_at_rest_is_freed_whatever_else_cannot_be_read_and_the_data_are_kept() {
+fn idle_host_is_released_and_data_are_kept_while_another_object_is_unreadable() {
     let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
-    let (case, claim) = (Case::running().host(blank), going());
+    let (case, claim) = (Case::running().host(blank), claim_in_deletion());
     let host = &case.hosts[0];
     let left = Orphans {
         confirmed: true,
@@ -45,7 +45,7 @@ fn a_host_at_rest_is_freed_whatever_else_cannot_be_read_and_the_data_are_kept() 
 }
 
 #[test]
-fn a_pass_that_provisions_labels_the_secret_once() {
+fn reconcile_that_provisions_labels_the_secret_once() {
     let own = json!({ "spec": { "dataTemplate": null }, "status": null, "metadata": { "annotations": null } });
     let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
     let mut case = Case::running().machine(own).host(blank);
@@ -56,7 +56,7 @@ fn a_pass_that_provisions_labels_the_secret_once() {
 }
 
 #[test]
-fn a_host_whose_saved_status_nobody_has_read_yet_is_not_at_rest() {
+fn host_with_an_unread_saved_status_is_not_idle() {
     let brought = json!({
         "metadata": { "annotations": { "baremetalhost.metal3.io/status": r#"{"provisioning":{"state":"provisioned"}}"# } },
         "spec": { "online": false, "image": null, "userData": null, "metaData": null },
@@ -66,6 +66,6 @@ fn a_host_whose_saved_status_nobody_has_read_yet_is_not_at_rest() {
     case.confirmed = true;
     let plan = case.decide();
     assert_eq!(writes(&plan), [""; 0]);
-    let said = serde_json::to_string(&plan.status).unwrap();
-    assert!(said.contains("to come to rest"), "{said}");
+    let message = serde_json::to_string(&plan.status).unwrap();
+    assert!(message.contains("to become idle"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! The controllers of data on trial: every write of their stories is struck by every fault there is.
+//! The controllers of data under fault injection: every write of their scenarios with every fault.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -10,39 +10,39 @@ use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
-use super::invariants::{left_over, misshown, paths, violations};
+use super::invariants::{paths, unowned_claims, violations, wrong_indexes};
 use super::kinds::kinds;
 use super::lab::{self, User, both_pools, without_pools};
 use super::start;
 use crate::data::subject::name_of;
-use crate::tests::survives;
+use crate::tests::sweep;
 
-/// What users and neighbours do.
+/// Actions of users and other controllers.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A Cluster, a pool and a template; with or without pools in it.
+    /// A Cluster, a pool and a template, with or without pools in it.
     Begin {
         pools: bool,
     },
     Machine(&'static str),
-    /// Another provider answers its claims.
+    /// Another IPAM provider serves its claims.
     Provide,
-    /// A person deletes the claim on the pool of address management.
+    /// The user deletes the claim on the Metal3 pool.
     DropAddress,
     GiveBack(&'static str),
     LetGo(&'static str),
     DropTemplate,
 }
 
-struct Story {
+struct Scenario {
     name: &'static str,
     stages: &'static [&'static [Step]],
-    /// The Metal3Data at the end, each with the claim it is for.
+    /// The Metal3Data at the end, each with its claim.
     end: &'static [(&'static str, &'static str)],
     has_template: bool,
 }
 
-impl Story {
+impl Scenario {
     fn has_step(&self, is_one: impl Fn(&Step) -> bool) -> bool {
         self.stages.iter().any(|stage| stage.iter().any(&is_one))
     }
@@ -70,7 +70,7 @@ impl Step {
     }
 }
 
-impl TestEnv for Story {
+impl TestEnv for Scenario {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -111,7 +111,7 @@ impl TestEnv for Story {
     fn violations(&self, state: &State) -> Vec<String> {
         let mut wrong = violations(state);
         if self.has_step(|step| matches!(step, Step::DropAddress)) {
-            // It goes, and it was not released.
+            // It is deleted without being released.
             wrong.retain(|wrong| !wrong.contains("releases addresses"));
         }
         wrong
@@ -143,19 +143,19 @@ impl TestEnv for Story {
                 ));
             }
         }
-        lacks.extend(left_over(state, &data));
+        lacks.extend(unowned_claims(state, &data));
         let templates = state.of::<Metal3DataTemplate>();
         if templates.len() != usize::from(self.has_template) {
             lacks.push(format!("{} templates", templates.len()));
         }
-        lacks.extend(templates.iter().filter_map(|template| misshown(template, &data)));
+        lacks.extend(templates.iter().filter_map(|template| wrong_indexes(template, &data)));
         lacks
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_gets_its_data_and_gives_it_back_under_every_blow() {
-    let report = survives(Story {
+async fn machine_gets_and_releases_its_data_under_every_fault() {
+    let report = sweep(Scenario {
         name: "data with pools",
         stages: &[
             &[Step::Begin { pools: true }, Step::Machine("w-0")],
@@ -171,8 +171,8 @@ async fn a_machine_gets_its_data_and_gives_it_back_under_every_blow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_template_goes_after_its_machines_under_every_blow() {
-    let report = survives(Story {
+async fn template_is_deleted_after_its_machines_under_every_fault() {
+    let report = sweep(Scenario {
         name: "data without pools, to the end",
         stages: &[
             &[Step::Begin { pools: false }, Step::Machine("w-0"), Step::Machine("w-1")],
@@ -187,8 +187,8 @@ async fn a_template_goes_after_its_machines_under_every_blow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn address_claim_that_a_person_deletes_before_the_secret_is_made_again_under_every_blow() {
-    let report = survives(Story {
+async fn address_claim_deleted_before_the_secret_is_created_again_under_every_fault() {
+    let report = sweep(Scenario {
         name: "data whose address claim is deleted by hand",
         stages: &[
             &[Step::Begin { pools: true }, Step::Machine("w-0")],

@@ -1,17 +1,17 @@
-//! What happens to clusters and machines, and how it ends.
+//! Scenarios of clusters and machines with their final states.
 
-use super::blows::Story;
-use super::site::Step::{Cluster, Data, DataGoes, Delete, DeleteCluster, Host, Machine, Pause, State, Template};
-use crate::tests::{survives, survives_sampled};
+use super::faults::Scenario;
+use super::steps::Step::{Cluster, Data, DataGoes, Delete, DeleteCluster, Host, Machine, Pause, State, Template};
+use crate::tests::{sweep, sweep_sampled};
 
-/// All controllers and address management take part in each of its cases: every so-manieth is enough for every day.
-const DEAR: usize = 61;
+/// The sample for scenarios with all controllers and IPAM.
+const LONG_SAMPLE: usize = 61;
 
 #[tokio::test(start_paused = true)]
-async fn provisioning_survives_every_blow_to_every_write() {
-    let report = survives(Story {
+async fn provisioning_survives_every_fault_in_every_write() {
+    let report = sweep(Scenario {
         name: "a machine is provisioned",
-        acts: &[
+        stages: &[
             &[Cluster, Host("h0"), Machine("m0")],
             &[Data("m0")],
             &[State("h0", "provisioned")],
@@ -29,10 +29,10 @@ async fn provisioning_survives_every_blow_to_every_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_survives_every_blow_to_every_write() {
-    survives(Story {
+async fn deletion_survives_every_fault_in_every_write() {
+    sweep(Scenario {
         name: "a machine and its cluster go",
-        acts: &[
+        stages: &[
             &[Cluster, Host("h0"), Machine("m0")],
             &[Data("m0")],
             &[State("h0", "provisioned")],
@@ -40,17 +40,17 @@ async fn deletion_survives_every_blow_to_every_write() {
             &[State("h0", "deprovisioning")],
             &[State("h0", "available"), DataGoes("m0")],
         ],
-        end: &["h0 rests for nobody"],
+        end: &["h0 idle for no machine"],
         has_data: false,
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn pause_survives_every_blow_to_every_write() {
-    survives(Story {
+async fn pause_survives_every_fault_in_every_write() {
+    sweep(Scenario {
         name: "a cluster is paused and goes on",
-        acts: &[
+        stages: &[
             &[Cluster, Host("h0"), Machine("m0")],
             &[Pause(true), Data("m0")],
             &[Pause(false)],
@@ -62,11 +62,11 @@ async fn pause_survives_every_blow_to_every_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_roll_with_data_and_addresses_survives_every_blow_to_every_write() {
-    let report = survives_sampled(
-        Story {
+async fn rollout_with_data_and_addresses_survives_every_fault_in_every_write() {
+    let report = sweep_sampled(
+        Scenario {
             name: "a machine with data and an address is provisioned, and another takes its place",
-            acts: &[
+            stages: &[
                 &[Cluster, Template, Host("h0"), Machine("m0")],
                 &[State("h0", "provisioned")],
                 &[Host("h1"), Machine("m1")],
@@ -76,7 +76,7 @@ async fn a_roll_with_data_and_addresses_survives_every_blow_to_every_write() {
                 &[State("h0", "available")],
             ],
             end: &[
-                "h0 rests for nobody",
+                "h0 idle for no machine",
                 "h1 runs for m1",
                 "m1 metal3://default/h1/m1",
                 "claim m1",
@@ -84,7 +84,7 @@ async fn a_roll_with_data_and_addresses_survives_every_blow_to_every_write() {
             ],
             has_data: true,
         },
-        DEAR,
+        LONG_SAMPLE,
     )
     .await;
     assert!(report.effects.len() > 40, "{:#?}", report.effects);

@@ -1,4 +1,4 @@
-//! The controllers on trial: every write of their stories is struck by every fault there is.
+//! The controllers under fault injection: every write of their scenarios with every fault.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -14,22 +14,21 @@ use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
 use super::program::start;
-use super::site::{Step, kinds};
+use super::steps::{Step, kinds};
 use crate::controller::data::tests::invariants;
 use crate::controller::data::tests::lab::address_management;
 
-/// Acts of steps, and how they end.
-pub(super) struct Story {
+/// The steps by stage, and the final state.
+pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) stages: &'static [&'static [Step]],
-    /// How it must end, as [`end`] tells it.
+    /// The expected final state, in the format of [`end`].
     pub(super) end: &'static [&'static str],
-    /// Whether the controllers of data take part, with the real address management as their neighbour. Else a step
-    /// answers for them.
+    /// Whether the controllers of data and IPAM run. Otherwise a step serves the claims.
     pub(super) has_data: bool,
 }
 
-/// Hosts with their consumer and what they run, machines with their host and whether they are ready, clusters.
+/// Hosts with consumer and image, machines with host and readiness, clusters.
 pub(super) fn end(state: &State) -> Vec<String> {
     let mut lines = Vec::new();
     for host in state.of::<BareMetalHost>() {
@@ -37,8 +36,8 @@ pub(super) fn end(state: &State) -> Vec<String> {
             .spec
             .consumer_ref
             .and_then(|consumer| consumer.name)
-            .unwrap_or_else(|| "nobody".to_owned());
-        let runs = if host.spec.image.is_some() { "runs" } else { "rests" };
+            .unwrap_or_else(|| "no machine".to_owned());
+        let runs = if host.spec.image.is_some() { "runs" } else { "idle" };
         lines.push(format!("{} {runs} for {user}", host.metadata.name.unwrap_or_default()));
     }
     for machine in state.of::<Metal3Machine>() {
@@ -65,7 +64,7 @@ pub(super) fn end(state: &State) -> Vec<String> {
     lines
 }
 
-/// An image is never there without its data, and no machine has two hosts.
+/// Violations: a host with image and without data, or a machine with two hosts.
 pub(super) fn of_hosts(state: &State) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut hosts_of: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -85,7 +84,7 @@ pub(super) fn of_hosts(state: &State) -> Vec<String> {
     wrong
 }
 
-/// A machine that is provisioned and not deleted runs, on the host of its provider ID.
+/// Violations: a provisioned machine that does not run on the host of its provider ID.
 pub(super) fn of_machines(state: &State) -> Vec<String> {
     let hosts = state.of::<BareMetalHost>();
     let is_done = |machine: &Metal3Machine| {
@@ -116,8 +115,8 @@ pub(super) fn of_machines(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// Hosts that run with Secrets that are not there.
-fn untold(state: &State) -> Vec<String> {
+/// Hosts that run with missing Secrets.
+fn missing_secrets(state: &State) -> Vec<String> {
     let secrets: Vec<_> = state
         .of::<Secret>()
         .into_iter()
@@ -142,7 +141,7 @@ fn untold(state: &State) -> Vec<String> {
     hosts.filter_map(lacks).collect()
 }
 
-impl TestEnv for Story {
+impl TestEnv for Scenario {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -195,7 +194,7 @@ impl TestEnv for Story {
         wrong.extend(of_machines(state));
         if self.has_data {
             wrong.extend(invariants::violations(state));
-            wrong.extend(untold(state));
+            wrong.extend(missing_secrets(state));
         }
         wrong
     }

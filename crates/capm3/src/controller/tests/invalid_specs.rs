@@ -1,4 +1,5 @@
-//! Specs that the schema takes and no host can be told: they end in words, cost nothing after that, and delay nobody.
+//! Specs that the schema accepts and that cannot be provisioned: they end in a condition, cost no further requests, and
+//! delay no other machine.
 
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
-use super::calm::{Run, US};
-use super::site::Step::{Cluster, Host, Machine};
-use super::site::machine_of;
+use super::steps::Step::{Cluster, Host, Machine};
+use super::steps::machine_of;
+use super::without_faults::{PROGRAM, Run};
 
-/// What the spec says, and the field that the condition names.
-fn hostile() -> Vec<(&'static str, Value, &'static str)> {
+/// The invalid spec, and the field that the condition names.
+fn invalid_specs() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("no-image", json!({ "image": null }), "spec.image: "),
         (
@@ -44,7 +45,7 @@ fn hostile() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// Seconds until a machine has a host, beside so many hostile ones.
+/// Seconds until a valid machine has a host, among the invalid ones.
 async fn delay(run: &Run) -> u64 {
     for step in [Host("h0"), Machine("m0")] {
         step.take(&run.user).await;
@@ -60,29 +61,29 @@ async fn delay(run: &Run) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hostile_spec_ends_in_a_condition_and_neighbours_are_not_delayed() {
+async fn invalid_spec_ends_in_a_condition_and_delays_no_other_machine() {
     let alone = Run::start();
     alone.take(&[Cluster]).await;
     let expected = delay(&alone).await;
 
     let run = Run::start();
     run.take(&[Cluster]).await;
-    for (name, spec, _) in hostile() {
+    for (name, spec, _) in invalid_specs() {
         machine_of(&run.user, name, spec).await;
     }
     assert_eq!(delay(&run).await, expected);
     run.take(&[]).await;
     let machines: Api<Metal3Machine> = Api::default_namespaced(run.user.clone());
-    for (name, _, field) in hostile() {
+    for (name, _, field) in invalid_specs() {
         let machine = machines.get(name).await.unwrap();
         let conditions = &machine.status.conditions;
-        let said = conditions
+        let message = conditions
             .iter()
             .find(|one| one.type_ == "AssociateBareMetalHost")
             .unwrap();
         assert!(
-            said.status == ConditionStatus::False && said.message.starts_with(field),
-            "{name}: {said:?}"
+            message.status == ConditionStatus::False && message.message.starts_with(field),
+            "{name}: {message:?}"
         );
     }
     run.cluster.reset_audit();
@@ -90,6 +91,6 @@ async fn hostile_spec_ends_in_a_condition_and_neighbours_are_not_delayed() {
     let audit = run.cluster.audit();
     let ours = audit
         .counts()
-        .filter(|((user, verb, _), _)| user == US && *verb != "watch");
+        .filter(|((user, verb, _), _)| user == PROGRAM && *verb != "watch");
     assert_eq!(ours.collect::<Vec<_>>(), [], "no loop");
 }

@@ -1,4 +1,4 @@
-//! One run without faults, and what can only be seen in one: traces that are no object of ours.
+//! Runs without faults, for effects that are not in the controllers' own objects.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::program::start;
-use super::site::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
-use super::site::kinds;
+use super::steps::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
+use super::steps::kinds;
 
-/// Until everything has settled, waits after failures included.
+/// Longer than every requeue after a failure.
 const SETTLED: Duration = Duration::from_mins(10);
-/// As whom the program asks.
-pub(super) const US: &str = "capm3";
+/// User name of the program.
+pub(super) const PROGRAM: &str = "capm3";
 
 /// A server, a user, and the program.
 pub(super) struct Run {
@@ -39,12 +39,12 @@ impl Run {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         Self {
             user: cluster.client("user"),
-            _program: start(&cluster.client(US), &clock, false),
+            _program: start(&cluster.client(PROGRAM), &clock, false),
             cluster,
         }
     }
 
-    /// Takes steps, and waits until nothing happens any more.
+    /// Executes steps, and waits until nothing changes.
     pub(super) async fn take(&self, steps: &[Step]) {
         for step in steps {
             step.take(&self.user).await;
@@ -52,7 +52,7 @@ impl Run {
         tokio::time::sleep(SETTLED).await;
     }
 
-    /// A machine whose host runs.
+    /// Creates a machine with a running host.
     async fn provisioned(&self) {
         self.take(&[Step::Cluster, Host("h0"), Machine("m0")]).await;
         self.take(&[Data("m0")]).await;
@@ -70,7 +70,7 @@ impl Run {
 }
 
 #[tokio::test(start_paused = true)]
-async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_and_of_no_other() {
+async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_only() {
     for (label, left) in [("edge", None), ("other", Some("other"))] {
         let run = Run::start();
         run.provisioned().await;
@@ -90,7 +90,7 @@ async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_and_o
     }
 }
 
-/// A log that can be read back.
+/// A log kept in memory.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -106,7 +106,7 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// One that hears everything of this thread while the guard lives.
+    /// Records the log of this thread while the guard exists.
     fn of_this_thread() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let writer = log.clone();
@@ -117,7 +117,7 @@ impl Log {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    /// The lines on record: what they say, and of which version of the host.
+    /// The messages of the audit log, with the version of the host.
     fn on_record(&self) -> Vec<(String, String)> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -130,7 +130,7 @@ impl Log {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deprovisioning_is_on_record_once_it_is_asked_for_and_not_before() {
+async fn deprovisioning_is_in_the_audit_log_only_after_the_request() {
     let (log, _guard) = Log::of_this_thread();
     let run = Run::start();
     run.provisioned().await;
@@ -139,18 +139,18 @@ async fn deprovisioning_is_on_record_once_it_is_asked_for_and_not_before() {
         .resource("baremetalhosts");
     run.cluster.inject(Plan::seeded(1).with(refused));
     run.take(&[Delete("m0")]).await;
-    assert_eq!(log.on_record(), [], "nothing was done");
+    assert_eq!(log.on_record(), [], "nothing is requested");
     run.cluster.inject(Plan::none());
     run.take(&[]).await;
     let host = run.host().await;
     assert!(host.spec.image.is_none());
     let version = host.metadata.resource_version.unwrap();
-    let said = "deprovisioning the host, because its machine is deleted".to_owned();
-    assert_eq!(log.on_record(), [(said, version)]);
+    let message = "deprovisioning the host, because its machine is deleted".to_owned();
+    assert_eq!(log.on_record(), [(message, version)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn deprovisioning_whose_answer_is_lost_is_on_record_all_the_same() {
+async fn deprovisioning_with_a_lost_response_is_in_the_audit_log() {
     let (log, _guard) = Log::of_this_thread();
     let run = Run::start();
     run.provisioned().await;
@@ -158,6 +158,6 @@ async fn deprovisioning_whose_answer_is_lost_is_on_record_all_the_same() {
     run.cluster.inject(Plan::seeded(1).with(rule));
     run.take(&[Delete("m0")]).await;
     assert!(run.host().await.spec.image.is_none());
-    let said = "perhaps deprovisioning the host, because its machine is deleted".to_owned();
-    assert_eq!(log.on_record(), [(said, String::new())]);
+    let message = "perhaps deprovisioning the host, because its machine is deleted".to_owned();
+    assert_eq!(log.on_record(), [(message, String::new())]);
 }

@@ -1,5 +1,5 @@
-//! A small API server for machines, hosts, claims and data: versions, preconditions, finalizers. It knows nothing of
-//! what they mean, except for the rules that no write may break.
+//! A minimal API server for machines, hosts, claims and data: versions, preconditions, finalizers, and checks of each
+//! write against the safety rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,33 +13,37 @@ pub(super) const NAMESPACE: &str = "metal";
 pub(super) const CLUSTER: &str = "edge";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sort {
+pub(super) enum ObjectKind {
     Machine,
     Host,
     Claim,
     Data,
 }
 
-pub(super) const SORTS: [Sort; 4] = [Sort::Machine, Sort::Host, Sort::Claim, Sort::Data];
+pub(super) const OBJECT_KINDS: [ObjectKind; 4] = [
+    ObjectKind::Machine,
+    ObjectKind::Host,
+    ObjectKind::Claim,
+    ObjectKind::Data,
+];
 
-pub(super) type Objects = BTreeMap<(Sort, String), Value>;
+pub(super) type Objects = BTreeMap<(ObjectKind, String), Value>;
 
-/// Why a write was refused.
+/// Why a write was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum Rejected {
     Absent,
     Conflict,
     Exists,
 }
 
-/// The server, and what was found wrong.
+/// The server, with the violations found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Server {
     pub(super) objects: Objects,
     /// Machines have no data template.
     pub(super) is_bare: bool,
-    /// Machines that were taken away by force. What they left runs on, and the next of the name has no part in it before we
-    /// work for it.
+    /// Machines removed by force. Their hosts keep running, and the next machine of the name does not affect them.
     pub(super) forced: BTreeSet<String>,
     version: u64,
     pub(super) wrong: Vec<String>,
@@ -58,8 +62,8 @@ pub(super) fn consumer(host: &Value) -> &str {
     text(host, "/spec/consumerRef/name")
 }
 
-/// Whether our finalizer keeps an object.
-fn is_ours(object: &Value) -> bool {
+/// Whether the controller's finalizer is set.
+fn has_finalizer(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array();
     finalizers.is_some_and(|all| all.iter().any(|one| one == MACHINE_FINALIZER))
 }
@@ -69,18 +73,18 @@ fn has_image(host: &Value) -> bool {
 }
 
 impl Server {
-    pub(super) fn get(&self, sort: Sort, name: &str) -> Option<&Value> {
+    pub(super) fn get(&self, sort: ObjectKind, name: &str) -> Option<&Value> {
         self.objects.get(&(sort, name.to_owned()))
     }
 
-    pub(super) fn all(&self, sort: Sort) -> impl Iterator<Item = (&str, &Value)> {
+    pub(super) fn all(&self, sort: ObjectKind) -> impl Iterator<Item = (&str, &Value)> {
         let of_sort = self.objects.iter().filter(move |((one, _), _)| *one == sort);
         of_sort.map(|((_, name), document)| (name.as_str(), document))
     }
 
-    pub(super) fn create(&mut self, sort: Sort, name: &str, mut document: Value) -> Result<(), Refused> {
+    pub(super) fn create(&mut self, sort: ObjectKind, name: &str, mut document: Value) -> Result<(), Rejected> {
         if self.get(sort, name).is_some() {
-            return Err(Refused::Exists);
+            return Err(Rejected::Exists);
         }
         self.version += 1;
         let meta = json!({
@@ -92,15 +96,15 @@ impl Server {
         Ok(())
     }
 
-    /// A change with whatever precondition it carries; the new form unless the object is gone with it.
-    pub(super) fn patch(&mut self, sort: Sort, name: &str, mut change: Value) -> Result<Option<Value>, Refused> {
-        let before = self.get(sort, name).ok_or(Refused::Absent)?.clone();
+    /// Applies a merge patch with its precondition; returns the object unless the patch deletes it.
+    pub(super) fn patch(&mut self, sort: ObjectKind, name: &str, mut change: Value) -> Result<Option<Value>, Rejected> {
+        let before = self.get(sort, name).ok_or(Rejected::Absent)?.clone();
         if let Some(wanted) = change["metadata"]
             .as_object_mut()
             .and_then(|meta| meta.remove("resourceVersion"))
             && wanted != before["metadata"]["resourceVersion"]
         {
-            return Err(Refused::Conflict);
+            return Err(Rejected::Conflict);
         }
         if change["metadata"].is_null() {
             change.as_object_mut().unwrap().remove("metadata");
@@ -111,7 +115,7 @@ impl Server {
             self.version += 1;
             after["metadata"]["resourceVersion"] = json!(self.version.to_string());
         }
-        if sort == Sort::Machine && is_ours(&after) {
+        if sort == ObjectKind::Machine && has_finalizer(&after) {
             self.forced.remove(name);
         }
         let is_gone = is_deleting(&after) && after["metadata"]["finalizers"].as_array().is_none_or(Vec::is_empty);
@@ -120,18 +124,18 @@ impl Server {
         } else {
             self.objects.insert((sort, name.to_owned()), after.clone());
         }
-        self.judge(sort, name, &before, &after, is_gone);
+        self.check_write(sort, name, &before, &after, is_gone);
         Ok((!is_gone).then_some(after))
     }
 
-    pub(super) fn delete(&mut self, sort: Sort, name: &str, at: Option<(&str, &str)>) -> Result<(), Refused> {
-        let document = self.get(sort, name).ok_or(Refused::Absent)?;
+    pub(super) fn delete(&mut self, sort: ObjectKind, name: &str, at: Option<(&str, &str)>) -> Result<(), Rejected> {
+        let document = self.get(sort, name).ok_or(Rejected::Absent)?;
         let is = (
             text(document, "/metadata/uid"),
             text(document, "/metadata/resourceVersion"),
         );
         if at.is_some_and(|wanted| wanted != is) {
-            return Err(Refused::Conflict);
+            return Err(Rejected::Conflict);
         }
         self.patch(
             sort,
@@ -141,71 +145,72 @@ impl Server {
         .map(drop)
     }
 
-    /// Performs a write of a machine's plan. The machine's own are made at `version`.
+    /// Executes a write of a machine's plan. Writes to the machine use `version`.
     pub(super) fn perform(
         &mut self,
         machine: &str,
         version: &str,
         action: &Action,
-    ) -> Result<Option<(Sort, Value)>, Refused> {
+    ) -> Result<Option<(ObjectKind, Value)>, Rejected> {
         self.writes.push(format!("{machine}: {action:?}"));
         let placed = |sort| move |document: Option<Value>| document.map(|document| (sort, document));
         match action {
             Action::PatchMachine(patch) => {
                 let mut change = patch.clone().into_document();
                 patch::apply(&json!({ "metadata": { "resourceVersion": version } }), &mut change);
-                self.patch(Sort::Machine, machine, change).map(placed(Sort::Machine))
+                self.patch(ObjectKind::Machine, machine, change)
+                    .map(placed(ObjectKind::Machine))
             }
             Action::PatchHost { host, patch, .. } => self
-                .patch(Sort::Host, host, patch.clone().into_document())
-                .map(placed(Sort::Host)),
+                .patch(ObjectKind::Host, host, patch.clone().into_document())
+                .map(placed(ObjectKind::Host)),
             Action::CreateClaim(claim) => {
-                self.create(Sort::Claim, machine, serde_json::to_value(claim).unwrap())?;
+                self.create(ObjectKind::Claim, machine, serde_json::to_value(claim).unwrap())?;
                 Ok(self
-                    .get(Sort::Claim, machine)
+                    .get(ObjectKind::Claim, machine)
                     .cloned()
-                    .map(|document| (Sort::Claim, document)))
+                    .map(|document| (ObjectKind::Claim, document)))
             }
             Action::PatchClaim { claim, patch } => self
-                .patch(Sort::Claim, claim, patch.clone().into_document())
-                .map(placed(Sort::Claim)),
+                .patch(ObjectKind::Claim, claim, patch.clone().into_document())
+                .map(placed(ObjectKind::Claim)),
             Action::DeleteClaim { claim, uid, version } => self
-                .delete(Sort::Claim, claim, Some((uid, version.as_str())))
+                .delete(ObjectKind::Claim, claim, Some((uid, version.as_str())))
                 .map(|()| None),
             Action::LabelSecret { .. } | Action::AdoptNode { .. } => Ok(None),
         }
     }
 
-    /// What no write may do.
-    fn judge(&mut self, sort: Sort, name: &str, before: &Value, after: &Value, is_gone: bool) {
+    /// Checks what no write may do.
+    fn check_write(&mut self, sort: ObjectKind, name: &str, before: &Value, after: &Value, is_gone: bool) {
         let mut wrong = Vec::new();
         match sort {
-            Sort::Host => self.judge_host(name, before, after, &mut wrong),
-            Sort::Machine if is_gone && !self.forced.contains(name) => {
+            ObjectKind::Host => self.check_host(name, before, after, &mut wrong),
+            ObjectKind::Machine if is_gone && !self.forced.contains(name) => {
                 let runs = |(_, host): &(&str, &Value)| consumer(host) == name && has_image(host);
-                if let Some((host, _)) = self.all(Sort::Host).find(runs) {
+                if let Some((host, _)) = self.all(ObjectKind::Host).find(runs) {
                     wrong.push(format!("{name} went and left {host} running"));
                 }
             }
-            Sort::Claim if is_ours(before) && (is_gone || !is_ours(after)) => {
+            ObjectKind::Claim if has_finalizer(before) && (is_gone || !has_finalizer(after)) => {
                 let runs = |(_, host): &(&str, &Value)| consumer(host) == name && has_image(host);
-                if self.all(Sort::Host).any(|host| runs(&host)) {
-                    wrong.push(format!("the data of {name} were given back while its host ran"));
+                if self.all(ObjectKind::Host).any(|host| runs(&host)) {
+                    wrong.push(format!("the data of {name} were released while its host ran"));
                 }
             }
-            Sort::Machine | Sort::Claim | Sort::Data => {}
+            ObjectKind::Machine | ObjectKind::Claim | ObjectKind::Data => {}
         }
         self.wrong.extend(wrong);
     }
 
-    fn judge_host(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
+    fn check_host(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
         let (old, new) = (consumer(before), consumer(after));
         if !old.is_empty() && !new.is_empty() && old != new {
             wrong.push(format!("{name} went from {old} to {new}"));
         }
         if !has_image(before) && has_image(after) && !new.is_empty() {
             let runs = |(other, host): &(&str, &Value)| *other != name && consumer(host) == new && has_image(host);
-            let others = self.all(Sort::Host).filter(runs);
+            let others = self.all(ObjectKind::Host).filter(runs);
             wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
         }
         if !old.is_empty()
@@ -216,10 +221,10 @@ impl Server {
         }
         if !has_image(before) && has_image(after) {
             let wants = self
-                .get(Sort::Machine, new)
+                .get(ObjectKind::Machine, new)
                 .map(|machine| text(machine, "/spec/image/url"));
             if wants.is_some_and(|wants| wants != text(after, "/spec/image/url")) {
-                wrong.push(format!("{name} was told to run what an earlier {new} wanted"));
+                wrong.push(format!("{name} was provisioned with the spec of an earlier {new}"));
             }
         }
         let lacks_data = !self.is_bare && after["spec"]["metaData"].is_null();
@@ -227,12 +232,14 @@ impl Server {
             wrong.push(format!("{name} has an image without its data"));
         }
         if has_image(before) && has_image(after) && before["spec"] != after["spec"] {
-            wrong.push(format!("{name} was told something else while it ran"));
+            wrong.push(format!("{name} was changed while it ran"));
         }
         if has_image(before) && !has_image(after) {
-            let machine = self.get(Sort::Machine, old);
+            let machine = self.get(ObjectKind::Machine, old);
             if machine.is_some_and(|machine| !is_deleting(machine)) {
-                wrong.push(format!("{name} was deprovisioned under {old}, which lives"));
+                wrong.push(format!(
+                    "{name} was deprovisioned under {old}, which is not in deletion"
+                ));
             }
             if machine.is_some_and(|machine| {
                 text(
@@ -240,34 +247,34 @@ impl Server {
                     "/metadata/annotations/clusterctl.cluster.x-k8s.io~1delete-for-move",
                 ) == "yes"
             }) {
-                wrong.push(format!("{name} was deprovisioned under {old}, which lives elsewhere"));
+                wrong.push(format!("{name} was deprovisioned under {old}, which was moved away"));
             }
             if machine.is_none() {
                 wrong.push(format!("{name} was deprovisioned for a machine that is gone"));
             }
         }
-        self.judge_start(name, before, after, wrong);
+        self.check_provisioning(name, before, after, wrong);
     }
 
-    /// What a host is told to run.
-    fn judge_start(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
+    /// Checks the provisioning of a host.
+    fn check_provisioning(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
         let new = consumer(after);
-        // What booted with an earlier machine's data is not this machine.
+        // An image that booted with an earlier machine's data does not run this machine.
         if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self
-                .get(Sort::Claim, new)
+                .get(ObjectKind::Claim, new)
                 .map(|claim| text(claim, "/metadata/uid").to_owned());
             let data = text(after, "/spec/metaData/name");
-            let owner = self.get(Sort::Data, data.trim_end_matches("-metadata"));
+            let owner = self.get(ObjectKind::Data, data.trim_end_matches("-metadata"));
             let owner = owner.map(|data| text(data, "/metadata/ownerReferences/0/uid").to_owned());
             let machine = self
-                .get(Sort::Machine, new)
+                .get(ObjectKind::Machine, new)
                 .map(|machine| text(machine, "/metadata/uid").to_owned());
             let of = self
-                .get(Sort::Claim, new)
+                .get(ObjectKind::Claim, new)
                 .map(|claim| text(claim, "/metadata/ownerReferences/0/uid").to_owned());
             let has_own = self
-                .get(Sort::Machine, new)
+                .get(ObjectKind::Machine, new)
                 .is_some_and(|machine| !machine["spec"]["metaData"].is_null());
             if machine.is_some() && !has_own && (of != machine || owner != claim) {
                 wrong.push(format!("{name} got data that are not those of {new}"));
@@ -276,7 +283,7 @@ impl Server {
     }
 }
 
-/// The host that a machine says it has.
+/// The host that a machine records.
 pub(super) fn associated(machine: &Value) -> &str {
     let annotations = &machine["metadata"]["annotations"];
     annotations[HOST_ANNOTATION]

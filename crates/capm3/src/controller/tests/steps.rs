@@ -1,4 +1,4 @@
-//! Everybody but the controllers: users, Cluster API, the controllers of hosts and of data, each a step at a time.
+//! The actors besides the controllers: users, Cluster API, the controllers of hosts and of data, one step at a time.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -16,7 +16,7 @@ use crate::controller::data::tests::lab::{User, one_pool};
 
 pub(super) const CLUSTER: &str = "edge";
 
-/// The kinds that the server must know, in the version that is stored. What hosts may say is judged in the room of hosts.
+/// The kinds of the server, in the stored version. The crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
     const OURS: [&str; 5] = [
         "metal3clusters",
@@ -46,28 +46,28 @@ pub(super) fn kinds() -> Vec<Definition> {
         .collect()
 }
 
-/// A step of somebody.
+/// A step of an actor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step {
-    /// A Cluster with its Metal3Cluster, in time to be owned by it.
+    /// A Cluster with its Metal3Cluster, created in time to be owned by it.
     Cluster,
-    /// The Cluster is paused, or goes on.
+    /// The Cluster is paused or resumed.
     Pause(bool),
-    /// A template of data with an address of a pool in it, and the pool.
+    /// A data template with an address of a pool, and the pool.
     Template,
-    /// A host, free to be taken.
+    /// A free host.
     Host(&'static str),
     /// A Machine with its Metal3Machine.
     Machine(&'static str),
-    /// The claim of a machine is answered, and the data are ready.
+    /// The claim of a machine is served, and the data are ready.
     Data(&'static str),
-    /// A host has come to this state.
+    /// A host reaches this state.
     State(&'static str, &'static str),
     /// A Metal3Machine is deleted.
     Delete(&'static str),
     /// The Metal3Cluster is deleted.
     DeleteCluster,
-    /// The data of a machine go with their claim.
+    /// The data of a machine are deleted with their claim.
     DataGoes(&'static str),
 }
 
@@ -182,7 +182,7 @@ async fn machine(user: &kube::Client, name: &str) {
     machine_of(user, name, json!({ "dataTemplate": { "name": "tpl" } })).await;
 }
 
-/// A Machine with its Metal3Machine, whose spec is a sound one with these members changed.
+/// A Machine with its Metal3Machine, whose valid spec gets this patch.
 pub(super) async fn machine_of(user: &kube::Client, name: &str, change: Value) {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });

@@ -1,7 +1,7 @@
-//! What a program asks of the API server, by verb and kind.
+//! Counts the requests of a program to the API server, by verb and kind.
 //!
-//! A list of one name is a read of one object: that is how an object is read afresh after a refused write. Requests that
-//! were refused because somebody else wrote first are told apart from those that took effect.
+//! A list with one name counts as a read of one object: that is a fresh read after a conflict. Requests that fail with
+//! a conflict are counted separately.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,51 +14,51 @@ use kube::client::Body;
 use metal3_sim_cluster::{ClientService, Cluster};
 use tower::Service;
 
-/// What was asked, with how often. Clones share it.
+/// The request counts. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Book(Arc<Mutex<BTreeMap<(Kind, String), u64>>>);
+pub(crate) struct RequestCounts(Arc<Mutex<BTreeMap<(Kind, String), u64>>>);
 
-/// What is counted together.
+/// A class of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Write,
     Read,
-    /// Of all objects of a kind.
+    /// Lists of all objects of a kind.
     List,
 }
 
-impl Book {
+impl RequestCounts {
     fn enter(&self, kind: Kind, what: String) {
-        let mut book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = book.entry((kind, what)).or_default();
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry((kind, what)).or_default();
         *count = count.saturating_add(1);
     }
 
-    /// Everything since the last time.
+    /// Returns and resets the counts.
     pub(crate) fn take(&self) -> BTreeMap<(Kind, String), u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The way of one program to the API server.
+/// Counts the requests of one client.
 #[derive(Clone)]
-struct Tap {
+struct CountingService {
     door: ClientService,
     user: &'static str,
-    book: Book,
+    counts: RequestCounts,
 }
 
-/// A client whose requests are written down.
-pub(crate) fn client(cluster: &Cluster, user: &'static str, book: &Book) -> kube::Client {
-    let tap = Tap {
+/// A client whose requests are counted.
+pub(crate) fn client(cluster: &Cluster, user: &'static str, counts: &RequestCounts) -> kube::Client {
+    let tap = CountingService {
         door: cluster.service(user),
         user,
-        book: book.clone(),
+        counts: counts.clone(),
     };
     kube::Client::new(tap, "default")
 }
 
-/// The kind that a path is about, with its subresource, and whether it names an object.
+/// Kind and subresource of a path, and whether it names an object.
 fn resource(path: &str) -> (String, bool) {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let root = if parts.first() == Some(&"apis") { 3 } else { 2 };
@@ -72,7 +72,7 @@ fn resource(path: &str) -> (String, bool) {
     (whole, is_named)
 }
 
-/// What a request is; nothing where it is a watch, or tells an event.
+/// The class of a request; `None` for watches and Events.
 fn what(request: &Request<Body>) -> Option<(Kind, String)> {
     let (method, query) = (request.method(), request.uri().query().unwrap_or_default());
     let (resource, is_named) = resource(request.uri().path());
@@ -91,7 +91,7 @@ fn what(request: &Request<Body>) -> Option<(Kind, String)> {
     Some((kind, format!("{verb} {resource}")))
 }
 
-impl Service<Request<Body>> for Tap {
+impl Service<Request<Body>> for CountingService {
     type Response = <ClientService as Service<Request<Body>>>::Response;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
@@ -101,7 +101,7 @@ impl Service<Request<Body>> for Tap {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let (Self { mut door, user, book }, what) = (self.clone(), what(&request));
+        let (Self { mut door, user, counts }, what) = (self.clone(), what(&request));
         Box::pin(async move {
             let answer = door.call(request).await?;
             if let Some((kind, what)) = what {
@@ -110,7 +110,7 @@ impl Service<Request<Body>> for Tap {
                 } else {
                     ""
                 };
-                book.enter(kind, format!("{user}: {what}{refused}"));
+                counts.enter(kind, format!("{user}: {what}{refused}"));
             }
             Ok(answer)
         })

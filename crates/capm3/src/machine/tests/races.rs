@@ -1,0 +1,242 @@
+//! Scripted races that random histories rarely reach, each with the rule that prevents the failure.
+
+use metal3_api::infrastructure::names::CHOSEN_HOST_ANNOTATION;
+use serde_json::json;
+
+use super::api_server::{ObjectKind, associated, text};
+use super::simulation::{Simulation, machine_document};
+use crate::machine::rules::Rules;
+
+/// Runs a race and returns the violations.
+type Race = fn(Rules) -> Vec<String>;
+
+/// A machine with its own metadata. `image` distinguishes machines of the same name.
+fn make_plain(world: &mut Simulation, name: &str, image: &str) {
+    let mut machine = machine_document();
+    machine["spec"]["dataTemplate"].take();
+    machine["spec"]["metaData"] = json!({ "name": "own" });
+    machine["spec"]["image"]["url"] = json!(image);
+    world.server.create(ObjectKind::Machine, name, machine).unwrap();
+}
+
+fn delete(world: &mut Simulation, name: &str) {
+    world.server.delete(ObjectKind::Machine, name, None).unwrap();
+}
+
+/// The user removes the finalizers of a machine in deletion.
+fn force(world: &mut Simulation, name: &str) {
+    delete(world, name);
+    let bare = json!({ "metadata": { "finalizers": null } });
+    world.server.patch(ObjectKind::Machine, name, bare).unwrap();
+}
+
+fn violations(mut world: Simulation) -> Vec<String> {
+    world.settle();
+    let final_violations = world.final_violations();
+    world.server.wrong.into_iter().chain(final_violations).collect()
+}
+
+/// One replica records a machine's choice; the other replica's cache still shows the host as claimed.
+fn one_replica_chooses(rules: Rules, make: fn(&mut Simulation, &str)) -> (Simulation, String) {
+    let mut world = Simulation::new(rules, 2, 2);
+    make_plain(&mut world, "m0", "http://192.0.2.9/a");
+    world.reconcile_everywhere(0, "m0");
+    world.refresh_all(1);
+    let taken = associated(world.server.get(ObjectKind::Machine, "m0").unwrap()).to_owned();
+    delete(&mut world, "m0");
+    world.reconcile_everywhere(0, "m0");
+    world.refresh_all(0);
+    // The choice depends on the machine's UID: repeat until one chooses this host.
+    for _ in 0..20 {
+        make(&mut world, "m1");
+        world.refresh(0, ObjectKind::Machine);
+        // It records its choice and is delayed.
+        world.begin_and_make(0, "m1", 1);
+        let machine = world.server.get(ObjectKind::Machine, "m1").unwrap();
+        if machine["metadata"]["annotations"][CHOSEN_HOST_ANNOTATION] == json!(taken) {
+            break;
+        }
+        force(&mut world, "m1");
+    }
+    world.refresh(1, ObjectKind::Machine);
+    (world, taken)
+}
+
+/// A machine is deleted, and the replica that releases its data has not observed the claim of its host.
+fn data_released_with_an_outdated_host(rules: Rules) -> Vec<String> {
+    let mut world = Simulation::new(rules, 2, 1);
+    world.make("m0");
+    world.refresh_all(1);
+    world.reconcile_everywhere(0, "m0");
+    delete(&mut world, "m0");
+    world.refresh(1, ObjectKind::Machine);
+    world.refresh(1, ObjectKind::Claim);
+    world.reconcile_until_idle(1, "m0");
+    violations(world)
+}
+
+/// The other replica chooses another host, and both claim their choice.
+fn surplus(rules: Rules) -> Vec<String> {
+    let (mut world, taken) = one_replica_chooses(rules, Simulation::make);
+    world.reconcile_until_idle(1, "m1");
+    let other = associated(world.server.get(ObjectKind::Machine, "m1").unwrap());
+    assert!(!other.is_empty() && other != taken, "{other}");
+    world.reconcile(0, "m1");
+    violations(world)
+}
+
+/// Both replicas stop after claiming a host each, before the machine records one; both continue with their claim.
+fn two_hosts_run(rules: Rules) -> Vec<String> {
+    let (mut world, _) = one_replica_chooses(rules, |world, name| make_plain(world, name, "http://192.0.2.9/a"));
+    world.begin_and_make(1, "m1", 2);
+    world.reconcile(0, "m1");
+    for replica in [0, 1] {
+        world.refresh(replica, ObjectKind::Machine);
+    }
+    // Both observe the machine before either writes.
+    world.begin_and_make(1, "m1", 0);
+    world.begin_and_make(0, "m1", 3);
+    (0..3).for_each(|_| world.reconcile(1, "m1"));
+    violations(world)
+}
+
+/// A machine of the same name is created after the first was removed by force before its host was provisioned.
+fn data_of_the_earlier_machine(rules: Rules) -> Vec<String> {
+    let mut world = Simulation::new(rules, 1, 1);
+    world.make("m0");
+    world.refresh_all(0);
+    world.reconcile_until_idle(0, "m0");
+    world.reconcile_data("m0");
+    world.reconcile_data("m0");
+    force(&mut world, "m0");
+    world.make("m0");
+    world.refresh_all(0);
+    world.reconcile_until_idle(0, "m0");
+    violations(world)
+}
+
+/// A replica that still observes the earlier machine of the name observes the host of the later one.
+fn provisioned_with_an_outdated_cache(rules: Rules) -> Vec<String> {
+    let mut world = Simulation::new(rules, 2, 1);
+    make_plain(&mut world, "m0", "http://192.0.2.9/a");
+    world.refresh_all(0);
+    // The choice, the host, its Secret, and the record in the machine.
+    world.begin_and_make(0, "m0", 4);
+    assert_eq!(associated(world.server.get(ObjectKind::Machine, "m0").unwrap()), "h0");
+    world.refresh_all(1);
+    delete(&mut world, "m0");
+    world.reconcile_everywhere(0, "m0");
+    make_plain(&mut world, "m0", "http://192.0.2.9/b");
+    world.refresh_all(0);
+    world.begin_and_make(0, "m0", 4);
+    world.refresh(1, ObjectKind::Host);
+    world.reconcile_until_idle(1, "m0");
+    violations(world)
+}
+
+/// The machine is changed while it runs, as by a user.
+fn changed_while_it_runs(rules: Rules) -> Vec<String> {
+    let mut world = Simulation::new(rules, 1, 1);
+    make_plain(&mut world, "m0", "http://192.0.2.9/a");
+    world.reconcile_everywhere(0, "m0");
+    let change = json!({ "spec": { "image": { "url": "http://192.0.2.9/b" } } });
+    world.server.patch(ObjectKind::Machine, "m0", change).unwrap();
+    world.refresh_all(0);
+    world.reconcile_until_idle(0, "m0");
+    violations(world)
+}
+
+/// A replica that still observes the earlier machine in deletion observes the host that runs the later one.
+fn deprovisioned_with_an_outdated_cache(rules: Rules) -> Vec<String> {
+    let mut world = Simulation::new(rules, 2, 1);
+    world.make("m0");
+    world.reconcile_everywhere(0, "m0");
+    delete(&mut world, "m0");
+    world.refresh_all(1);
+    world.reconcile_everywhere(0, "m0");
+    world.make("m0");
+    world.reconcile_everywhere(0, "m0");
+    let host = world.server.get(ObjectKind::Host, "h0").unwrap();
+    assert_eq!(text(host, "/status/provisioning/state"), "provisioned");
+    world.refresh(1, ObjectKind::Host);
+    world.reconcile_until_idle(1, "m0");
+    violations(world)
+}
+
+const ALL: Rules = Rules::ALL;
+
+/// Each rule, the race, and the failure without the rule.
+const RACES: [(&str, Rules, Race, &str); 7] = [
+    (
+        "drop_surplus",
+        Rules {
+            drop_surplus: false,
+            ..ALL
+        },
+        surplus,
+        "m1 keeps more than one host",
+    ),
+    (
+        "associate_first",
+        Rules {
+            associate_first: false,
+            ..ALL
+        },
+        two_hosts_run,
+        "m1 was put on ",
+    ),
+    (
+        "own_data",
+        Rules { own_data: false, ..ALL },
+        data_of_the_earlier_machine,
+        "h0 got data that are not those of m0",
+    ),
+    (
+        "confirm_provision",
+        Rules {
+            confirm_provision: false,
+            ..ALL
+        },
+        provisioned_with_an_outdated_cache,
+        "h0 was provisioned with the spec of an earlier m0",
+    ),
+    (
+        "provision_once",
+        Rules {
+            provision_once: false,
+            ..ALL
+        },
+        changed_while_it_runs,
+        "h0 was changed while it ran",
+    ),
+    (
+        "confirm_release",
+        Rules {
+            confirm_release: false,
+            ..ALL
+        },
+        deprovisioned_with_an_outdated_cache,
+        "h0 was deprovisioned under m0, which is not in deletion",
+    ),
+    (
+        "confirm_freed",
+        Rules {
+            confirm_freed: false,
+            ..ALL
+        },
+        data_released_with_an_outdated_host,
+        "the data of m0 were released",
+    ),
+];
+
+#[test]
+fn each_scripted_race_succeeds_and_fails_without_its_rule() {
+    for (name, rules, race, wrong) in RACES {
+        assert_eq!(race(ALL), Vec::<String>::new(), "with all rules, for {name}");
+        let found = race(rules);
+        assert!(
+            found.iter().any(|one| one.starts_with(wrong)),
+            "without {name}: {found:?}"
+        );
+    }
+}
