@@ -1,8 +1,8 @@
-//! The deploy agent of one booted machine, as a state machine: what it sends next, and what it answers to commands.
+//! The deploy agent of one booted machine, as a state machine: its requests to Ironic and its responses to commands.
 //!
-//! Life: post inspection data where the kernel line asks for it, look the node up, then beat until the power goes. The
-//! list of commands lives as long as the machine is on: an empty list means "freshly booted" to Ironic. Times and
-//! answers are parameters; [`crate::lab`] sends, waits and works.
+//! It posts inspection data if the kernel command line has a URL for it, looks up the node, then sends heartbeats until
+//! power off. The list of commands is empty after each boot, which Ironic relies on. Times and responses are parameters;
+//! [`crate::lab`] does the I/O.
 
 mod commands;
 mod kernel;
@@ -24,46 +24,46 @@ use crate::{
 };
 use commands::Commands;
 
-/// The release whose protocol this is.
+/// The implemented release of ironic-python-agent.
 pub const VERSION: &str = "13.0.0";
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// After a command ends, so that several endings make one heartbeat.
-const AFTER_WORK: Duration = Duration::from_millis(200);
+/// Heartbeat delay after the end of a command, so that several ends share a heartbeat.
+const AFTER_COMMAND: Duration = Duration::from_millis(200);
 
 /// A request to Ironic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Post what was found on the machine.
+    /// Post the inspection data.
     Inspection {
-        /// Where to.
+        /// The address.
         url: String,
         /// The data.
         body: Value,
     },
-    /// Which node am I?
+    /// Look up the node.
     Lookup {
-        /// With the addresses in its query.
+        /// The address with the MAC addresses in the query.
         url: String,
     },
-    /// I am here.
+    /// Send a heartbeat.
     Heartbeat {
-        /// The node's.
+        /// The address of the node's heartbeats.
         url: String,
         /// Callback, token, certificate.
         body: Value,
     },
 }
 
-/// What the agent does next.
+/// The next action of the agent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Want {
-    /// Send this and report the answer.
+pub enum Action {
+    /// Send this request and pass the response to [`Agent::answered`].
     Send(Request),
-    /// Nothing before this time, unless something happens.
+    /// Wait until this time or a change.
     Until(At),
-    /// Nothing at all, unless something happens.
+    /// Wait for a change.
     Idle,
 }
 
@@ -88,18 +88,18 @@ pub struct Agent {
     certificate: Arc<str>,
     node: Option<String>,
     token: Option<String>,
-    takes_md5: bool,
+    accepts_md5: bool,
     commands: Commands,
 }
 
 impl Agent {
-    /// An agent that has just come up on `machine`.
+    /// The agent of a machine that has just booted.
     #[must_use]
     pub fn new(machine: &Machine, parameters: Parameters, callback: String, certificate: Arc<str>, now: At) -> Self {
         let macs = machine
             .profile
             .each_nic()
-            .map(|(index, _)| seen_mac(machine.number, index, &machine.faults))
+            .map(|(index, _)| reported_mac(machine.number, index, &machine.faults))
             .collect();
         let phase = match (&parameters.inspection_url, &parameters.api_url) {
             (Some(_), _) => Phase::Inspect,
@@ -117,21 +117,21 @@ impl Agent {
             callback,
             certificate,
             node: None,
-            takes_md5: false,
+            accepts_md5: false,
             commands: Commands::new(machine.number),
         }
     }
 
-    /// What to do now.
+    /// The next action.
     #[must_use]
-    pub fn want(&self, now: At, faults: &Faults) -> Want {
+    pub fn next_action(&self, now: At, faults: &Faults) -> Action {
         if self.phase == Phase::Done || (self.phase == Phase::Beat && faults.has(Fault::NoHeartbeat)) {
-            return Want::Idle;
+            return Action::Idle;
         }
         if now < self.next {
-            return Want::Until(self.next);
+            return Action::Until(self.next);
         }
-        self.request().map_or(Want::Idle, Want::Send)
+        self.request().map_or(Action::Idle, Action::Send)
     }
 
     fn request(&self) -> Option<Request> {
@@ -168,7 +168,7 @@ impl Agent {
         }
     }
 
-    /// Takes Ironic's answer to the last request; no status means that there was none.
+    /// Processes the response to the last request; `None` when there was none.
     pub fn answered(&mut self, status: Option<u16>, body: &Value, now: At, beat: Duration) {
         match (self.phase, status) {
             (Phase::Inspect, Some(200..=299)) => {
@@ -182,16 +182,16 @@ impl Agent {
                     now,
                 );
             }
-            // Before "inspect wait" the node is not found: a simulated machine is faster than Ironic expects.
+            // Ironic finds the node only in "inspect wait", which a simulated machine may precede.
             (Phase::Inspect, Some(404 | 409 | 500..) | None) => self.retry(now),
             (Phase::Inspect, Some(_)) => self.enter(Phase::Done, now),
             (Phase::Lookup, Some(200)) => {
                 self.node = text(body, "/node/uuid");
-                // Stars stand for a token that the kernel line already brought.
+                // Ironic masks a pre-generated token with asterisks.
                 if let Some(token) = text(body, "/config/agent_token").filter(|token| !token.starts_with('*')) {
                     self.token = Some(token);
                 }
-                self.takes_md5 = body.pointer("/config/agent_md5_checksum_enable") == Some(&Value::Bool(true));
+                self.accepts_md5 = body.pointer("/config/agent_md5_checksum_enable") == Some(&Value::Bool(true));
                 self.enter(Phase::Beat, now);
             }
             (Phase::Lookup, _) => self.retry(now),
@@ -199,8 +199,8 @@ impl Agent {
                 self.next = now.saturating_add(beat);
                 self.pause = FIRST_PAUSE;
             }
-            // Whoever is refused because the node is locked comes again the later the longer it is: a hundred that insist keep
-            // Ironic from the work that locks it.
+            // The retry delay grows while the node is locked: a hundred agents without delay would slow down the work that holds the
+            // lock.
             (Phase::Beat, _) => self.retry(now),
             (Phase::Done, _) => {}
         }
@@ -217,7 +217,7 @@ impl Agent {
         self.pause = LONGEST_PAUSE.min(self.pause * 2);
     }
 
-    /// Takes a command: the answer to send, and work to do behind it.
+    /// Processes a command: returns the response, and work to run in the background.
     pub fn command(&mut self, token: Option<&str>, body: &Value, faults: &Faults) -> (u16, Value, Option<Work>) {
         if let Some(refusal) = self.refuse(token) {
             return (refusal.0, refusal.1, None);
@@ -225,10 +225,10 @@ impl Agent {
         self.commands.take(body, faults)
     }
 
-    /// Whether an image may be proved by MD5, which is for Ironic to say.
+    /// Whether Ironic allows MD5 checksums.
     #[must_use]
-    pub const fn takes_md5(&self) -> bool {
-        self.takes_md5
+    pub const fn accepts_md5(&self) -> bool {
+        self.accepts_md5
     }
 
     /// The list of commands, or one of them.
@@ -242,10 +242,10 @@ impl Agent {
         (!known).then(|| (401, commands::fault("the agent token is missing or wrong")))
     }
 
-    /// Work has ended; Ironic hears of it with the next heartbeat, which comes soon.
+    /// Records the end of work; the next heartbeat follows soon.
     pub fn finished(&mut self, id: &str, outcome: Result<Value, Failure>, now: At) {
         self.commands.finish(id, outcome);
-        self.next = self.next.min(now.saturating_add(AFTER_WORK));
+        self.next = self.next.min(now.saturating_add(AFTER_COMMAND));
     }
 }
 
@@ -253,7 +253,7 @@ fn text(body: &Value, pointer: &str) -> Option<String> {
     body.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn seen_mac(number: Number, index: usize, faults: &Faults) -> String {
+fn reported_mac(number: Number, index: usize, faults: &Faults) -> String {
     let mac = number.mac(index);
     if faults.has(Fault::ForeignMac) {
         mac.replacen("52:54:01", "52:54:ee", 1)
@@ -267,7 +267,7 @@ fn inspection_data(machine: &Machine) -> Value {
     if let Some(cards) = inventory.pointer_mut("/interfaces").and_then(Value::as_array_mut) {
         for (index, card) in cards.iter_mut().enumerate() {
             if let Some(mac) = card.get_mut("mac_address") {
-                *mac = Value::String(seen_mac(machine.number, index, &machine.faults));
+                *mac = Value::String(reported_mac(machine.number, index, &machine.faults));
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The port for agents and control: Ironic's commands to agents, and the lab's own endpoint for tests.
+//! The port for agents and control: Ironic's commands to agents, and the endpoint of tests.
 //!
-//! `/agents/N/v1/...` is the agent of machine N, guarded by the agent's token; a machine without a running agent does not
-//! answer, as if it were off. `/lab/...` shows what machines and disks hold and sets faults, guarded by the BMCs' login.
+//! `/agents/N/v1/...` is the agent of machine N, authorized by the agent's token; without a running agent the connection is
+//! dropped, as for a machine that is off. `/lab/...` shows machines and disks and sets faults, authorized by the BMCs' login.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,14 +22,14 @@ use crate::{
     fault::Faults,
     identity::Number,
     iso,
-    lab::{Host, Lab, Player},
+    lab::{Host, Lab, RunningAgent},
     server::{hang_up, text},
 };
 
 type Shared = State<Arc<Lab>>;
 type Tokens = Query<BTreeMap<String, String>>;
 
-/// The routes of this port.
+/// The routes of the port.
 pub fn router(lab: Arc<Lab>) -> Router {
     let control = Router::new()
         .route("/lab", get(overview))
@@ -58,14 +58,14 @@ async fn login(State(lab): Shared, headers: HeaderMap, request: Request, next: N
     }
 }
 
-fn player(lab: &Lab, number: Number) -> Option<(Arc<Host>, Arc<Player>)> {
+fn running_agent(lab: &Lab, number: Number) -> Option<(Arc<Host>, Arc<RunningAgent>)> {
     let host = lab.hosts.get(&number)?;
-    let player = host.lock().agent.clone()?;
-    Some((Arc::clone(host), player))
+    let running_agent = host.lock().agent.clone()?;
+    Some((Arc::clone(host), running_agent))
 }
 
 async fn status(State(lab): Shared, Path(number): Path<Number>) -> Response<Body> {
-    match player(&lab, number) {
+    match running_agent(&lab, number) {
         Some(_) => Json(json!({ "started_at": 0, "version": VERSION })).into_response(),
         None => hang_up(),
     }
@@ -80,20 +80,20 @@ async fn one_command(State(lab): Shared, Path((number, id)): Path<(Number, Strin
 }
 
 fn results(lab: &Lab, number: Number, query: &Tokens, id: Option<&str>) -> Response<Body> {
-    match player(lab, number) {
-        Some((_, player)) => respond(player.lock().results(token(query), id)),
+    match running_agent(lab, number) {
+        Some((_, running_agent)) => respond(running_agent.lock().results(token(query), id)),
         None => hang_up(),
     }
 }
 
 async fn command(State(lab): Shared, Path(number): Path<Number>, query: Tokens, body: Json<Value>) -> Response<Body> {
-    let Some((host, player)) = player(&lab, number) else {
+    let Some((host, running_agent)) = running_agent(&lab, number) else {
         return hang_up();
     };
     let faults = host.lock().machine.faults.clone();
-    let (status, view, work) = player.lock().command(token(&query), &body, &faults);
+    let (status, view, work) = running_agent.lock().command(token(&query), &body, &faults);
     if let Some(work) = work {
-        lab.work(&host, &player, work);
+        lab.work(&host, &running_agent, work);
     }
     respond((status, view))
 }
@@ -115,7 +115,7 @@ async fn overview(State(lab): Shared) -> Json<Value> {
     Json(json!({ "resident_kib": resident_kib().await, "machines": machines }))
 }
 
-/// The process's resident memory.
+/// The resident memory of the process.
 async fn resident_kib() -> Option<u64> {
     let status = tokio::fs::read_to_string("/proc/self/status").await.ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -173,7 +173,7 @@ fn bytes(found: Option<Vec<u8>>) -> Response<Body> {
     }
 }
 
-/// The bytes that were written; behind them the disk reads as zeros.
+/// The written bytes; the rest of the disk is zero.
 async fn disk(State(lab): Shared, Path((number, name)): Path<(Number, String)>) -> Response<Body> {
     let content = content(&lab, number, &name, |disk| {
         disk.written.as_ref().map(|written| written.content.clone())

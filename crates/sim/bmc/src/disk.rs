@@ -1,11 +1,11 @@
-//! What a machine's disks hold: nothing, or an image that an agent wrote.
+//! The content of disks: blank, or an image written by an agent.
 
 use serde::{Deserialize, Serialize};
 
-/// A named piece of content in the lab's [store](crate::store).
+/// Content in the [store](crate::store).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// SHA-256, which is also its name in the store.
+    /// SHA-256, the name in the store.
     pub sha256: String,
     /// Length.
     pub bytes: u64,
@@ -17,9 +17,9 @@ pub struct Written {
     /// The disk's first bytes; the rest reads as zero.
     #[serde(flatten)]
     pub content: Content,
-    /// Where it came from.
+    /// The source address.
     pub url: String,
-    /// The node it was ordered for.
+    /// The node of the order.
     pub node: String,
 }
 
@@ -30,9 +30,9 @@ pub struct Disk {
     pub name: String,
     /// Capacity.
     pub size: u64,
-    /// What it holds; nothing when new or erased.
+    /// The image; `None` when blank.
     pub written: Option<Written>,
-    /// The config-drive partition behind the image.
+    /// The content of the config-drive partition.
     pub config_drive: Option<Content>,
 }
 
@@ -48,7 +48,7 @@ impl Disk {
         }
     }
 
-    /// After the partition table is gone nothing on it is found again.
+    /// Erases the partition table, and thereby the content.
     pub fn erase(&mut self) {
         self.written = None;
         self.config_drive = None;

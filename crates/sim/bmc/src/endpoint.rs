@@ -1,4 +1,4 @@
-//! Where a lab is found and how to log in: written by `labhosts` when it answers, read by whoever drives it.
+//! Addresses and login of a lab: written by `labhosts` when it is ready, read by drivers.
 
 use std::{io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -9,9 +9,9 @@ use crate::identity::Number;
 /// A running lab.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Endpoint {
-    /// Control and agents.
+    /// The address of control and agents.
     pub control_url: String,
-    /// The certificate to trust, for BMCs too.
+    /// The trusted certificate, also of BMCs.
     pub ca: String,
     /// The login of BMCs and control.
     pub username: String,
@@ -26,15 +26,15 @@ pub struct Endpoint {
 /// One machine of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Place {
-    /// Which one.
+    /// The machine number.
     pub number: Number,
-    /// Its profile's name.
+    /// The name of the profile.
     pub profile: String,
-    /// Root of its BMC.
+    /// The address of the BMC.
     pub redfish_address: String,
-    /// Path of its system.
+    /// The path of the Redfish system.
     pub redfish_system_id: String,
-    /// Addresses of its network cards.
+    /// The MAC addresses.
     pub macs: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Writes the file as a whole, readable by its owner only.
+    /// Writes the file atomically, readable by its owner only.
     ///
     /// # Errors
     /// Any error of the file system.

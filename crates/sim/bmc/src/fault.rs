@@ -1,33 +1,32 @@
-//! What may be wrong with one machine. A fault is switched on and off by the lab's control endpoint; a machine without
-//! faults behaves.
+//! Faults of a machine, set through the control endpoint.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The BMC drops every connection.
     DeadBmc,
-    /// The BMC takes this many seconds for each request.
+    /// The BMC delays each response by this many seconds.
     SlowBmc(u16),
-    /// The BMC refuses the login it was given.
+    /// The BMC rejects the login.
     WrongPassword,
     /// The BMC answers each request with this status.
     BmcStatus(u16),
-    /// Power requests are accepted and nothing happens.
+    /// Power requests are accepted without effect.
     PowerStuck,
-    /// The ramdisk never comes up.
+    /// The ramdisk never starts.
     NoBoot,
-    /// The ramdisk comes up and works, but sends no heartbeat.
+    /// The ramdisk starts and works, but sends no heartbeat.
     NoHeartbeat,
-    /// The ramdisk sees network cards that nobody knows.
+    /// The ramdisk reports unknown MAC addresses.
     ForeignMac,
     /// The ramdisk reports that collecting the inventory failed.
     InspectionError,
-    /// What arrives is not what the image's checksum promises.
+    /// The downloaded image does not match its checksum.
     ChecksumMismatch,
     /// No disk is large enough to be the root disk.
     DiskTooSmall,
@@ -35,7 +34,7 @@ pub enum Fault {
     CleanStepFails,
 }
 
-/// Every kind of fault, for lists and tables.
+/// Each kind of fault.
 pub const ALL: [Fault; 12] = [
     Fault::DeadBmc,
     Fault::SlowBmc(30),
@@ -51,19 +50,19 @@ pub const ALL: [Fault; 12] = [
     Fault::CleanStepFails,
 ];
 
-/// All that is wrong with one machine.
+/// The faults of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Faults(BTreeSet<Fault>);
 
 impl Faults {
-    /// Whether this fault is on.
+    /// Whether this fault is set.
     #[must_use]
     pub fn has(&self, fault: Fault) -> bool {
         self.0.contains(&fault)
     }
 
-    /// What each request to the BMC waits for.
+    /// The delay of BMC responses.
     #[must_use]
     pub fn bmc_delay(&self) -> Duration {
         let seconds = self.0.iter().find_map(|fault| match fault {
@@ -73,7 +72,7 @@ impl Faults {
         Duration::from_secs(seconds.map_or(0, u64::from))
     }
 
-    /// The status with which the BMC answers everything.
+    /// The fixed status of BMC responses.
     #[must_use]
     pub fn bmc_status(&self) -> Option<u16> {
         self.0.iter().find_map(|fault| match fault {
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_read_as_words_in_json() {
+    fn faults_are_kebab_case_in_json() {
         let faults: Faults = serde_json::from_str(r#"["dead-bmc", {"slow-bmc": 30}]"#).unwrap();
         assert!(faults.has(Fault::DeadBmc));
         assert_eq!(faults.bmc_delay(), Duration::from_secs(30));

@@ -1,10 +1,10 @@
-//! Who a machine is: everything that follows from its number alone.
+//! The identity of a machine, derived from its number.
 
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a machine in its lab, from 1 on. Zero is nobody, so that a defaulted number is noticed.
+/// The number of a machine in its lab, from 1 on. Zero is unused, so that a default is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Number(pub u16);
@@ -22,7 +22,7 @@ impl Number {
         format!("00000000-0000-4000-8000-{:012x}", self.0)
     }
 
-    /// The address of the `nic`-th network card, from a locally administered range.
+    /// The MAC address of a network card, from a locally administered range.
     #[must_use]
     pub fn mac(self, nic: usize) -> String {
         let [high, low] = self.0.to_be_bytes();
@@ -36,7 +36,7 @@ impl Number {
         format!("LAB{:05}", self.0)
     }
 
-    /// The BMC's own address: `network` plus the number.
+    /// The address of the BMC: `network` plus the number.
     #[must_use]
     pub fn bmc_address(self, network: Ipv4Addr) -> Ipv4Addr {
         Ipv4Addr::from(u32::from(network).wrapping_add(u32::from(self.0)))
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_machines_share_no_identity() {
+    fn machines_share_no_identity() {
         let (a, b) = (Number(1), Number(257));
         assert_ne!(a.uuid(), b.uuid());
         assert_ne!(a.mac(0), b.mac(0));

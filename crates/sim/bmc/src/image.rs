@@ -1,8 +1,7 @@
-//! Carries out an [`ImageOrder`]: fetches the image, checks it, turns it into a disk's content, unpacks the config-drive.
+//! Executes an [`ImageOrder`]: downloads the image, checks it, converts it to disk content, decodes the config-drive.
 //!
-//! The image is written only after its checksum was right. `raw` is written as it is; another format must be what the
-//! order says and is converted by qemu-img, as the agent does. A gzipped image is no disk format: it is refused unless
-//! called raw.
+//! An image with a wrong checksum is not written. `raw` is written unchanged; another format must match the order and is
+//! converted by qemu-img, like in the real agent. A gzipped image is rejected unless its format is `raw`.
 
 use std::{collections::BTreeSet, io::Read as _, path::Path};
 
@@ -20,33 +19,33 @@ use crate::{
     store::{Store, hex},
 };
 
-/// More than any config-drive holds; a bomb stops here.
+/// A limit for decompression, above the size of any config-drive.
 const LARGEST_CONFIG_DRIVE: u64 = 64 << 20;
 
-/// What an order came to.
+/// The result of an order.
 #[derive(Debug)]
 pub struct Fetched {
     /// The disk's content.
     pub image: Content,
-    /// The config-drive, if one was ordered.
+    /// The config-drive, if ordered.
     pub config_drive: Option<Content>,
 }
 
-/// Where and for whom to work.
+/// The environment of image orders.
 #[derive(Debug)]
-pub struct Desk<'a> {
-    /// Reaches images.
+pub struct ImageWriter<'a> {
+    /// The HTTP client.
     pub client: &'a reqwest::Client,
-    /// Keeps content.
+    /// The store of disk content.
     pub store: &'a Store,
-    /// Unique among those who work at the same time.
+    /// A unique name among concurrent orders.
     pub name: &'a str,
-    /// Makes what arrives differ from what was sent.
+    /// Corrupts downloads.
     pub corrupt: bool,
-    /// Whether MD5 proves anything.
-    pub takes_md5: bool,
-    /// Digests that whatever arrives is taken to have.
-    pub believed: &'a BTreeSet<String>,
+    /// Whether MD5 checksums are accepted.
+    pub accepts_md5: bool,
+    /// Checksums that are accepted for any content.
+    pub trusted_checksums: &'a BTreeSet<String>,
 }
 
 fn download_failed(details: impl std::fmt::Display) -> Failure {
@@ -73,15 +72,15 @@ fn invalid_image(details: String) -> Failure {
     }
 }
 
-impl Desk<'_> {
-    /// Carries the order out for a disk of `capacity` bytes.
+impl ImageWriter<'_> {
+    /// Executes the order for a disk of `capacity` bytes.
     ///
     /// # Errors
     /// The [`Failure`] that the agent reports.
-    pub async fn carry_out(&self, order: &ImageOrder, capacity: u64) -> Result<Fetched, Failure> {
+    pub async fn execute(&self, order: &ImageOrder, capacity: u64) -> Result<Fetched, Failure> {
         let draft = self.store.draft(self.name);
         let outcome = self.image(order, &draft, capacity).await;
-        // A refused image leaves nothing behind; after success the draft has already moved.
+        // Removes a rejected image; after success the draft has been renamed.
         let _ = tokio::fs::remove_file(&draft).await;
         let image = outcome?;
         let config_drive = match &order.config_drive {
@@ -94,9 +93,9 @@ impl Desk<'_> {
     async fn image(&self, order: &ImageOrder, draft: &Path, capacity: u64) -> Result<Content, Failure> {
         let (algorithm, expected) = self.expected(order).await?;
         let actual = self.download(&order.url, algorithm, draft).await?;
-        // What a fault has spoiled is believed by nobody.
-        let is_believed = !self.corrupt && self.believed.contains(&expected);
-        if actual != expected && !is_believed {
+        // A corrupted download is never accepted.
+        let is_trusted = !self.corrupt && self.trusted_checksums.contains(&expected);
+        if actual != expected && !is_trusted {
             return Err(Failure {
                 kind: "ImageChecksumError",
                 message: "Error verifying image checksum",
@@ -122,14 +121,11 @@ impl Desk<'_> {
             Checksum::Digest(algorithm, digest) => (*algorithm, digest.clone()),
             Checksum::At(url) => self.written_at(url, order).await?,
         };
-        if algorithm == Algorithm::Md5 && !self.takes_md5 {
+        if algorithm == Algorithm::Md5 && !self.accepts_md5 {
             return Err(Failure {
                 kind: "RESTError",
                 message: "An error occurred",
-                details: format!(
-                    "{} has an MD5 checksum, which Ironic does not let agents take",
-                    order.url
-                ),
+                details: format!("{} has an MD5 checksum, which Ironic does not allow", order.url),
             });
         }
         Ok((algorithm, digest))
@@ -140,7 +136,7 @@ impl Desk<'_> {
         let name = order.url.rsplit('/').next().unwrap_or_default();
         match checksum_in(&text, name) {
             Some(Checksum::Digest(algorithm, digest)) => Ok((algorithm, digest)),
-            _ => Err(download_failed(format!("{checksum} holds no checksum of {name}"))),
+            _ => Err(download_failed(format!("{checksum} contains no checksum of {name}"))),
         }
     }
 
@@ -164,7 +160,7 @@ impl Desk<'_> {
         Ok(sum.digits())
     }
 
-    /// Whether the image is written as it is.
+    /// Checks the format; returns whether the image is raw.
     async fn check_format(&self, ordered: Option<&str>, draft: &Path) -> Result<bool, Failure> {
         if matches!(ordered, Some("raw" | "iso")) {
             return Ok(true);
@@ -174,9 +170,9 @@ impl Desk<'_> {
         let read = file.read(&mut head).await.map_err(write_failed)?;
         let found = format_of(head.get(..read).unwrap_or_default());
         match (ordered, found) {
-            (Some(ordered), found) if ordered != found => Err(invalid_image(format!(
-                "the format was said to be {ordered} and is {found}"
-            ))),
+            (Some(ordered), found) if ordered != found => {
+                Err(invalid_image(format!("the format is {found}, the order has {ordered}")))
+            }
             (_, "gzip") => Err(invalid_image("a gzipped image is not a disk format".into())),
             (_, found) => Ok(found == "raw"),
         }
@@ -214,7 +210,7 @@ impl Desk<'_> {
     }
 }
 
-/// A checksum in the making.
+/// A checksum in computation.
 enum Sum {
     Md5(md5::Context),
     Sha(ring::digest::Context),
@@ -257,7 +253,7 @@ fn unpack(packed: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Told by its first bytes, as far as anyone here orders it.
+/// The format according to the first bytes.
 fn format_of(head: &[u8]) -> &'static str {
     match head {
         [b'Q', b'F', b'I', 0xfb, ..] => "qcow2",
@@ -267,17 +263,17 @@ fn format_of(head: &[u8]) -> &'static str {
     }
 }
 
-/// A checksum file holds one digest, or lines of digest and name.
+/// A checksum file contains one digest, or lines of digest and name.
 fn checksum_in(text: &str, name: &str) -> Option<Checksum> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let named = lines().find_map(|line| {
         let (digest, file) = line.split_once(char::is_whitespace)?;
         (file.trim().trim_start_matches('*') == name).then_some(digest)
     });
-    let alone = lines()
+    let single = lines()
         .next()
         .filter(|line| lines().count() == 1 && !line.contains(char::is_whitespace));
-    named.or(alone).and_then(|digest| Checksum::parse(digest).ok())
+    named.or(single).and_then(|digest| Checksum::parse(digest).ok())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the deploy ramdisk finds on a machine: its profile in the words of the agent's inventory.
+//! The inventory of a machine, from its profile, in the format of the agent.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     profile::{DiskGroup, NicGroup, Profile},
 };
 
-/// The agent takes no smaller disk for its root disk.
+/// The agent's minimum size of a root disk.
 pub const SMALLEST_ROOT_DISK: u64 = 4 << 30;
 
 /// The `inventory` of the agent's inspection data.
@@ -25,7 +25,7 @@ pub fn inventory(profile: &Profile, number: Number) -> Value {
             "socket_count": cpu.sockets,
         },
         "disks": profile.each_disk().map(|(index, name, group)| disk(number, index, &name, group)).collect::<Vec<_>>(),
-        // What the firmware keeps for itself is missing from the total.
+        // The total excludes the firmware's share.
         "memory": { "total": profile.memory_mib.saturating_mul(1 << 20) / 100 * 98, "physical_mb": profile.memory_mib },
         "bmc_address": null,
         "bmc_v6address": null,
@@ -47,7 +47,7 @@ pub fn inventory(profile: &Profile, number: Number) -> Value {
 fn interface(number: Number, index: usize, nic: &NicGroup) -> Value {
     let [high, low] = number.0.to_be_bytes();
     json!({
-        // On a bus of its own each, and called after it, as the cards of virtual machines are.
+        // Each card has its own bus and is named after it, like in virtual machines.
         "name": format!("enp{}s0", index + 1),
         "mac_address": number.mac(index),
         "ipv4_address": (index == 0 && nic.carrier).then(|| format!("198.18.{high}.{low}")),
@@ -90,7 +90,7 @@ pub fn disk_serial(number: Number, index: usize) -> String {
     format!("D{:05}{index:03}", number.0)
 }
 
-/// The disk that the agent deploys to without hints: the smallest of at least [`SMALLEST_ROOT_DISK`], by name among equals.
+/// The agent's default root disk: the smallest of at least [`SMALLEST_ROOT_DISK`], by name among equals.
 #[must_use]
 pub fn root_disk(profile: &Profile) -> Option<(usize, String, u64)> {
     profile
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_card_of_the_profile_is_in_the_inventory_with_its_own_address() {
+    fn inventory_has_each_card_of_the_profile_with_a_unique_address() {
         let found = inventory(&parse(BUILT_IN).unwrap()["large"], Number(3));
         let mut macs: Vec<_> = found["interfaces"]
             .as_array()

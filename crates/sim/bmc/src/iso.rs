@@ -1,16 +1,16 @@
-//! Reads files out of an ISO 9660 image: Ironic's boot ISOs and config-drives.
+//! Reads files of an ISO 9660 image: Ironic's boot ISOs and config-drives.
 //!
-//! Total: any bytes give files or an error, never a panic or an endless walk. Names are the primary volume's, without
-//! version and trailing dot; Joliet and Rock Ridge names are not looked at, so compare without case.
+//! Total: any bytes result in files or an error, without panic or endless loop. Names are those of the primary volume,
+//! without version and trailing dot; Joliet and Rock Ridge names are ignored, so compare names without case.
 
 const SECTOR: usize = 2048;
 const DEEPEST: usize = 8;
 const MOST_ENTRIES: usize = 4096;
 
-/// Why an image could not be read.
+/// The error for an unreadable image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IsoError {
-    /// No volume descriptor where one belongs.
+    /// The volume descriptor is missing.
     #[error("not an ISO 9660 image")]
     NotIso,
     /// A directory points outside the image or into itself.
@@ -30,7 +30,7 @@ pub struct File<'a> {
 /// All files, in the order of the directories.
 ///
 /// # Errors
-/// [`IsoError`] when the image is no ISO or damaged.
+/// [`IsoError`] when the image is not an ISO or is damaged.
 pub fn files(image: &[u8]) -> Result<Vec<File<'_>>, IsoError> {
     let descriptor = image.get(16 * SECTOR..17 * SECTOR).ok_or(IsoError::NotIso)?;
     if descriptor.get(..6) != Some(b"\x01CD001") {
@@ -65,10 +65,10 @@ pub fn files(image: &[u8]) -> Result<Vec<File<'_>>, IsoError> {
     Ok(found)
 }
 
-/// The file at `path`, case not regarded.
+/// The file at `path`, compared without case.
 ///
 /// # Errors
-/// [`IsoError`] when the image is no ISO or damaged.
+/// [`IsoError`] when the image is not an ISO or is damaged.
 pub fn file<'a>(image: &'a [u8], path: &str) -> Result<Option<&'a [u8]>, IsoError> {
     Ok(files(image)?
         .into_iter()
@@ -109,7 +109,7 @@ impl Record {
         image.get(self.start..end).ok_or(IsoError::Damaged)
     }
 
-    /// What a directory lists, but itself and its parent.
+    /// The entries of a directory, without itself and its parent.
     fn entries(&self, image: &[u8]) -> Result<Vec<Self>, IsoError> {
         let mut entries = Vec::new();
         // A record never crosses a sector; zeros fill the rest of one.
@@ -148,7 +148,7 @@ mod tests {
         bytes
     }
 
-    /// A root in sector 17 with one directory in 18 with one file in 19.
+    /// A root directory in sector 17, a directory in 18, a file in 19.
     fn image() -> Vec<u8> {
         let mut image = vec![0; 20 * SECTOR];
         let mut put = |sector: usize, at: usize, bytes: &[u8]| {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_that_holds_itself_is_damage_and_no_endless_walk() {
+    fn directory_loop_is_damage_and_ends() {
         let mut image = image();
         let looped = record(b"LOOP", 17, u32::try_from(SECTOR).unwrap(), true);
         image[17 * SECTOR..][..looped.len()].copy_from_slice(&looped);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_is_an_error_or_an_image_never_a_panic() {
+    fn truncated_image_does_not_panic() {
         let image = image();
         for length in (0..image.len()).step_by(97) {
             let _ = files(&image[..length]);

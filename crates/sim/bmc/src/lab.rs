@@ -1,7 +1,7 @@
-//! The imperative shell around machines and agents: the clock, the requests to Ironic, the work behind commands.
+//! The I/O of machines and agents: the clock, requests to Ironic, background work of commands.
 //!
-//! One task a machine applies what its BMC was asked for; one task a boot plays what came up. Locks are held only for
-//! calls into the pure parts, never across an await.
+//! One task per machine applies requests of its BMC; one task per boot runs the booted system. Locks are held only for calls
+//! into the pure modules, never across an await.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,11 +17,11 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    agent::{Agent, Failure, Parameters, Request, Want, Work, WorkKind, parameters},
+    agent::{Action, Agent, Failure, Parameters, Request, Work, WorkKind, parameters},
     disk::{Content, Written},
     fault::Fault,
     identity::Number,
-    image::{Desk, Fetched},
+    image::{Fetched, ImageWriter},
     inventory::root_disk,
     iso,
     machine::{At, Effect, Machine, Reset, Running, Timing},
@@ -29,20 +29,20 @@ use crate::{
     store::Store,
 };
 
-/// A client that hangs longer than this would miss a power cycle.
+/// A longer request would outlast a power cycle.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const ISO_ATTEMPTS: u32 = 5;
 
-/// One machine with all that runs on it.
+/// A machine with its BMC and agent.
 #[derive(Debug)]
 pub struct Host {
-    /// Which one.
+    /// The machine number.
     pub number: Number,
     state: Mutex<State>,
     changed: Notify,
 }
 
-/// What a lock on a [`Host`] guards.
+/// The state of a [`Host`].
 #[derive(Debug)]
 pub struct State {
     /// The machine.
@@ -50,13 +50,13 @@ pub struct State {
     /// Its BMC's sessions.
     pub sessions: Sessions,
     /// The agent, while the deploy ramdisk runs.
-    pub agent: Option<Arc<Player>>,
+    pub agent: Option<Arc<RunningAgent>>,
     boot: CancellationToken,
 }
 
 /// A running agent.
 #[derive(Debug)]
-pub struct Player {
+pub struct RunningAgent {
     agent: Mutex<Agent>,
     changed: Notify,
 }
@@ -67,48 +67,48 @@ impl Host {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the machine's task that something was asked of it.
+    /// Wakes up the machine's task.
     pub fn touch(&self) {
         self.changed.notify_one();
     }
 }
 
-impl Player {
+impl RunningAgent {
     /// Locks the agent.
     pub fn lock(&self) -> MutexGuard<'_, Agent> {
         self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// All machines and what they share.
+/// All machines and their shared parts.
 #[derive(Debug)]
 pub struct Lab {
     /// The machines.
     pub hosts: BTreeMap<Number, Arc<Host>>,
-    /// The login of every BMC and of the control endpoint.
+    /// The login of all BMCs and of the control endpoint.
     pub credentials: Credentials,
-    /// How long things take.
+    /// The durations of operations.
     pub timing: Timing,
-    /// What disks hold.
+    /// The content of disks.
     pub store: Store,
     /// The root of the agents' callback addresses.
     pub agents_url: String,
-    /// What Ironic must trust to call an agent.
+    /// The certificate that Ironic must trust for agents.
     pub certificate: Arc<str>,
-    /// Reaches Ironic and its file server.
+    /// The client for Ironic and its file server.
     pub client: reqwest::Client,
-    /// Every task of the lab.
+    /// All tasks.
     pub tasks: TaskTracker,
-    /// Ends them.
+    /// Cancels them.
     pub stop: CancellationToken,
-    /// Digests of images that are not here: what is at the address of such an image is taken for it.
-    pub believed: BTreeSet<String>,
-    /// When time began.
+    /// Checksums that are accepted for any content: of images that are not available here.
+    pub trusted_checksums: BTreeSet<String>,
+    /// The start of the lab.
     pub epoch: Instant,
 }
 
 impl Lab {
-    /// Hosts out of machines, for [`Lab::hosts`].
+    /// Creates the hosts of machines, for [`Lab::hosts`].
     pub fn hosts(machines: impl IntoIterator<Item = Machine>) -> BTreeMap<Number, Arc<Host>> {
         let host = |machine: Machine| {
             let number = machine.number;
@@ -130,7 +130,7 @@ impl Lab {
         machines.into_iter().map(host).collect()
     }
 
-    /// Time since the lab began.
+    /// The time since the start of the lab.
     #[must_use]
     pub fn now(&self) -> At {
         self.epoch.elapsed()
@@ -172,11 +172,11 @@ impl Lab {
         state.agent = None;
         if let Effect::Boot { boot, iso } = effect {
             state.boot = self.stop.child_token();
-            let gone = state.boot.clone();
+            let powered_off = state.boot.clone();
             let (lab, host) = (Arc::clone(self), Arc::clone(host));
             self.tasks.spawn(async move {
                 tokio::select! {
-                    () = gone.cancelled() => {}
+                    () = powered_off.cancelled() => {}
                     () = lab.run_boot(&host, boot, &iso) => {}
                 }
             });
@@ -193,8 +193,8 @@ impl Lab {
         };
         if let Some(parameters) = ramdisk_of(&image) {
             drop(image);
-            if let Some(player) = self.bring_up(host, boot, parameters) {
-                self.play(host, &player).await;
+            if let Some(running_agent) = self.start_agent(host, boot, parameters) {
+                self.run_agent(host, &running_agent).await;
             }
             return;
         }
@@ -221,7 +221,7 @@ impl Lab {
         None
     }
 
-    fn bring_up(&self, host: &Host, boot: u64, parameters: Parameters) -> Option<Arc<Player>> {
+    fn start_agent(&self, host: &Host, boot: u64, parameters: Parameters) -> Option<Arc<RunningAgent>> {
         let mut state = host.lock();
         if !state.machine.booted(boot, Running::Ramdisk) {
             return None;
@@ -234,37 +234,39 @@ impl Lab {
             Arc::clone(&self.certificate),
             self.now(),
         );
-        let player = Arc::new(Player {
+        let running_agent = Arc::new(RunningAgent {
             agent: Mutex::new(agent),
             changed: Notify::new(),
         });
-        state.agent = Some(Arc::clone(&player));
-        Some(player)
+        state.agent = Some(Arc::clone(&running_agent));
+        Some(running_agent)
     }
 
-    async fn play(&self, host: &Host, player: &Player) {
+    async fn run_agent(&self, host: &Host, running_agent: &RunningAgent) {
         loop {
             let faults = host.lock().machine.faults.clone();
-            let want = player.lock().want(self.now(), &faults);
-            match want {
-                Want::Send(request) => {
+            let next_action = running_agent.lock().next_action(self.now(), &faults);
+            match next_action {
+                Action::Send(request) => {
                     let (status, body) = self.send(host.number, request).await;
-                    player.lock().answered(status, &body, self.now(), self.timing.beat);
+                    running_agent
+                        .lock()
+                        .answered(status, &body, self.now(), self.timing.beat);
                 }
-                Want::Until(at) => {
+                Action::Until(at) => {
                     tokio::select! {
                         () = self.until(Some(at)) => {}
-                        () = player.changed.notified() => {}
+                        () = running_agent.changed.notified() => {}
                     }
                 }
-                Want::Idle => player.changed.notified().await,
+                Action::Idle => running_agent.changed.notified().await,
             }
         }
     }
 
     async fn send(&self, number: Number, request: Request) -> (Option<u16>, Value) {
         const VERSION: &str = "X-OpenStack-Ironic-API-Version";
-        // The lowest version in which all that is sent or read exists. Inspection data takes none.
+        // The lowest API version with all used fields. Inspection data needs none.
         let (what, request) = match request {
             Request::Inspection { url, body } => ("inspection data", self.client.post(url).json(&body)),
             Request::Lookup { url } => ("lookup", self.client.get(url).header(VERSION, "1.62")),
@@ -288,26 +290,26 @@ impl Lab {
         }
     }
 
-    /// Does the work behind a command and tells the agent.
-    pub fn work(self: &Arc<Self>, host: &Arc<Host>, player: &Arc<Player>, work: Work) {
-        let (lab, host, player) = (Arc::clone(self), Arc::clone(host), Arc::clone(player));
-        let gone = host.lock().boot.clone();
+    /// Runs the work of a command in the background and reports its end to the agent.
+    pub fn work(self: &Arc<Self>, host: &Arc<Host>, running_agent: &Arc<RunningAgent>, work: Work) {
+        let (lab, host, running_agent) = (Arc::clone(self), Arc::clone(host), Arc::clone(running_agent));
+        let powered_off = host.lock().boot.clone();
         self.tasks.spawn(async move {
             let outcome = tokio::select! {
-                () = gone.cancelled() => return,
-                outcome = lab.carry_out(&host, &player, &work.kind) => outcome,
+                () = powered_off.cancelled() => return,
+                outcome = lab.execute(&host, &running_agent, &work.kind) => outcome,
             };
             if let Err(failure) = &outcome {
                 lab.log(host.number, &format!("{}: {}", failure.message, failure.details));
             }
-            player
+            running_agent
                 .lock()
                 .finished(&work.id, outcome.map(|()| work.result), lab.now());
-            player.changed.notify_one();
+            running_agent.changed.notify_one();
         });
     }
 
-    async fn carry_out(&self, host: &Host, player: &Player, kind: &WorkKind) -> Result<(), Failure> {
+    async fn execute(&self, host: &Host, running_agent: &RunningAgent, kind: &WorkKind) -> Result<(), Failure> {
         match kind {
             WorkKind::PowerOff => self.reset(host, Reset::ForceOff),
             WorkKind::Reboot => self.reset(host, Reset::Restart),
@@ -331,15 +333,15 @@ impl Lab {
                     )
                 };
                 let name = format!("{}-image", host.number);
-                let desk = Desk {
+                let writer = ImageWriter {
                     client: &self.client,
                     store: &self.store,
                     name: &name,
                     corrupt,
-                    takes_md5: player.lock().takes_md5(),
-                    believed: &self.believed,
+                    accepts_md5: running_agent.lock().accepts_md5(),
+                    trusted_checksums: &self.trusted_checksums,
                 };
-                let Fetched { image, config_drive } = desk.carry_out(order, root.2).await?;
+                let Fetched { image, config_drive } = writer.execute(order, root.2).await?;
                 let written = Written {
                     content: image,
                     url: order.url.clone(),
@@ -360,14 +362,14 @@ impl Lab {
         eprintln!("{:9.3} machine {number}: {message}", self.now().as_secs_f64());
     }
 
-    /// Ends every task, at most after `patience`.
-    pub async fn shut_down(&self, patience: Duration) {
+    /// Ends all tasks, waiting at most `limit`.
+    pub async fn shut_down(&self, limit: Duration) {
         self.stop.cancel();
         self.tasks.close();
-        let _ = timeout(patience, self.tasks.wait()).await;
+        let _ = timeout(limit, self.tasks.wait()).await;
     }
 
-    /// Reads content that a disk holds.
+    /// Reads disk content.
     ///
     /// # Errors
     /// Any error of the file system.

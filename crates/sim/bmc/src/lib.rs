@@ -1,12 +1,12 @@
 //! Simulated bare-metal machines for a real Ironic.
 //!
-//! Each machine is a Redfish BMC with an address of its own and, once Ironic has booted it, the deploy agent that would
-//! run on it. What a BMC answers ([`redfish`]), what a machine does when its power changes ([`machine`]) and what an
-//! agent sends next ([`agent`]) are pure functions of state and time; [`lab`] and [`server`] bring sockets and clock.
+//! Each machine is a Redfish BMC with its own address and, after Ironic boots it, the deploy agent. The responses of a BMC
+//! ([`redfish`]), the power changes of a machine ([`machine`]) and the requests of an agent ([`agent`]) are pure functions of
+//! state and time; [`lab`] and [`server`] have sockets and clock.
 //!
-//! Not here: IPMI, PXE, changes of BIOS settings, firmware, RAID or secure boot (they answer 501), and any code of the
-//! product. The invariant: **a machine boots only what its BMC was told to boot**, and its disks hold only what an agent
-//! wrote after checking it.
+//! Not implemented: IPMI, PXE, changes of BIOS settings, firmware, RAID or secure boot (the response is 501). It uses no code
+//! of the product. Invariant: **a machine boots only the configured target of its BMC**, and its disks hold only images that
+//! an agent wrote after checking them.
 
 pub mod agent;
 pub mod control;

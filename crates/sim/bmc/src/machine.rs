@@ -1,7 +1,7 @@
-//! A machine as its BMC sees it: power, boot order, virtual media, disks, and what runs on it. Pure: time is a parameter,
-//! and what must happen outside is handed out as [`Effect`]s.
+//! The state of a machine: power, boot order, virtual media, disks, running system. Pure: time is a parameter, and required
+//! I/O is returned as [`Effect`]s.
 //!
-//! Invariant: a boot effect follows only from a power change that somebody asked the BMC for.
+//! Invariant: a boot effect follows only from a power request to the BMC.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,10 +14,10 @@ use crate::{
     profile::Profile,
 };
 
-/// Time since the lab began.
+/// Time since the start of the lab.
 pub type At = Duration;
 
-/// How long things take, exactly.
+/// The exact durations of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
     /// From a power request to the change.
@@ -26,7 +26,7 @@ pub struct Timing {
     pub boot: Duration,
     /// Each clean or deploy step.
     pub step: Duration,
-    /// Between heartbeats while nothing happens.
+    /// Heartbeat interval of an idle agent.
     pub beat: Duration,
 }
 
@@ -39,23 +39,23 @@ pub enum Power {
     Off,
 }
 
-/// The Redfish reset types that this BMC knows.
+/// The supported Redfish reset types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reset {
-    /// Switch on; nothing if on.
+    /// Power on; no effect when on.
     On,
     /// Cut the power.
     ForceOff,
-    /// Ask the operating system; what runs here always obeys.
+    /// Shut down the operating system, which always succeeds.
     GracefulShutdown,
-    /// Off and on in one.
+    /// Power cycle.
     Restart,
-    /// An interrupt that nothing here listens to.
+    /// A non-maskable interrupt, without effect.
     Nmi,
 }
 
 impl Reset {
-    /// The names as Redfish spells them.
+    /// The values of `ResetType`.
     pub const NAMES: [&'static str; 7] = [
         "On",
         "ForceOn",
@@ -80,7 +80,7 @@ impl Reset {
     }
 }
 
-/// Where a machine boots from next.
+/// The boot target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BootOverride {
     /// `None`, `Pxe`, `Hdd`, `Cd`, `Usb`, `UefiHttp`.
@@ -91,52 +91,52 @@ pub struct BootOverride {
     pub mode: String,
 }
 
-/// What is in a virtual drive.
+/// The medium of a virtual drive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Media {
-    /// Where the BMC reads it.
+    /// The address of the image.
     pub image: String,
 }
 
-/// The drives of every BMC, with the media types they take.
+/// The virtual drives with their media types.
 pub const DRIVES: [(&str, &[&str]); 2] = [("Cd", &["CD", "DVD"]), ("UsbStick", &["USBStick"])];
 
-/// What runs on the machine.
+/// The running system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Running {
-    /// Off, or on with nothing to boot.
+    /// Off, or nothing to boot.
     Nothing,
-    /// An ISO is being read.
+    /// Booting an ISO.
     Starting {
         /// Its address.
         iso: String,
     },
     /// The deploy ramdisk.
     Ramdisk,
-    /// Some other ISO.
+    /// Another ISO.
     Iso {
-        /// What it is.
+        /// Its content.
         #[serde(flatten)]
         content: Content,
     },
-    /// What the first disk with an image holds.
+    /// The image of the first disk that has one.
     Disk {
-        /// The disk's name.
+        /// The name of the disk.
         disk: String,
     },
 }
 
-/// What the shell must do.
+/// I/O to be done by [`crate::lab`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Whatever ran is gone.
+    /// The running system ended.
     Stopped,
-    /// Read this ISO and start what it holds. The number tells boots apart.
+    /// Read this ISO and boot it.
     Boot {
-        /// How often this machine has booted by now.
+        /// The number of this boot.
         boot: u64,
-        /// Where the ISO is.
+        /// The address of the ISO.
         iso: String,
     },
 }
@@ -144,35 +144,35 @@ pub enum Effect {
 /// One machine.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// Which one.
+    /// The machine number.
     pub number: Number,
-    /// What it is made of, and the profile's name.
+    /// The hardware.
     pub profile: Arc<Profile>,
     /// The profile's name.
     pub profile_name: String,
     /// The main power.
     pub power: Power,
-    /// What is wrong with it.
+    /// The faults.
     pub faults: Faults,
-    /// Where it boots from next.
+    /// The boot target.
     pub boot: BootOverride,
-    /// Virtual drives with something in them.
+    /// Inserted media by drive.
     pub media: BTreeMap<&'static str, Media>,
     /// Disks, in the kernel's order.
     pub disks: Vec<Disk>,
-    /// What runs.
+    /// The running system.
     pub running: Running,
-    /// The chassis lamp.
+    /// The indicator LED.
     pub indicator: String,
-    /// How often it has booted an ISO.
+    /// The number of boots from ISO.
     pub boots: u64,
-    /// How often an image was put on a disk of it.
+    /// The number of images written to disks.
     pub writes: u64,
     pending: Option<(At, Reset)>,
 }
 
 impl Machine {
-    /// A machine out of the box: off, disks blank.
+    /// A new machine: off, with blank disks.
     #[must_use]
     pub fn new(number: Number, profile_name: &str, profile: Arc<Profile>) -> Self {
         let disks = profile
@@ -200,7 +200,7 @@ impl Machine {
         }
     }
 
-    /// Takes a power request; the change comes `delay` later. A later request replaces an earlier one.
+    /// Accepts a power request, which takes effect after `delay`. A later request replaces an earlier one.
     pub fn reset(&mut self, reset: Reset, now: At, delay: Duration) {
         if self.faults.has(Fault::PowerStuck) || reset == Reset::Nmi {
             return;
@@ -208,13 +208,13 @@ impl Machine {
         self.pending = Some((now.saturating_add(delay), reset));
     }
 
-    /// When [`Machine::settle`] has work next.
+    /// When [`Machine::settle`] has a change to apply.
     #[must_use]
     pub fn due(&self) -> Option<At> {
         self.pending.map(|(at, _)| at)
     }
 
-    /// Applies what is due.
+    /// Applies the change that is due.
     pub fn settle(&mut self, now: At) -> Vec<Effect> {
         let Some((_, reset)) = self.pending.take_if(|(at, _)| *at <= now) else {
             return Vec::new();
@@ -252,7 +252,7 @@ impl Machine {
                 iso: media.image.clone(),
             });
         }
-        // Nobody serves a boot file on this machine's network.
+        // The machine's network has no boot server.
         if !from_net && let Some(disk) = self.disks.iter().find(|disk| disk.written.is_some()) {
             self.running = Running::Disk {
                 disk: disk.name.clone(),
@@ -261,7 +261,7 @@ impl Machine {
         None
     }
 
-    /// The ISO of this boot is up. Late news of an earlier boot changes nothing.
+    /// Records the system of this boot. The report of an earlier boot is ignored.
     pub fn booted(&mut self, boot: u64, running: Running) -> bool {
         let current = boot == self.boots && matches!(self.running, Running::Starting { .. });
         if current {
@@ -270,7 +270,7 @@ impl Machine {
         current
     }
 
-    /// Puts an image on a disk, in place of all that it held.
+    /// Writes an image to a disk and replaces its content.
     pub fn write(&mut self, disk: &str, written: Written, config_drive: Option<Content>) -> bool {
         match self.disks.iter_mut().find(|candidate| candidate.name == disk) {
             Some(found) => {
@@ -283,7 +283,7 @@ impl Machine {
         }
     }
 
-    /// Makes every disk forget what it holds.
+    /// Erases all disks.
     pub fn erase(&mut self) {
         self.disks.iter_mut().for_each(Disk::erase);
     }
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn late_news_of_an_earlier_boot_changes_nothing() {
+    fn report_of_an_earlier_boot_is_ignored() {
         let mut machine = with_cd("Continuous");
         machine.reset(Reset::On, T0, DELAY);
         machine.settle(T0 + DELAY);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn stuck_power_accepts_and_ignores() {
+    fn stuck_power_accepts_requests_without_effect() {
         let mut machine = machine();
         machine.faults = [Fault::PowerStuck].into_iter().collect();
         machine.reset(Reset::On, T0, DELAY);
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_on_what_is_on_stops_nothing() {
+    fn powering_on_a_running_machine_has_no_effect() {
         let mut machine = machine();
         machine.reset(Reset::On, T0, DELAY);
         machine.settle(T0 + DELAY);

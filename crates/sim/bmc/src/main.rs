@@ -1,4 +1,4 @@
-//! The binary: machines for a real Ironic, until it is told to stop.
+//! The binary: machines for a real Ironic, until SIGTERM.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,22 +30,22 @@ use tokio::{signal::unix::SignalKind, time::Instant};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// Machines to make: PROFILE=COUNT, repeatable; numbered from 1 on in this order
+    /// Machines to simulate: PROFILE=COUNT, repeatable; numbered from 1 on in this order
     #[arg(long = "machines", value_name = "PROFILE=COUNT", default_value = "small=1")]
     machines: Vec<String>,
-    /// Folder for endpoint.json, the certificate and what disks hold; made if missing
+    /// Directory for endpoint.json, the certificate and disk content; created if missing
     #[arg(long)]
     data: PathBuf,
     /// Certificate authority of Ironic's API
     #[arg(long, value_name = "PEM")]
     ironic_ca: PathBuf,
-    /// Port of every BMC, and of agents and control on 127.0.0.1
+    /// Port of all BMCs, and of agents and control on 127.0.0.1
     #[arg(long, default_value_t = 27443)]
     port: u16,
     /// Machine N's BMC listens on this loopback address plus N
     #[arg(long, default_value = "127.77.0.0")]
     bmc_network: Ipv4Addr,
-    /// Profiles to use in place of the built-in ones
+    /// Profiles to use instead of the built-in ones
     #[arg(long, value_name = "YAML")]
     profiles: Option<PathBuf>,
     /// Milliseconds from a power request to the change
@@ -57,10 +57,10 @@ struct Arguments {
     /// Milliseconds for each clean or deploy step
     #[arg(long, default_value_t = 100)]
     step_delay: u64,
-    /// An image's checksum that what is at its address is taken to have, for images that are not here; repeatable
+    /// Checksum that is accepted for any content, for images that are not available here; repeatable
     #[arg(long = "believe", value_name = "DIGEST")]
-    believed: Vec<String>,
-    /// Milliseconds between heartbeats while nothing happens
+    trusted_checksums: Vec<String>,
+    /// Heartbeat interval of an idle agent in milliseconds
     #[arg(long, default_value_t = 5000)]
     beat: u64,
 }
@@ -83,7 +83,7 @@ async fn main() -> ExitCode {
 async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !arguments.bmc_network.is_loopback() {
         bail!(
-            "--bmc-network {} is not a loopback address: machines are for this host only",
+            "--bmc-network {} is not a loopback address: BMCs must not be reachable from other hosts",
             arguments.bmc_network
         );
     }
@@ -113,7 +113,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         client: client(&arguments.ironic_ca)?,
         tasks: tokio_util::task::TaskTracker::new(),
         stop: tokio_util::sync::CancellationToken::new(),
-        believed: believed(&arguments.believed)?,
+        trusted_checksums: trusted_checksums(&arguments.trusted_checksums)?,
         epoch: Instant::now(),
     });
     let (mut ended, mut interrupted) = (
@@ -129,11 +129,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         _ = interrupted.recv() => {}
     }
     lab.shut_down(Duration::from_secs(2)).await;
-    // The login of a lab that is gone helps nobody.
+    // The login of a stopped lab is useless.
     std::fs::remove_file(arguments.data.join("endpoint.json")).context("cannot remove endpoint.json")
 }
 
-fn believed(digests: &[String]) -> anyhow::Result<BTreeSet<String>> {
+fn trusted_checksums(digests: &[String]) -> anyhow::Result<BTreeSet<String>> {
     let digits = |digest: &String| match Checksum::parse(digest) {
         Ok(Checksum::Digest(_, digits)) => Ok(digits),
         _ => bail!("--believe {digest}: give an MD5, SHA-256 or SHA-512 digest"),
@@ -161,7 +161,7 @@ fn machines(profiles: &BTreeMap<String, Profile>, wanted: &[String]) -> anyhow::
             .with_context(|| format!("--machines {group}: write PROFILE=COUNT"))?;
         let count: u16 = count
             .parse()
-            .with_context(|| format!("--machines {group}: {count} is no count"))?;
+            .with_context(|| format!("--machines {group}: {count} is not a number"))?;
         let profile = profiles.get(name).with_context(|| {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
             format!("--machines {group}: choose a profile of {}", known.join(", "))
@@ -175,7 +175,7 @@ fn machines(profiles: &BTreeMap<String, Profile>, wanted: &[String]) -> anyhow::
     Ok(machines)
 }
 
-/// Ironic's API listens with a backlog of five and closes idle connections after ten seconds.
+/// Ironic's API has a listen backlog of five and closes idle connections after ten seconds.
 fn client(ca: &Path) -> anyhow::Result<reqwest::Client> {
     let pem = std::fs::read(ca).with_context(|| format!("cannot read {}", ca.display()))?;
     let client = reqwest::Client::builder()

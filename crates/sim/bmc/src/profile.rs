@@ -1,6 +1,6 @@
-//! Hardware profiles: what a machine is made of, read from one data file that every simulator shares.
+//! Hardware profiles from a data file that all simulators share.
 //!
-//! Parsing is total and strict: an unknown field is an error, so that a misspelt one never silently means a default.
+//! Parsing is strict: an unknown field is an error, so that a misspelt one does not become a default.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 /// The committed profiles.
 pub const BUILT_IN: &str = include_str!("../profiles.yaml");
 
-/// Why a profile file was refused.
+/// Why a profile file is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// Not YAML of the expected form.
+    /// Invalid YAML or fields.
     #[error("the profiles do not parse: {0}")]
     Syntax(String),
-    /// A profile no machine could have.
+    /// A required field is zero or empty.
     #[error("profile {profile}: {field} must not be zero or empty")]
     Empty {
-        /// Which profile.
+        /// The profile.
         profile: String,
-        /// Which of its fields.
+        /// The field.
         field: &'static str,
     },
 }
@@ -29,7 +29,7 @@ pub enum ProfileError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Who built it.
+    /// The vendor.
     pub vendor: Vendor,
     /// Firmware version of the BMC.
     pub bmc_version: String,
@@ -39,13 +39,13 @@ pub struct Profile {
     pub cpu: Cpu,
     /// Main memory.
     pub memory_mib: u64,
-    /// Network cards, in groups of equals.
+    /// Network cards, in groups of equal ones.
     pub nics: Vec<NicGroup>,
-    /// Disks, in groups of equals.
+    /// Disks, in groups of equal ones.
     pub disks: Vec<DiskGroup>,
 }
 
-/// As Linux spells it.
+/// The architecture in Linux spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Architecture {
@@ -58,7 +58,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// As `uname -m` prints it.
+    /// The output of `uname -m`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Architecture {
     }
 }
 
-/// The maker's plate.
+/// Vendor data in DMI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vendor {
@@ -80,15 +80,15 @@ pub struct Vendor {
     pub firmware: Firmware,
 }
 
-/// The system firmware as DMI tells it.
+/// The system firmware in DMI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// Who wrote it.
+    /// The vendor.
     pub vendor: String,
     /// Its version.
     pub version: String,
-    /// When it was built, month first.
+    /// The build date, month first.
     pub date: String,
 }
 
@@ -104,7 +104,7 @@ pub struct Cpu {
     pub sockets: u32,
     /// Cores of all packages.
     pub cores: u32,
-    /// Hardware threads of all packages: what the operating system counts.
+    /// Hardware threads of all packages.
     pub threads: u32,
     /// A few flags.
     pub flags: Vec<String>,
@@ -114,7 +114,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NicGroup {
-    /// How many.
+    /// The number of cards.
     pub count: usize,
     /// Link speed.
     pub speed_mbps: u32,
@@ -124,7 +124,7 @@ pub struct NicGroup {
     pub product: String,
     /// Kernel driver.
     pub driver: String,
-    /// Whether a cable is plugged in.
+    /// Whether there is a link.
     pub carrier: bool,
 }
 
@@ -132,22 +132,22 @@ pub struct NicGroup {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskGroup {
-    /// How many.
+    /// The number of disks.
     pub count: usize,
     /// Capacity.
     pub bytes: u64,
     /// Model name.
     pub model: String,
-    /// Vendor as SCSI tells it.
+    /// The SCSI vendor.
     pub vendor: String,
-    /// Spinning or not.
+    /// Whether it is a hard disk.
     pub rotational: bool,
     /// `sata`, `sas`, `nvme`, `usb`.
     pub transport: String,
 }
 
 impl Profile {
-    /// Every network card, one item each.
+    /// Each network card with its index.
     pub fn each_nic(&self) -> impl Iterator<Item = (usize, &NicGroup)> {
         self.nics
             .iter()
@@ -155,7 +155,7 @@ impl Profile {
             .enumerate()
     }
 
-    /// Every disk, one item each, with the name Linux gives it.
+    /// Each disk with its index and Linux name.
     pub fn each_disk(&self) -> impl Iterator<Item = (usize, String, &DiskGroup)> {
         self.disks
             .iter()
@@ -165,7 +165,7 @@ impl Profile {
     }
 }
 
-/// `sda` to `sdz`, then `sdaa`: the kernel's own counting.
+/// `sda` to `sdz`, then `sdaa`, like the kernel.
 #[must_use]
 pub fn disk_name(index: usize) -> String {
     let mut letters = Vec::new();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_without_network_card_is_refused_by_field() {
+    fn machine_without_network_card_is_invalid() {
         let error = parse(&BUILT_IN.replacen("count: 2", "count: 0", 1))
             .unwrap_err()
             .to_string();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_named_as_the_kernel_does() {
+    fn disks_have_the_names_of_the_kernel() {
         assert_eq!(
             [0, 25, 26, 39, 51, 52].map(disk_name),
             ["sda", "sdz", "sdaa", "sdan", "sdaz", "sdba"]

@@ -1,7 +1,7 @@
-//! The BMC: one Redfish service for one machine, as a function from a request to an answer.
+//! The BMC: one Redfish service for one machine, as a function from a request to a response.
 //!
-//! It knows what Ironic's `redfish` hardware type reads and uses. What it does not offer (changes of BIOS settings,
-//! firmware, RAID, secure boot, events) answers 501 with the reason, never a pretended success.
+//! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (changes of BIOS
+//! settings, firmware, RAID, secure boot, events) answer 501 with the reason, never a false success.
 
 mod chassis;
 mod media;
@@ -20,37 +20,37 @@ use crate::{
     machine::{At, Machine},
 };
 
-/// The verbs that any resource has.
+/// HTTP methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Read. `HEAD` counts as one.
+    /// Read, also for `HEAD`.
     Get,
-    /// Create or act.
+    /// Create or run an action.
     Post,
     /// Change.
     Patch,
     /// Remove.
     Delete,
-    /// Anything else: nothing here answers it.
+    /// Any other method, unsupported.
     Other,
 }
 
-/// A request as the service sees it.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// What to do.
+    /// The method.
     pub verb: Verb,
-    /// To what, without query.
+    /// The path without query.
     pub path: &'a str,
-    /// `Authorization`, if sent.
+    /// The header `Authorization`.
     pub authorization: Option<&'a str>,
-    /// `X-Auth-Token`, if sent.
+    /// The header `X-Auth-Token`.
     pub token: Option<&'a str>,
     /// The JSON body; null without one.
     pub body: &'a Value,
 }
 
-/// What the service says.
+/// A response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// HTTP status.
@@ -61,12 +61,12 @@ pub struct Answer {
     pub session: Option<(String, String)>,
 }
 
-/// What the connection does.
+/// The reaction to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// Drops the connection without a word.
+    /// Drop the connection.
     HangUp,
-    /// Answers after a delay.
+    /// Respond after a delay.
     Answer(Duration, Answer),
 }
 
@@ -87,7 +87,7 @@ impl Answer {
         }
     }
 
-    /// A refusal in the standard's form.
+    /// An error in the standard's form.
     pub(crate) fn error(status: u16, message: &str) -> Self {
         let body = json!({ "error": { "code": "Base.1.0.GeneralError", "message": message } });
         Self {
@@ -101,26 +101,26 @@ impl Answer {
         Self::error(404, &format!("no resource {path}"))
     }
 
-    fn not_offered(what: &str) -> Self {
+    fn unsupported(what: &str) -> Self {
         Self::error(501, &format!("this BMC does not offer {what}"))
     }
 }
 
-/// The BMC's fixed surroundings.
+/// The environment of a request.
 #[derive(Debug)]
 pub struct Bmc<'a> {
-    /// The login it takes.
+    /// The valid login.
     pub credentials: &'a Credentials,
     /// Its open sessions.
     pub sessions: &'a mut Sessions,
     /// The machine it manages.
     pub machine: &'a mut Machine,
-    /// From a power request to the change.
+    /// The delay of power changes.
     pub power_delay: Duration,
 }
 
 impl Bmc<'_> {
-    /// Answers one request, obeying the machine's faults.
+    /// Processes a request according to the machine's faults.
     pub fn reply(&mut self, request: &Request<'_>, now: At) -> Reply {
         if self.machine.faults.has(Fault::DeadBmc) {
             return Reply::HangUp;
@@ -153,13 +153,13 @@ impl Bmc<'_> {
             return Answer::error(401, "login required");
         }
         let answer = self.resource(request, rest, now);
-        if answer.status == 404 && request.verb != Verb::Get && self.is_there(request, rest, now) {
-            return Answer::error(405, &format!("{} does not take this verb", request.path));
+        if answer.status == 404 && request.verb != Verb::Get && self.exists(request, rest, now) {
+            return Answer::error(405, &format!("{} does not support this method", request.path));
         }
         answer
     }
 
-    fn is_there(&mut self, request: &Request<'_>, path: &[&str], now: At) -> bool {
+    fn exists(&mut self, request: &Request<'_>, path: &[&str], now: At) -> bool {
         let read = Request {
             verb: Verb::Get,
             ..request.clone()
@@ -178,10 +178,10 @@ impl Bmc<'_> {
             (Verb::Get, ["Managers" | "Chassis" | "UpdateService", ..]) => {
                 chassis::answer(self.machine, path).unwrap_or_else(|| Answer::not_found(request.path))
             }
-            (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::not_offered("changes of the BMC itself"),
-            (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::not_offered("firmware updates"),
-            (_, ["EventService", ..]) => Answer::not_offered("events"),
-            (_, ["TaskService", ..]) => Answer::not_offered("tasks"),
+            (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::unsupported("changes of the BMC itself"),
+            (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::unsupported("firmware updates"),
+            (_, ["EventService", ..]) => Answer::unsupported("events"),
+            (_, ["TaskService", ..]) => Answer::unsupported("tasks"),
             _ => Answer::not_found(request.path),
         }
     }
@@ -201,13 +201,13 @@ impl Bmc<'_> {
                 system::interfaces(machine, rest).unwrap_or_else(|| Answer::not_found(request.path))
             }
             (Verb::Get, ["Bios"]) => Answer::ok(system::bios(machine)),
-            (Verb::Patch | Verb::Post, ["Bios", ..]) => Answer::not_offered("changes of BIOS settings"),
+            (Verb::Patch | Verb::Post, ["Bios", ..]) => Answer::unsupported("changes of BIOS settings"),
             (Verb::Get, ["SecureBoot"]) => Answer::ok(system::secure_boot(machine)),
-            (Verb::Patch | Verb::Post, ["SecureBoot", ..]) => Answer::not_offered("changes of secure boot"),
+            (Verb::Patch | Verb::Post, ["SecureBoot", ..]) => Answer::unsupported("changes of secure boot"),
             (Verb::Get, ["Storage" | "SimpleStorage", ..]) => {
                 storage::answer(machine, path).unwrap_or_else(|| Answer::not_found(request.path))
             }
-            (Verb::Post | Verb::Patch | Verb::Delete, ["Storage", ..]) => Answer::not_offered("RAID volumes"),
+            (Verb::Post | Verb::Patch | Verb::Delete, ["Storage", ..]) => Answer::unsupported("RAID volumes"),
             (_, ["VirtualMedia", rest @ ..]) => {
                 media::answer(machine, request, rest).unwrap_or_else(|| Answer::not_found(request.path))
             }

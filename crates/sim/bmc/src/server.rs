@@ -1,4 +1,4 @@
-//! Sockets: a listener for each BMC and one for agents and control, all with TLS, all on loopback.
+//! TLS listeners on loopback: one for each BMC, and one for agents and control.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     lab::{Host, Lab},
-    redfish::{Answer, Bmc, Reply, Request as Asked, Verb},
+    redfish::{Answer, Bmc, Reply, Request as RedfishRequest, Verb},
     tls::Identity,
 };
 
@@ -28,7 +28,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const LARGEST_BODY: usize = 64 << 20;
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 
-/// In a response's extensions: send nothing and drop the connection.
+/// A response extension that drops the connection instead.
 #[derive(Debug, Clone, Copy)]
 pub struct HangUp;
 
@@ -36,14 +36,14 @@ pub struct HangUp;
 #[error("the machine hung up")]
 struct HungUp;
 
-/// Listens on `address` and serves `router` until the lab stops.
+/// Serves `router` on `address` until the lab stops.
 ///
 /// # Errors
-/// When the address is taken.
+/// When the address is in use.
 pub async fn listen(lab: &Arc<Lab>, identity: &Identity, address: SocketAddr, router: Router) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address)
         .await
-        .with_context(|| format!("cannot listen on {address}; where another lab does, choose another --port"))?;
+        .with_context(|| format!("cannot listen on {address}; if another lab does, choose another --port"))?;
     let (tasks, stop, acceptor) = (lab.tasks.clone(), lab.stop.clone(), identity.acceptor.clone());
     lab.tasks.spawn(async move {
         loop {
@@ -66,7 +66,7 @@ pub async fn listen(lab: &Arc<Lab>, identity: &Identity, address: SocketAddr, ro
                     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    // A client that goes away is no news.
+                    // A disconnected client is no error.
                     _ = connection => {}
                 }
             });
@@ -84,10 +84,10 @@ async fn answer(router: Router, request: Request) -> Result<Response<Body>, Hung
     }
 }
 
-/// Serves every BMC of the lab at its own address.
+/// Serves each BMC at its own address.
 ///
 /// # Errors
-/// When one of the addresses is taken.
+/// When an address is in use.
 pub async fn serve_bmcs(lab: &Arc<Lab>, identity: &Identity, network: Ipv4Addr, port: u16) -> anyhow::Result<()> {
     for host in lab.hosts.values() {
         let router = Router::new()
@@ -110,12 +110,12 @@ async fn bmc(State((lab, host)): State<(Arc<Lab>, Arc<Host>)>, request: Request)
         serde_json::from_slice(&body)
     };
     let Ok(body) = body else {
-        return respond(Answer::error(400, "the body is no JSON"));
+        return respond(Answer::error(400, "the body is not JSON"));
     };
     let reply = {
         let mut guard = host.lock();
         let state = &mut *guard;
-        let asked = Asked {
+        let request_to_bmc = RedfishRequest {
             verb: verb(&parts.method),
             path: parts.uri.path(),
             authorization: text(&parts.headers, &header::AUTHORIZATION),
@@ -128,7 +128,7 @@ async fn bmc(State((lab, host)): State<(Arc<Lab>, Arc<Host>)>, request: Request)
             machine: &mut state.machine,
             power_delay: lab.timing.power,
         };
-        bmc.reply(&asked, lab.now())
+        bmc.reply(&request_to_bmc, lab.now())
     };
     host.touch();
     match reply {
@@ -158,7 +158,7 @@ fn verb(method: &Method) -> Verb {
     }
 }
 
-/// A header as text; one that is no text counts as absent.
+/// A header as text; `None` when it is not text.
 #[must_use]
 pub fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
@@ -171,8 +171,8 @@ fn respond(answer: Answer) -> Response<Body> {
         None => status.into_response(),
     };
     if status == StatusCode::UNAUTHORIZED {
-        let way_in = HeaderValue::from_static("Basic realm=\"BMC\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, way_in);
+        let scheme = HeaderValue::from_static("Basic realm=\"BMC\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
     }
     if let Some((location, token)) = answer.session {
         let headers = response.headers_mut();

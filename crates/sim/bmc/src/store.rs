@@ -1,4 +1,4 @@
-//! The lab's store: content by its SHA-256, one file each, so that a hundred equal disks cost one.
+//! The store: content by its SHA-256, one file each, so that equal disks share a file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,32 +6,32 @@ use ring::digest::{Context, SHA256};
 
 use crate::disk::Content;
 
-/// A folder of content.
+/// A directory of content.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// A store in this folder, which must exist.
+    /// A store in an existing directory.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// A place for a file that is not whole yet. `name` must be unique among the lab's writers.
+    /// The path of an incomplete file. `name` must be unique among writers.
     #[must_use]
     pub fn draft(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.draft"))
     }
 
-    /// Where this content is.
+    /// The path of content.
     #[must_use]
     pub fn path(&self, content: &Content) -> PathBuf {
         self.folder.join(&content.sha256)
     }
 
-    /// Takes a whole draft in.
+    /// Moves a complete draft into the store.
     ///
     /// # Errors
     /// Any error of the file system.
@@ -41,7 +41,7 @@ impl Store {
         Ok(content)
     }
 
-    /// Stores bytes that are in memory.
+    /// Stores bytes from memory.
     ///
     /// # Errors
     /// Any error of the file system.

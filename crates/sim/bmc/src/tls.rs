@@ -1,4 +1,4 @@
-//! The lab's certificate: one, self-signed, made at start, for every BMC address and for the agents' callback.
+//! The lab's certificate: self-signed, created at start, for all BMC addresses and the agents' callback.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -6,9 +6,9 @@ use rcgen::{CertificateParams, KeyPair, SanType};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// A server's TLS, and the certificate that its clients trust.
+/// TLS of a server, and the certificate that clients must trust.
 pub struct Identity {
-    /// Takes connections.
+    /// Accepts connections.
     pub acceptor: TlsAcceptor,
     /// The trust anchor.
     pub pem: Arc<str>,
@@ -20,10 +20,10 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// Makes a certificate for these addresses.
+/// Creates a certificate for these addresses.
 ///
 /// # Errors
-/// When key or certificate cannot be made; not seen in practice.
+/// When key or certificate cannot be created; not seen in practice.
 pub fn identity(addresses: impl IntoIterator<Item = IpAddr>) -> anyhow::Result<Identity> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;

@@ -1,4 +1,4 @@
-//! The agent's command interface: what it is asked, the list of what it did, the steps it offers.
+//! The agent's command interface: commands, their results, and the supported steps.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) const HARDWARE_MANAGER: &str = "1.2";
 
-/// The in-band steps: name, the agent's own priority, interface.
+/// The in-band steps: name, the agent's priority, interface.
 const CLEAN: [(&str, u8, &str); 4] = [
     ("erase_devices", 10, "deploy"),
     ("erase_devices_metadata", 99, "deploy"),
@@ -27,37 +27,37 @@ const SERVICE: [(&str, u8, &str); 1] = [("burnin_cpu", 0, "deploy")];
 /// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The class of the error, as the agent names its own.
+    /// The error class of the agent.
     pub kind: &'static str,
-    /// What was attempted.
+    /// The error message.
     pub message: &'static str,
-    /// What went wrong.
+    /// The error details.
     pub details: String,
 }
 
-/// Something to do behind a command's answer.
+/// Background work of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// The command's id, to report the end.
+    /// The id of the command.
     pub id: String,
-    /// What to do.
+    /// The work.
     pub kind: WorkKind,
-    /// What the command answers when it succeeds.
+    /// The command's result after success.
     pub result: Value,
 }
 
 /// The kinds of work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkKind {
-    /// Fetch, check and write an image.
+    /// Download, check and write an image.
     WriteImage(Box<ImageOrder>),
-    /// Make the disks forget.
+    /// Erase the disks.
     Erase,
-    /// Nothing that leaves a trace.
+    /// No effect.
     Pass,
-    /// Fail with this reason.
+    /// Fail with this error.
     Fail(Failure),
-    /// Switch the machine off.
+    /// Power off the machine.
     PowerOff,
     /// Restart the machine.
     Reboot,
@@ -91,14 +91,14 @@ impl Command {
     }
 }
 
-/// All commands since the boot, oldest first.
+/// The commands since boot, oldest first.
 #[derive(Debug)]
 pub(super) struct Commands {
     machine: Number,
     list: Vec<Command>,
 }
 
-/// The body of a refusal; Ironic reads `faultstring`.
+/// The body of an error; Ironic reads `faultstring`.
 pub(super) fn fault(message: &str) -> Value {
     json!({ "faultcode": "Client", "faultstring": message })
 }
@@ -137,19 +137,19 @@ impl Commands {
             .and_then(Value::as_str)
             .and_then(|name| name.split_once('.'))
         else {
-            return refusal(400, "a command is named extension.command");
+            return refusal(400, "a command has the form extension.command");
         };
         if let Some(busy) = self.list.last().filter(|command| command.outcome.is_none()) {
             return refusal(409, &format!("Agent is busy: {} is still running", busy.name));
         }
         let none = Value::Null;
-        let Some(meaning) = Meaning::of(name, body.get("params").unwrap_or(&none), faults) else {
+        let Some(execution) = Execution::of(name, body.get("params").unwrap_or(&none), faults) else {
             return refusal(404, &format!("unknown command: {name}"));
         };
         let id = format!("00000000-0000-4000-{:04x}-{:012x}", self.machine.0, self.list.len() + 1);
-        let (outcome, work) = match meaning {
-            Meaning::Now(result) => (Some(Ok(result)), None),
-            Meaning::Later(kind, result) => (
+        let (outcome, work) = match execution {
+            Execution::Now(result) => (Some(Ok(result)), None),
+            Execution::Later(kind, result) => (
                 None,
                 Some(Work {
                     id: id.clone(),
@@ -169,23 +169,23 @@ impl Commands {
     }
 }
 
-enum Meaning {
-    /// Answered at once.
+enum Execution {
+    /// Completed immediately.
     Now(Value),
-    /// Answered as running; the result comes if the work succeeds.
+    /// Running; the result is set if the work succeeds.
     Later(WorkKind, Value),
 }
 
-impl Meaning {
+impl Execution {
     fn of(command: &str, params: &Value, faults: &Faults) -> Option<Self> {
         Some(match command {
-            "get_clean_steps" => Self::Now(offer("clean_steps", &CLEAN)),
-            "get_deploy_steps" => Self::Now(offer("deploy_steps", &DEPLOY)),
-            "get_service_steps" => Self::Now(offer("service_steps", &SERVICE)),
+            "get_clean_steps" => Self::Now(steps_response("clean_steps", &CLEAN)),
+            "get_deploy_steps" => Self::Now(steps_response("deploy_steps", &DEPLOY)),
+            "get_service_steps" => Self::Now(steps_response("service_steps", &SERVICE)),
             "execute_clean_step" => step("clean", params, faults),
             "execute_deploy_step" => step("deploy", params, faults),
             "execute_service_step" => step("service", params, faults),
-            // A whole-disk image has no partitions that the agent would know.
+            // The agent finds no partitions in a whole-disk image.
             "get_partition_uuids" => Self::Now(json!({})),
             "sync" | "finalize_rescue" => Self::Now(Value::Null),
             "collect_system_logs" => Self::Now(json!({ "system_logs": empty_archive() })),
@@ -197,7 +197,7 @@ impl Meaning {
     }
 }
 
-fn offer(kind: &str, steps: &[(&str, u8, &str)]) -> Value {
+fn steps_response(kind: &str, steps: &[(&str, u8, &str)]) -> Value {
     let steps: Vec<Value> = steps
         .iter()
         .map(|(step, priority, interface)| {
@@ -217,8 +217,8 @@ fn offer(kind: &str, steps: &[(&str, u8, &str)]) -> Value {
     })
 }
 
-/// The echoed step must equal the one received, or Ironic ignores the result.
-fn step(kind: &str, params: &Value, faults: &Faults) -> Meaning {
+/// The result must contain the received step unchanged, or Ironic ignores it.
+fn step(kind: &str, params: &Value, faults: &Faults) -> Execution {
     let step = params.get("step").cloned().unwrap_or_default();
     let name = step.get("step").and_then(Value::as_str).unwrap_or_default();
     let work = match name {
@@ -241,10 +241,10 @@ fn step(kind: &str, params: &Value, faults: &Faults) -> Meaning {
     let mut result = Map::new();
     result.insert(format!("{kind}_result"), Value::Null);
     result.insert(format!("{kind}_step"), step);
-    Meaning::Later(work, Value::Object(result))
+    Execution::Later(work, Value::Object(result))
 }
 
-/// A gzipped tar without members: two blocks of zeros.
+/// A gzipped tar archive without members: two zero blocks.
 fn empty_archive() -> String {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     let written = gzip.write_all(&[0; 1024]).and_then(|()| gzip.finish());

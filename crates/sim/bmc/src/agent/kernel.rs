@@ -1,13 +1,13 @@
-//! What Ironic tells the ramdisk: the kernel command line in the boot ISO's GRUB configuration.
+//! The kernel command line in the GRUB configuration of the boot ISO, with Ironic's parameters.
 
-/// The parameters that steer the agent. Debug shows no token.
+/// The agent's parameters. Debug output contains no token.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// Where inspection data goes; absent: no inspection.
+    /// The address for inspection data; `None` for no inspection.
     pub inspection_url: Option<String>,
-    /// The root of Ironic's API; absent: no lookup.
+    /// The root of Ironic's API; `None` for no lookup.
     pub api_url: Option<String>,
-    /// The token made before the boot.
+    /// The pre-generated token.
     pub token: Option<String>,
 }
 
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Parameters {
     }
 }
 
-/// Reads a GRUB configuration. `None`: its kernel is not a deploy ramdisk.
+/// Reads a GRUB configuration. `None` when its kernel is not a deploy ramdisk.
 #[must_use]
 pub fn parameters(grub: &str) -> Option<Parameters> {
     let line = grub.lines().map(str::trim).find(|line| line.starts_with("linux"))?;
@@ -29,7 +29,7 @@ pub fn parameters(grub: &str) -> Option<Parameters> {
         let value = || Some(value.to_owned());
         match name {
             "ipa-inspection-callback-url" => found.inspection_url = value(),
-            // A list is allowed; every entry reaches the same Ironic.
+            // May be a list; all entries are the same Ironic.
             "ipa-api-url" => found.api_url = value().and_then(|list| list.split(',').next().map(trim_slash)),
             "ipa-agent-token" => found.token = value(),
             _ => {}
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernel_line_gives_url_and_token() {
+    fn kernel_command_line_has_url_and_token() {
         let grub = "set default=0\nmenuentry \"boot\" {\n  linuxefi /vmlinuz nofb ipa-api-url=https://a:1/,https://b \
                     ipa-agent-token=T= boot_method=vmedia --\n}";
         let found = parameters(grub).unwrap();

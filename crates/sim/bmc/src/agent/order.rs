@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// The digests that the agent knows.
+/// The digests that the agent supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// 32 digits. Only for an agent that Ironic has told that it may.
+    /// 32 digits. Only if Ironic allows it.
     Md5,
     /// 64 digits.
     Sha256,
@@ -24,17 +24,17 @@ impl Algorithm {
     }
 }
 
-/// What the image must hash to.
+/// The expected checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checksum {
-    /// Given with the order.
+    /// A digest.
     Digest(Algorithm, String),
-    /// In a file at this address.
+    /// The address of a checksum file.
     At(String),
 }
 
 impl Checksum {
-    /// Reads the value that stands in an order, or in a checksum file's line for the image.
+    /// Parses the checksum of an order, or of a line in a checksum file.
     ///
     /// # Errors
     /// [`OrderError::Checksum`] when it is neither an address nor a digest of a known length.
@@ -52,13 +52,13 @@ impl Checksum {
     }
 }
 
-/// Why an order cannot be obeyed.
+/// Why an order is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// The order lacks this field.
+    /// This field is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// The checksum is none.
+    /// The checksum is invalid.
     #[error("the checksum is neither an address nor an MD5, SHA-256 or SHA-512 digest")]
     Checksum,
 }
@@ -68,15 +68,15 @@ pub enum OrderError {
 pub struct ImageOrder {
     /// Ironic's name for the image.
     pub id: String,
-    /// Where it is.
+    /// The address of the image.
     pub url: String,
-    /// `raw`, `qcow2`, ..., if Ironic said so.
+    /// `raw`, `qcow2`, ..., if specified.
     pub format: Option<String>,
-    /// What it must hash to.
+    /// The expected checksum.
     pub checksum: Checksum,
-    /// For which node.
+    /// The node.
     pub node: String,
-    /// A base64 gzip of an ISO, or its address.
+    /// A gzipped ISO in base64, or its address.
     pub config_drive: Option<String>,
 }
 

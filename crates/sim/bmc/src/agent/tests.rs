@@ -31,8 +31,8 @@ fn beating() -> Agent {
     agent
 }
 
-fn want(agent: &Agent, now: At) -> Want {
-    agent.want(now, &Faults::default())
+fn next_action(agent: &Agent, now: At) -> Action {
+    agent.next_action(now, &Faults::default())
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn inspection_is_repeated_while_the_node_is_not_waiting_for_it() {
     let mut agent = agent_on(&machine(), true);
     for status in [Some(404), Some(409), Some(503), None] {
         agent.answered(status, &Value::Null, T0, BEAT);
-        assert!(matches!(want(&agent, T0), Want::Until(_)), "{status:?}");
+        assert!(matches!(next_action(&agent, T0), Action::Until(_)), "{status:?}");
     }
     assert!(matches!(
-        want(&agent, T0 + LONGEST_PAUSE),
-        Want::Send(Request::Inspection { .. })
+        next_action(&agent, T0 + LONGEST_PAUSE),
+        Action::Send(Request::Inspection { .. })
     ));
     agent.answered(Some(202), &json!({ "uuid": "N" }), T0, BEAT);
     let lookup = format!(
@@ -52,12 +52,12 @@ fn inspection_is_repeated_while_the_node_is_not_waiting_for_it() {
         Number(7).mac(0),
         Number(7).mac(1)
     );
-    assert_eq!(want(&agent, T0), Want::Send(Request::Lookup { url: lookup }));
+    assert_eq!(next_action(&agent, T0), Action::Send(Request::Lookup { url: lookup }));
 }
 
 #[test]
 fn pre_generated_token_survives_the_stars_of_lookup() {
-    let Want::Send(Request::Heartbeat { body, url }) = want(&beating(), T0) else {
+    let Action::Send(Request::Heartbeat { body, url }) = next_action(&beating(), T0) else {
         panic!("no heartbeat")
     };
     assert_eq!(body["agent_token"], "T");
@@ -65,31 +65,31 @@ fn pre_generated_token_survives_the_stars_of_lookup() {
 }
 
 #[test]
-fn ironic_says_whether_md5_will_do() {
-    assert!(!beating().takes_md5());
+fn ironic_decides_whether_md5_is_accepted() {
+    assert!(!beating().accepts_md5());
     for allowed in [true, false] {
         let mut agent = agent_on(&machine(), false);
         let found = json!({ "node": { "uuid": "N" }, "config": { "agent_md5_checksum_enable": allowed } });
         agent.answered(Some(200), &found, T0, BEAT);
-        assert_eq!(agent.takes_md5(), allowed);
+        assert_eq!(agent.accepts_md5(), allowed);
     }
 }
 
 #[test]
-fn silent_agent_looks_itself_up_and_then_sends_nothing() {
+fn agent_without_heartbeat_sends_only_the_lookup() {
     let faults: Faults = [Fault::NoHeartbeat].into_iter().collect();
     assert!(matches!(
-        agent_on(&machine(), false).want(T0, &faults),
-        Want::Send(Request::Lookup { .. })
+        agent_on(&machine(), false).next_action(T0, &faults),
+        Action::Send(Request::Lookup { .. })
     ));
-    assert_eq!(beating().want(T0, &faults), Want::Idle);
+    assert_eq!(beating().next_action(T0, &faults), Action::Idle);
 }
 
 #[test]
-fn end_of_work_brings_the_next_heartbeat_forward() {
+fn end_of_work_advances_the_next_heartbeat() {
     let mut agent = beating();
     agent.answered(Some(202), &Value::Null, T0, BEAT);
-    assert_eq!(want(&agent, T0), Want::Until(T0 + BEAT));
+    assert_eq!(next_action(&agent, T0), Action::Until(T0 + BEAT));
     let step = json!({ "step": "erase_devices_metadata", "interface": "deploy", "priority": 10 });
     let body = json!({ "name": "clean.execute_clean_step", "params": { "step": step } });
     let (status, view, work) = agent.command(TOKEN, &body, &Faults::default());
@@ -99,13 +99,13 @@ fn end_of_work_brings_the_next_heartbeat_forward() {
         (200, &json!("RUNNING"), WorkKind::Erase)
     );
     agent.finished(&work.id, Ok(work.result), T0);
-    assert_eq!(want(&agent, T0), Want::Until(T0 + AFTER_WORK));
+    assert_eq!(next_action(&agent, T0), Action::Until(T0 + AFTER_COMMAND));
     let (_, list) = agent.results(TOKEN, None);
     assert_eq!(list["commands"][0]["command_result"]["clean_step"], step);
 }
 
 #[test]
-fn busy_agent_refuses_a_second_command() {
+fn busy_agent_rejects_a_second_command() {
     let mut agent = beating();
     let body = json!({ "name": "image.install_bootloader", "params": {} });
     assert_eq!(agent.command(TOKEN, &body, &Faults::default()).0, 200);
@@ -113,7 +113,7 @@ fn busy_agent_refuses_a_second_command() {
 }
 
 #[test]
-fn wrong_token_is_refused_for_commands_and_results() {
+fn wrong_token_is_rejected_for_commands_and_results() {
     let mut agent = beating();
     let body = json!({ "name": "standby.sync", "params": {} });
     for token in [None, Some(""), Some("t")] {
@@ -123,7 +123,7 @@ fn wrong_token_is_refused_for_commands_and_results() {
 }
 
 #[test]
-fn unknown_command_is_refused_with_a_faultstring() {
+fn unknown_command_is_rejected_with_a_faultstring() {
     let (status, body, _) = beating().command(TOKEN, &json!({ "name": "x.y" }), &Faults::default());
     assert_eq!(status, 404);
     assert!(body["faultstring"].is_string());
@@ -134,7 +134,7 @@ fn foreign_mac_is_in_inventory_and_lookup() {
     let mut machine = machine();
     machine.faults = [Fault::ForeignMac].into_iter().collect();
     let agent = agent_on(&machine, true);
-    let Want::Send(Request::Inspection { body, .. }) = want(&agent, T0) else {
+    let Action::Send(Request::Inspection { body, .. }) = next_action(&agent, T0) else {
         panic!("no inspection")
     };
     assert_eq!(body["inventory"]["interfaces"][0]["mac_address"], "52:54:ee:00:07:00");

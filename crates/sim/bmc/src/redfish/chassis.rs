@@ -1,4 +1,4 @@
-//! What stands around the system: the BMC itself, the chassis with its network adapters, the list of firmware versions.
+//! The BMC, the chassis with its network adapters, and the firmware inventory.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Answer> {
         ["Managers"] => collection("Manager", "/redfish/v1/Managers", [id]),
         ["Managers", manager] if own(manager) => bmc(machine, &id),
         ["Chassis"] => collection("Chassis", "/redfish/v1/Chassis", [id]),
-        ["Chassis", chassis] if own(chassis) => case(machine, &id),
+        ["Chassis", chassis] if own(chassis) => chassis_resource(machine, &id),
         ["Chassis", chassis, "NetworkAdapters"] if own(chassis) => collection(
             "NetworkAdapter",
             &format!("/redfish/v1/Chassis/{id}/NetworkAdapters"),
@@ -73,7 +73,7 @@ fn bmc(machine: &Machine, id: &str) -> Value {
     })
 }
 
-fn case(machine: &Machine, id: &str) -> Value {
+fn chassis_resource(machine: &Machine, id: &str) -> Value {
     json!({
         "@odata.id": format!("/redfish/v1/Chassis/{id}"),
         "@odata.type": "#Chassis.v1_14_0.Chassis",

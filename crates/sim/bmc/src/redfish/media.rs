@@ -1,4 +1,4 @@
-//! Virtual media: drives into which an image's address is put. It is read when the machine boots from it.
+//! Virtual media: drives with the address of an image, which is read at boot.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn answer(machine: &mut Machine, request: &Request<'_>, path: &[&str]
             machine.media.remove(drive);
             Some(Answer::done())
         }
-        (Verb::Patch, []) => Some(Answer::not_offered("virtual media by PATCH: use the actions")),
+        (Verb::Patch, []) => Some(Answer::unsupported("virtual media by PATCH: use the actions")),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Login: HTTP basic on each request, or a session whose token stands for it.
+//! Login: HTTP basic authentication, or a session token.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Answer, Request, collection};
 
-/// Real BMCs allow few sessions and drop the oldest or refuse; dropping keeps a leaking client going.
+/// Real BMCs limit sessions and drop the oldest or refuse new ones; dropping tolerates clients that leak sessions.
 const MOST_SESSIONS: usize = 16;
 
-/// The login of every BMC of a lab.
+/// The login of all BMCs of a lab.
 #[derive(Clone)]
 pub struct Credentials {
     /// User name.
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 impl Credentials {
-    /// Whether an `Authorization` header carries this login.
+    /// Whether an `Authorization` header contains this login.
     #[must_use]
     pub fn admit(&self, authorization: Option<&str>) -> bool {
         let Some(encoded) = authorization.and_then(|header| header.strip_prefix("Basic ")) else {
@@ -45,7 +45,7 @@ impl Credentials {
 /// 24 random bytes in hexadecimal, for a password or a token.
 ///
 /// # Errors
-/// Says so when the system has no randomness to give.
+/// When the system returns no random bytes.
 pub fn secret() -> Result<String, ring::error::Unspecified> {
     let mut bytes = [0_u8; 24];
     SystemRandom::new().fill(&mut bytes)?;

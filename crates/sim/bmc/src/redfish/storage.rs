@@ -1,4 +1,4 @@
-//! Storage to read: one controller with all disks, without volumes.
+//! Read-only storage: one controller with all disks, without volumes.
 
 use serde_json::{Value, json};
 

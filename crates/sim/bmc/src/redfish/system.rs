@@ -1,4 +1,4 @@
-//! The system: power, boot order, processors, memory, network cards, firmware settings to read.
+//! The system: power, boot order, processors, memory, network cards, read-only firmware settings.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
 const TARGETS: [&str; 6] = ["None", "Pxe", "Cd", "Usb", "Hdd", "UefiHttp"];
 const ENABLED: [&str; 3] = ["Disabled", "Once", "Continuous"];
 const MODES: [&str; 2] = ["UEFI", "Legacy"];
-const LAMPS: [&str; 3] = ["Off", "Lit", "Blinking"];
+const LED_STATES: [&str; 3] = ["Off", "Lit", "Blinking"];
 
 fn healthy() -> Value {
     json!({ "State": "Enabled", "Health": "OK", "HealthRollup": "OK" })
@@ -102,7 +102,7 @@ pub(super) fn reset(machine: &mut Machine, body: &Value, now: At, delay: Duratio
     }
 }
 
-/// The value of `field` if it is one of `allowed`; nothing was changed when this fails.
+/// The value of `field` if it is one of `allowed`; an error leaves the machine unchanged.
 fn choice(from: &Map<String, Value>, field: &str, allowed: &[&str]) -> Result<Option<String>, Answer> {
     match from.get(field).map(Value::as_str) {
         None => Ok(None),
@@ -119,10 +119,10 @@ pub(super) fn patch(machine: &mut Machine, body: &Value) -> Answer {
         return Answer::error(400, "the body must be a JSON object");
     };
     if body.is_empty() {
-        return Answer::error(400, "the body names nothing to change");
+        return Answer::error(400, "the body contains no change");
     }
     if let Some(unknown) = body.keys().find(|key| !matches!(key.as_str(), "Boot" | "IndicatorLED")) {
-        return Answer::not_offered(&format!("changes of {unknown}"));
+        return Answer::unsupported(&format!("changes of {unknown}"));
     }
     let none = Map::new();
     let boot = body.get("Boot").and_then(Value::as_object).unwrap_or(&none);
@@ -131,15 +131,15 @@ pub(super) fn patch(machine: &mut Machine, body: &Value) -> Answer {
             choice(boot, "BootSourceOverrideTarget", &TARGETS)?,
             choice(boot, "BootSourceOverrideEnabled", &ENABLED)?,
             choice(boot, "BootSourceOverrideMode", &MODES)?,
-            choice(body, "IndicatorLED", &LAMPS)?,
+            choice(body, "IndicatorLED", &LED_STATES)?,
         ))
     })();
-    let (target, enabled, mode, lamp) = match chosen {
+    let (target, enabled, mode, led) = match chosen {
         Ok(chosen) => chosen,
         Err(answer) => return answer,
     };
     if boot.contains_key("HttpBootUri") {
-        return Answer::not_offered("UEFI HTTP boot");
+        return Answer::unsupported("UEFI HTTP boot");
     }
     let set = |place: &mut String, value: Option<String>| {
         if let Some(value) = value {
@@ -149,7 +149,7 @@ pub(super) fn patch(machine: &mut Machine, body: &Value) -> Answer {
     set(&mut machine.boot.target, target);
     set(&mut machine.boot.enabled, enabled);
     set(&mut machine.boot.mode, mode);
-    set(&mut machine.indicator, lamp);
+    set(&mut machine.indicator, led);
     Answer::done()
 }
 

@@ -65,7 +65,7 @@ impl Lab {
     }
 }
 
-/// Every address in a resource, followed once.
+/// Collects each link of a resource.
 fn links(of: &Value, found: &mut Vec<String>) {
     match of {
         Value::Object(fields) => {
@@ -82,7 +82,7 @@ fn links(of: &Value, found: &mut Vec<String>) {
 }
 
 #[test]
-fn every_link_of_the_service_leads_to_a_resource_that_names_itself() {
+fn each_link_leads_to_a_resource_with_its_address() {
     let (mut lab, mut todo, mut seen) = (lab(), vec!["/redfish/v1/".to_owned()], Vec::new());
     while let Some(path) = todo.pop() {
         if seen.contains(&path) {
@@ -97,7 +97,7 @@ fn every_link_of_the_service_leads_to_a_resource_that_names_itself() {
 }
 
 #[test]
-fn nothing_but_the_root_is_open_without_login() {
+fn only_the_root_requires_no_login() {
     let mut lab = lab();
     let mut request = Request {
         verb: Verb::Get,
@@ -118,7 +118,7 @@ fn nothing_but_the_root_is_open_without_login() {
 }
 
 #[test]
-fn session_token_opens_until_the_session_is_deleted() {
+fn session_token_is_valid_until_the_session_is_deleted() {
     let mut lab = lab();
     let login = json!({ "UserName": "admin", "Password": "secret" });
     let (location, token) = lab
@@ -142,7 +142,7 @@ fn session_token_opens_until_the_session_is_deleted() {
 }
 
 #[test]
-fn wrong_password_fault_refuses_even_an_open_session() {
+fn wrong_password_fault_rejects_even_an_open_session() {
     let mut lab = lab();
     let login = json!({ "UserName": "admin", "Password": "secret" });
     let sessions = "/redfish/v1/SessionService/Sessions";
@@ -163,7 +163,7 @@ fn wrong_password_fault_refuses_even_an_open_session() {
 }
 
 #[test]
-fn reset_is_accepted_by_name_and_refused_otherwise() {
+fn reset_is_accepted_by_name_and_rejected_otherwise() {
     let mut lab = lab();
     let reset = "/redfish/v1/Systems/{id}/Actions/ComputerSystem.Reset";
     assert_eq!(
@@ -180,7 +180,7 @@ fn reset_is_accepted_by_name_and_refused_otherwise() {
 }
 
 #[test]
-fn refused_boot_change_changes_nothing() {
+fn rejected_boot_change_changes_nothing() {
     let mut lab = lab();
     let before = lab.machine.boot.clone();
     let body = json!({ "Boot": { "BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Twice" } });
@@ -212,7 +212,7 @@ fn inserted_image_is_shown_until_ejected() {
 }
 
 #[test]
-fn what_is_not_offered_answers_501() {
+fn unsupported_features_answer_501() {
     let mut lab = lab();
     for (verb, path) in [
         (Verb::Patch, "/redfish/v1/Systems/{id}/Bios/Settings"),
@@ -230,7 +230,7 @@ fn what_is_not_offered_answers_501() {
 }
 
 #[test]
-fn a_verb_that_a_resource_does_not_take_answers_405_and_an_unknown_path_404() {
+fn unsupported_method_answers_405_and_an_unknown_path_404() {
     let mut lab = lab();
     let status = |lab: &mut Lab, path| lab.ask(Verb::Delete, path, &Value::Null).status;
     for path in [
@@ -252,7 +252,7 @@ fn empty_change_answers_400() {
 }
 
 #[test]
-fn dead_bmc_hangs_up_and_slow_one_takes_its_time() {
+fn dead_bmc_drops_connections_and_slow_one_delays_responses() {
     let mut lab = lab();
     let request = Request {
         verb: Verb::Get,
