@@ -1,4 +1,4 @@
-//! The clock of the Node. Everything that decides takes times as arguments; only the shell reads them here.
+//! The clock of the Node. Decisions take times as arguments; only the I/O code reads the clock.
 
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! What every part of the kubelet is given: the API, the Node's place, and the limits it works by.
+//! The shared parts of the kubelet: API client, Node addresses, and limits.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::events::{Events, Weight};
+use crate::events::{EventType, Events};
 use crate::machine::addresses::Pool;
 use crate::plan::environment::ApiServer;
 use crate::plan::user::Users;
 
-/// Shared by all Pods. It is never changed but for the pool of addresses.
+/// Shared by all Pods. Only the address pool changes.
 pub(crate) struct Context {
     pub(crate) client: kube::Client,
     pub(crate) events: Events,
-    /// Asks probes: it trusts any certificate, as probes do.
+    /// For HTTP probes: trusts any certificate, as the API requires.
     pub(crate) http: reqwest::Client,
     pub(crate) node_name: String,
     pub(crate) node_address: String,
@@ -33,9 +33,9 @@ pub(crate) struct Context {
 /// Times that tests may shorten.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// How old the files of a volume may get.
+    /// The refresh interval of volumes.
     pub(crate) refresh: Duration,
-    /// A token is renewed at this age, or at four fifths of its life if that is earlier.
+    /// The age at which a token is renewed, unless four fifths of its lifetime are less.
     pub(crate) token_age: Duration,
     pub(crate) backoff_first: Duration,
     pub(crate) backoff_limit: Duration,
@@ -43,18 +43,18 @@ pub(crate) struct Limits {
 
 impl Context {
     pub(crate) fn take_address(&self) -> Option<Ipv4Addr> {
-        // A pool is whole after every call, so a panic elsewhere does not spoil it.
+        // A pool is consistent after each call, also after a panic elsewhere.
         self.pool.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(crate) fn give_back(&self, address: Ipv4Addr) {
+    pub(crate) fn release(&self, address: Ipv4Addr) {
         self.pool
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .give_back(address);
+            .release(address);
     }
 
-    pub(crate) async fn event(&self, pod: &Pod, weight: Weight, reason: &str, note: String) {
-        self.events.publish(pod, weight, reason, note).await;
+    pub(crate) async fn event(&self, pod: &Pod, event_type: EventType, reason: &str, note: String) {
+        self.events.publish(pod, event_type, reason, note).await;
     }
 }

@@ -1,6 +1,6 @@
-//! Events on Pods. One object per Pod, reason and note: what happens again is counted, what differs is another Event.
+//! Events on Pods. One object per Pod, reason and note; repetitions increase its count.
 //!
-//! An Event is news, not state: a lost one is logged and no more.
+//! Events are best effort: a failed write is logged.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,28 @@ use tokio::sync::Mutex;
 use crate::clock;
 use crate::pod::bounded;
 
-/// How much it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
+pub(crate) enum EventType {
     Normal,
     Warning,
 }
 
-/// What makes two Events the same one.
+/// The identity of an Event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     uid: String,
-    weight: Weight,
+    event_type: EventType,
     reason: String,
     note: String,
 }
 
-/// What was written of an Event.
 #[derive(Debug, Clone)]
 struct Written {
     name: String,
     count: i32,
 }
 
-/// Writes Events and remembers those of Pods that are still here.
+/// Writes Events, and keeps the written ones of existing Pods.
 pub(crate) struct Events {
     client: Client,
     node_name: String,
@@ -53,11 +51,11 @@ impl Events {
         }
     }
 
-    pub(crate) async fn publish(&self, pod: &Pod, weight: Weight, reason: &str, note: String) {
+    pub(crate) async fn publish(&self, pod: &Pod, event_type: EventType, reason: &str, note: String) {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let key = Key {
             uid,
-            weight,
+            event_type,
             reason: reason.to_owned(),
             note,
         };
@@ -66,7 +64,7 @@ impl Events {
         }
     }
 
-    /// A Pod that is gone has no more Events.
+    /// Drops the records of a deleted Pod.
     pub(crate) async fn forget(&self, pod: &Pod) {
         let uid = pod.metadata.uid.as_deref().unwrap_or_default();
         self.written.lock().await.retain(|key, _| key.uid != uid);
@@ -103,7 +101,7 @@ fn event(pod: &Pod, key: &Key, name: &str, node_name: &str, now: Timestamp) -> V
         "involvedObject": {
             "apiVersion": "v1", "kind": "Pod", "name": meta.name, "namespace": meta.namespace, "uid": meta.uid,
         },
-        "type": match key.weight { Weight::Normal => "Normal", Weight::Warning => "Warning" },
+        "type": match key.event_type { EventType::Normal => "Normal", EventType::Warning => "Warning" },
         "reason": key.reason,
         "message": key.note,
         "source": {"component": "process-kubelet", "host": node_name},
@@ -121,11 +119,11 @@ mod tests {
     use crate::plan::fixtures::pod;
 
     #[test]
-    fn an_event_names_its_pod_and_says_who_speaks() {
+    fn event_names_its_pod_and_its_reporter() {
         let pod = pod(json!({"containers": []}));
         let key = Key {
             uid: "u-1".into(),
-            weight: Weight::Warning,
+            event_type: EventType::Warning,
             reason: "Failed".into(),
             note: "no binary".into(),
         };

@@ -1,6 +1,6 @@
-//! Logs: one file per run of a container, and the part of the kubelet's interface that `kubectl logs` uses.
+//! Logs: one file per run of a container, and the log endpoint of the kubelet's API for `kubectl logs`.
 //!
-//! Lines carry no times, so a question about times is refused rather than answered wrongly.
+//! Lines have no times, so queries by time are rejected.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, SeekFrom};
 
-/// What `kubectl logs` may ask.
+/// The query parameters of `kubectl logs`.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Query {
@@ -29,12 +29,12 @@ impl Query {
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         let about_time = self.timestamps || self.since_seconds.is_some() || self.since_time.is_some();
         about_time.then_some(
-            "the process kubelet keeps no times of lines: --timestamps, --since and --since-time are not done",
+            "the process kubelet records no times of lines: --timestamps, --since and --since-time are not supported",
         )
     }
 }
 
-/// Folder of a container's logs.
+/// Directory of a container's logs.
 fn folder(logs: &Path, namespace: &str, pod: &str, container: &str) -> PathBuf {
     logs.join(format!("{namespace}_{pod}")).join(container)
 }
@@ -59,7 +59,7 @@ pub(crate) fn find(logs: &Path, namespace: &str, pod: &str, container: &str, pre
     Some(folder.join(format!("{run}.log")))
 }
 
-/// Where the last `lines` lines of a text begin.
+/// The offset of the last `lines` lines of a text.
 pub(crate) fn tail_start(text: &[u8], lines: usize) -> usize {
     let body = text.strip_suffix(b"\n").unwrap_or(text);
     if lines == 0 {
@@ -71,7 +71,7 @@ pub(crate) fn tail_start(text: &[u8], lines: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// The answer: what is there, and what is added until the container starts anew or the reader leaves.
+/// The response: the current content, followed by appended lines until the container restarts or the client disconnects.
 pub(crate) async fn body(path: PathBuf, query: &Query) -> std::io::Result<Body> {
     let mut text = tokio::fs::read(&path).await?;
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
@@ -94,7 +94,6 @@ pub(crate) async fn body(path: PathBuf, query: &Query) -> std::io::Result<Body> 
     Ok(Body::from_stream(stream::unfold(follower, Follower::next)))
 }
 
-/// Reads what is appended.
 struct Follower {
     file: File,
     path: PathBuf,
@@ -122,7 +121,7 @@ impl Follower {
         }
     }
 
-    /// A later run has its own file, and a Pod that is gone has none.
+    /// A later run has its own file; a deleted Pod has none.
     fn is_superseded(&self) -> bool {
         let run: Option<u32> = self.path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
         let next = run.map(|run| self.path.with_file_name(format!("{}.log", run.saturating_add(1))));
@@ -153,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn questions_about_time_are_refused() {
-        let asked = |text: &str| serde_json::from_str::<Query>(text).unwrap().refusal().is_some();
-        assert!(asked(r#"{"timestamps": true}"#));
-        assert!(asked(r#"{"sinceSeconds": "5"}"#));
-        assert!(!asked(r#"{"follow": true, "tailLines": 3}"#));
+    fn queries_by_time_are_rejected() {
+        let is_refused = |text: &str| serde_json::from_str::<Query>(text).unwrap().refusal().is_some();
+        assert!(is_refused(r#"{"timestamps": true}"#));
+        assert!(is_refused(r#"{"sinceSeconds": "5"}"#));
+        assert!(!is_refused(r#"{"follow": true, "tailLines": 3}"#));
     }
 }

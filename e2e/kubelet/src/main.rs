@@ -1,11 +1,11 @@
 //! `process-kubelet`: a Node that runs Pods as processes of one machine.
 //!
-//! Each Pod has a network namespace and a host name, each container mount and process namespaces, a root folder of its
-//! own and one binary: the one that a table names for its image. Deployments, rollouts, endpoints and scheduling are
-//! the real controllers'. Resource limits, seccomp profiles and image pulls do not exist here; what a Pod asks for and
-//! this kubelet cannot do it refuses by Event and status.
+//! Each Pod has a network namespace and a host name; each container has mount and process namespaces, its own root
+//! directory and one binary, which a table assigns to its image. Deployments, rollouts, endpoints and scheduling are handled
+//! by the real controllers. Resource limits, seccomp profiles and image pulls are not implemented; a Pod that requires an
+//! unsupported feature is refused by Event and status.
 //!
-//! Invariant: no process, mount or cable of a Pod outlives the Pod or the kubelet.
+//! Invariant: no process, mount or interface of a Pod outlives the Pod or the kubelet.
 
 mod clock;
 mod context;
@@ -44,46 +44,46 @@ struct Arguments {
     /// Port of the API server.
     #[arg(long, default_value_t = 6443)]
     api_port: u16,
-    /// Addresses of Pods, a /24 on the bridge.
+    /// Pod addresses, a /24 on the bridge.
     #[arg(long)]
     pod_subnet: String,
-    /// The bridge that Pods are plugged into.
+    /// The bridge of the Pods.
     #[arg(long)]
     bridge: String,
     #[arg(long)]
     kubeconfig: PathBuf,
-    /// Certificate that the Node serves with.
+    /// Serving certificate of the Node.
     #[arg(long)]
     certificate: PathBuf,
     #[arg(long)]
     key: PathBuf,
-    /// Authority of the clients that may read logs.
+    /// Certificate authority of the clients that may read logs.
     #[arg(long)]
     authority: PathBuf,
     /// Table of images: rows of name and binary.
     #[arg(long)]
     images: PathBuf,
-    /// Folder of volumes and root folders.
+    /// Directory of volumes and root directories.
     #[arg(long)]
     state: PathBuf,
-    /// Folder of the containers' logs.
+    /// Directory of the containers' logs.
     #[arg(long)]
     logs: PathBuf,
-    /// Seconds between two looks at what volumes hold.
+    /// Refresh interval of volumes in seconds.
     #[arg(long, default_value_t = 5)]
     refresh: u64,
-    /// Seconds after which a token is renewed, if four fifths of its life are more.
+    /// Seconds after which a token is renewed, unless four fifths of its lifetime are less.
     #[arg(long, default_value_t = 86_400)]
     token_age: u64,
     /// Seconds before the second restart of a container; doubled each time.
     #[arg(long, default_value_t = 1)]
     backoff: u64,
-    /// Most seconds between restarts.
+    /// Maximum seconds between restarts.
     #[arg(long, default_value_t = 60)]
     backoff_limit: u64,
 }
 
-/// One thread: a process dies with the *thread* that started it when it asked for that, and this one lives longest.
+/// One thread: the parent-death signal is sent when the starting *thread* ends, and the main thread ends last.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     rustls::crypto::ring::default_provider()
@@ -111,7 +111,7 @@ async fn main() -> anyhow::Result<()> {
 async fn context(arguments: Arguments) -> anyhow::Result<Context> {
     let kubeconfig = Kubeconfig::read_from(&arguments.kubeconfig).context("reading --kubeconfig")?;
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    // What fails is tried again by whoever knows why it was asked for.
+    // The callers retry.
     config.default_retry = false;
     let client = kube::Client::try_from(config)?;
     let map = std::fs::read_to_string("/proc/self/uid_map").context("reading /proc/self/uid_map")?;

@@ -1,4 +1,4 @@
-//! The Node object and its heartbeats: a status now and then, a Lease often, as the control plane expects of a Node.
+//! The Node object with its heartbeats: status and Lease.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::context::Context;
 use crate::plan::environment::ALLOCATABLE;
 use crate::pod::bounded;
 
-/// A Node that is silent for 40 s is taken for dead: ten seconds leave room for three lost ones.
+/// A Node without heartbeats for 40 s is marked unreachable: three may be lost.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: i32 = 40;
 const LEASE_NAMESPACE: &str = "kube-node-lease";
-/// Port of `kubectl logs`, as the Node object tells the API server.
+/// Port of the kubelet API, published in the Node object.
 pub(crate) const PORT: u16 = 10250;
 
-/// Creates the Node, unless it is there, and keeps it alive.
+/// Creates the Node if needed, and sends heartbeats.
 pub(crate) async fn keep(cx: &Context) {
     let mut registered = false;
     let mut beat = tokio::time::interval(HEARTBEAT);
@@ -79,7 +79,7 @@ fn node(name: &str) -> Value {
     json!({"metadata": {"name": name, "labels": labels}})
 }
 
-/// Resources are book-keeping for the scheduler: no container is held to them.
+/// Resources are for the scheduler only: containers are not limited.
 fn status(address: &str, now: Timestamp) -> Value {
     let resources: Value = ALLOCATABLE
         .iter()
@@ -105,7 +105,7 @@ fn status(address: &str, now: Timestamp) -> Value {
     })
 }
 
-/// The name that images and selectors use.
+/// The architecture name of images and node selectors.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_the_api_knows() {
+    fn node_and_lease_have_the_fields_of_the_api() {
         let now = Timestamp::from_second(1).unwrap();
         let node: Node = serde_json::from_value(json!({"status": status("10.0.0.1", now)})).unwrap();
         let status = node.status.unwrap();

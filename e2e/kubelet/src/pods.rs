@@ -1,4 +1,4 @@
-//! Watches the Pods that are bound to this Node and gives each to a worker of its own.
+//! Watches the Pods of this Node and runs a worker for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::pod::worker;
 
 type Uid = String;
 
-/// The workers' mail boxes. A Pod that is deleted and created again under its name is another one.
+/// The workers by Pod UID: a Pod that is created again under its name is another one.
 #[derive(Default)]
 struct Workers {
-    boxes: BTreeMap<Uid, watch::Sender<Option<Arc<Pod>>>>,
+    senders: BTreeMap<Uid, watch::Sender<Option<Arc<Pod>>>>,
     tasks: JoinSet<Uid>,
-    /// Seen since the last complete list began: what is not in it has gone while nobody looked.
+    /// Pods of the current initial list: workers of other Pods are stopped after it.
     listed: BTreeSet<Uid>,
 }
 
@@ -36,10 +36,10 @@ pub(crate) async fn run(cx: Arc<Context>) {
             event = events.try_next() => match event {
                 Ok(Some(event)) => workers.take(&cx, event),
                 Ok(None) => return,
-                Err(error) => tracing::warn!(%error, "the watch of Pods failed, it is started again"),
+                Err(error) => tracing::warn!(%error, "the watch of Pods failed and is restarted"),
             },
             Some(ended) = workers.tasks.join_next() => match ended {
-                Ok(uid) => drop(workers.boxes.remove(&uid)),
+                Ok(uid) => drop(workers.senders.remove(&uid)),
                 Err(error) => tracing::error!(%error, "a Pod's task failed"),
             },
         }
@@ -55,14 +55,14 @@ impl Workers {
                 self.apply(cx, pod);
             }
             Event::InitDone => {
-                for (_, mail) in self.boxes.iter().filter(|(uid, _)| !self.listed.contains(*uid)) {
-                    mail.send_replace(None);
+                for (_, sender) in self.senders.iter().filter(|(uid, _)| !self.listed.contains(*uid)) {
+                    sender.send_replace(None);
                 }
             }
             Event::Apply(pod) => self.apply(cx, pod),
             Event::Delete(pod) => {
-                if let Some(mail) = pod.metadata.uid.as_ref().and_then(|uid| self.boxes.get(uid)) {
-                    mail.send_replace(None);
+                if let Some(sender) = pod.metadata.uid.as_ref().and_then(|uid| self.senders.get(uid)) {
+                    sender.send_replace(None);
                 }
             }
         }
@@ -71,12 +71,12 @@ impl Workers {
     fn apply(&mut self, cx: &Arc<Context>, pod: Pod) {
         let Some(uid) = pod.metadata.uid.clone() else { return };
         let pod = Some(Arc::new(pod));
-        if let Some(mail) = self.boxes.get(&uid) {
-            mail.send_replace(pod);
+        if let Some(sender) = self.senders.get(&uid) {
+            sender.send_replace(pod);
             return;
         }
-        let (mail, receiver) = watch::channel(pod);
-        self.boxes.insert(uid.clone(), mail);
+        let (sender, receiver) = watch::channel(pod);
+        self.senders.insert(uid.clone(), sender);
         let cx = cx.clone();
         self.tasks.spawn(async move {
             worker::run(cx, receiver).await;

@@ -1,4 +1,4 @@
-//! The HTTPS interface of the Node: logs, and a health answer. Only clients of the cluster's authority are let in.
+//! The HTTPS API of the Node: logs and health. Clients require a certificate of the cluster's certificate authority.
 
 use std::io;
 use std::net::SocketAddr;
@@ -54,12 +54,12 @@ async fn container_logs(
     if let Some(reason) = query.refusal() {
         return (StatusCode::BAD_REQUEST, reason).into_response();
     }
-    // The parts become a path: the API server only sends names of objects, which hold no slash.
+    // The names become a path; object names contain no slash.
     if [&namespace, &pod, &container]
         .iter()
         .any(|part| part.contains(['/', '\0']) || part.starts_with('.'))
     {
-        return (StatusCode::BAD_REQUEST, "not the name of a container").into_response();
+        return (StatusCode::BAD_REQUEST, "not a container name").into_response();
     }
     let Some(path) = logs::find(&folder, &namespace, &pod, &container, query.previous) else {
         let what = if query.previous { "previous run" } else { "log yet" };
@@ -97,9 +97,9 @@ impl Listener for TlsListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        /// One client shakes hands at a time: a silent one must not hold up the others for long.
+        /// Handshakes are sequential: limits the delay by an idle client.
         const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
-        /// Out of file descriptors: trying again at once would only burn the processor.
+        /// Pause after an accept error, such as a lack of file descriptors.
         const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
         loop {
             match self.listener.accept().await {
@@ -107,8 +107,8 @@ impl Listener for TlsListener {
                     let handshake = tokio::time::timeout(HANDSHAKE_LIMIT, self.acceptor.accept(stream)).await;
                     match handshake {
                         Ok(Ok(stream)) => return (stream, address),
-                        Ok(Err(error)) => tracing::warn!(%error, %address, "a client was not let in"),
-                        Err(_) => tracing::warn!(%address, "a client did not finish its handshake"),
+                        Ok(Err(error)) => tracing::warn!(%error, %address, "a TLS handshake failed"),
+                        Err(_) => tracing::warn!(%address, "a TLS handshake timed out"),
                     }
                 }
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! The addresses of Pods: a pool of one /24, handed out in a ring so that a freed address rests the longest.
+//! The addresses of Pods: a /24 pool, assigned in a ring, so that a released address is reused last.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 const FIRST: u8 = 2;
 const LAST: u8 = 254;
 
-/// Host numbers in use.
+/// The assigned host numbers.
 #[derive(Debug)]
 pub(crate) struct Pool {
     network: [u8; 3],
@@ -15,17 +15,17 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Takes `a.b.c.0/24`; the Node itself is number one.
+    /// Parses `a.b.c.0/24`; number one is the Node.
     pub(crate) fn parse(subnet: &str) -> Result<Self, String> {
-        let cure = || format!("--pod-subnet {subnet:?}: a network of 256 addresses: 10.244.0.0/24");
+        let error = || format!("--pod-subnet {subnet:?}: a network of 256 addresses: 10.244.0.0/24");
         let address: Ipv4Addr = subnet
             .strip_suffix("/24")
-            .ok_or_else(cure)?
+            .ok_or_else(error)?
             .parse()
-            .map_err(|_| cure())?;
+            .map_err(|_| error())?;
         let [a, b, c, host] = address.octets();
         if host != 0 {
-            return Err(cure());
+            return Err(error());
         }
         Ok(Self {
             network: [a, b, c],
@@ -34,7 +34,7 @@ impl Pool {
         })
     }
 
-    /// An address that nobody has; none when all are taken.
+    /// A free address; `None` when all are assigned.
     pub(crate) fn take(&mut self) -> Option<Ipv4Addr> {
         let free = (self.next..=LAST)
             .chain(FIRST..self.next)
@@ -45,7 +45,7 @@ impl Pool {
         Some(Ipv4Addr::new(a, b, c, free))
     }
 
-    pub(crate) fn give_back(&mut self, address: Ipv4Addr) {
+    pub(crate) fn release(&mut self, address: Ipv4Addr) {
         let [_, _, _, host] = address.octets();
         self.used.remove(&host);
     }
@@ -56,11 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_freed_address_rests_until_all_others_were_used() {
+    fn released_address_is_reused_last() {
         let mut pool = Pool::parse("10.1.2.0/24").unwrap();
         let first = pool.take().unwrap();
         assert_eq!(first, Ipv4Addr::new(10, 1, 2, 2));
-        pool.give_back(first);
+        pool.release(first);
         let rest: Vec<Ipv4Addr> = (0..252).filter_map(|_| pool.take()).collect();
         assert!(!rest.contains(&first));
         assert_eq!(pool.take(), Some(first));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_network_of_256_is_taken() {
+    fn subnet_must_be_a_24_network() {
         for subnet in ["10.1.2.0", "10.1.2.0/16", "10.1.2.3/24", "x/24"] {
             assert!(Pool::parse(subnet).is_err(), "{subnet}");
         }

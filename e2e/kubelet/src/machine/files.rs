@@ -1,5 +1,5 @@
-//! Volumes on disk. A container sees all files of a new content at once or none: they sit in a folder that one symbolic
-//! link names, and the link is replaced by a rename.
+//! Volumes on disk. An update is atomic: the files are in a directory behind one symbolic link, which is replaced by a
+//! rename.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::plan::volume::{Content, File};
 const DATA: &str = "..data";
 const NEXT: &str = "..next";
 
-/// Makes a volume's folder hold the content. Answers whether anything changed.
+/// Writes the content of a volume. Returns whether it changed.
 pub(crate) fn write(folder: &Path, content: &Content, group: Option<u32>) -> io::Result<bool> {
     match content {
         Content::Scratch if folder.is_dir() => Ok(false),
@@ -51,7 +51,7 @@ fn write_files(folder: &Path, files: &BTreeMap<String, File>, group: Option<u32>
         }
         fs::write(&path, &file.bytes)?;
         chown(&path, None, group)?;
-        // The Pod's group may read what its volumes hold, whatever the mode says about others.
+        // The Pod's group may read the files regardless of the mode.
         let mode = if group.is_some() { file.mode | 0o040 } else { file.mode };
         fs::set_permissions(&path, PermissionsExt::from_mode(mode))?;
     }
@@ -65,7 +65,7 @@ fn write_files(folder: &Path, files: &BTreeMap<String, File>, group: Option<u32>
     Ok(true)
 }
 
-/// The names that containers use, each a link through `..data`; names that are no more go.
+/// Links the top-level names through `..data`, and removes links of removed files.
 fn link_names(folder: &Path, files: &BTreeMap<String, File>) -> io::Result<()> {
     let tops: Vec<&str> = files.keys().filter_map(|path| path.split('/').next()).collect();
     for entry in fs::read_dir(folder)? {
@@ -112,7 +112,7 @@ fn remove(path: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A folder that goes with the test.
+    /// A directory that is removed after the test.
     struct Folder(std::path::PathBuf);
 
     impl Folder {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn new_content_replaces_the_old_as_a_whole() {
+    fn new_content_replaces_the_old_atomically() {
         let folder = Folder::new("replace");
         let volume = folder.0.join("v");
         assert!(write(&volume, &content(&[("a", "1"), ("deep/b", "2")]), None).unwrap());
@@ -158,7 +158,7 @@ mod tests {
         );
         assert!(write(&volume, &content(&[("a", "3")]), None).unwrap());
         assert_eq!(fs::read_to_string(volume.join("a")).unwrap(), "3");
-        assert!(!volume.join("deep").exists(), "a key that is gone is gone");
+        assert!(!volume.join("deep").exists(), "a removed key has no file");
         let folders = fs::read_dir(&volume)
             .unwrap()
             .filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_dir());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn scratch_folders_belong_to_the_container() {
+    fn scratch_directories_keep_the_files_of_the_container() {
         let folder = Folder::new("scratch");
         let volume = folder.0.join("v");
         assert!(write(&volume, &Content::Scratch, None).unwrap());

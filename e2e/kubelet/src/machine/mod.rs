@@ -1,4 +1,4 @@
-//! What the kubelet does to the machine: network cables, processes, files. No decisions are taken here.
+//! Operations on the machine: network, processes, files. No decisions.
 
 pub(crate) mod addresses;
 pub(crate) mod files;

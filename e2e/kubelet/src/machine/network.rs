@@ -1,4 +1,4 @@
-//! A Pod's network: a namespace held open by a process that sleeps, and a cable to the Node's bridge.
+//! A Pod's network: a namespace held by a sleeping process, and a veth pair to the Node's bridge.
 
 use std::net::Ipv4Addr;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use crate::clock;
 use crate::plan::sandbox::quote;
 
-/// The holder is killed when this is dropped; the cable goes with the namespace.
+/// Dropping it kills the holder, which removes namespace and veth pair.
 #[derive(Debug)]
 pub(crate) struct Network {
     holder: Child,
@@ -21,7 +21,7 @@ pub(crate) struct Network {
 const UNSHARE_LIMIT: Duration = Duration::from_secs(10);
 
 impl Network {
-    pub(crate) async fn make(bridge: &str, node: &str, address: Ipv4Addr, host_name: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn create(bridge: &str, node: &str, address: Ipv4Addr, host_name: &str) -> anyhow::Result<Self> {
         let script = format!("hostname {} && exec sleep infinity", quote(host_name));
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "unshare", "--net", "--uts", "sh", "-c", &script]);
@@ -34,13 +34,13 @@ impl Network {
         let network = Self { holder, holder_process };
         network.await_own_namespace().await?;
         let [_, _, _, host] = address.octets();
-        let cable = format!("pod{host}");
-        // The last Pod with this address may be gone for less time than its namespace needs to go.
-        ip(&["link", "delete", &cable]).await.unwrap_or_default();
+        let veth = format!("pod{host}");
+        // The namespace of the previous Pod with this address may still exist.
+        ip(&["link", "delete", &veth]).await.unwrap_or_default();
         ip(&[
             "link",
             "add",
-            &cable,
+            &veth,
             "type",
             "veth",
             "peer",
@@ -50,7 +50,7 @@ impl Network {
             &holder_process.to_string(),
         ])
         .await?;
-        ip(&["link", "set", &cable, "master", bridge, "up"]).await?;
+        ip(&["link", "set", &veth, "master", bridge, "up"]).await?;
         let inside = format!(
             "link set lo up\naddress add {address}/24 dev eth0\nlink set eth0 up\nroute add default via {node}\n"
         );
@@ -58,7 +58,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Ends the holder and waits for it, so that the machine has one process less when this returns.
+    /// Kills the holder and waits for its end.
     pub(crate) async fn remove(mut self) {
         if let Err(error) = self.holder.kill().await {
             tracing::warn!(%error, "the Pod's holder could not be killed");
@@ -67,15 +67,15 @@ impl Network {
 
     async fn await_own_namespace(&self) -> anyhow::Result<()> {
         let own = std::fs::read_link("/proc/self/ns/net").context("reading the own network namespace")?;
-        let theirs = format!("/proc/{}/ns/net", self.holder_process);
+        let holder_namespace = format!("/proc/{}/ns/net", self.holder_process);
         let start = clock::instant();
         while start.elapsed() < UNSHARE_LIMIT {
-            if std::fs::read_link(&theirs).is_ok_and(|theirs| theirs != own) {
+            if std::fs::read_link(&holder_namespace).is_ok_and(|holder_namespace| holder_namespace != own) {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        bail!("the Pod's holder got no network namespace")
+        bail!("the Pod's holder did not enter a network namespace")
     }
 
     async fn ip_inside(&self, batch: &str) -> anyhow::Result<()> {
@@ -94,7 +94,7 @@ impl Network {
             .spawn()
             .context("running nsenter")?;
         if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(batch.as_bytes()).await.context("talking to ip")?;
+            stdin.write_all(batch.as_bytes()).await.context("writing to ip")?;
         }
         finished("ip", child.wait_with_output().await?)
     }

@@ -1,4 +1,4 @@
-//! A container's process: started in the Pod's network and in namespaces of its own, signalled, waited for.
+//! A container's process: started in the Pod's network and its own namespaces.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use crate::plan::sandbox::Sandbox;
 use crate::plan::user::Users;
 
-/// A running container. What was started waits in front of the container's first process and ends when that does.
+/// A running container. The outer process waits for the container's first process and ends with it.
 #[derive(Debug)]
 pub(crate) struct Process {
     outer: Child,
@@ -47,19 +47,19 @@ impl Process {
             "-c",
         ]);
         command.arg(sandbox.script()).env_clear().envs(variables);
-        // The script opens the log: what stands in front of the container speaks to the kubelet's own.
+        // The script opens the log; output before that goes to the kubelet's log.
         command.stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
         let outer = command.spawn().context("starting the container")?;
         let number = outer.id().context("the container ended at once")?;
         Ok(Self { outer, number })
     }
 
-    /// The container's first process; none before its namespaces are made and after its end.
+    /// The container's first process; `None` before its namespaces exist and after its end.
     pub(crate) fn first(&self) -> Option<u32> {
-        first_behind(self.number)
+        first_process(self.number)
     }
 
-    /// The number of the process in front: one for the whole life of the container.
+    /// The id of the outer process, which is constant.
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
@@ -68,7 +68,7 @@ impl Process {
         self.outer.wait().await.context("waiting for the container")
     }
 
-    /// Asks the container to end. A container that is still being made is killed: it has nothing to put in order.
+    /// Sends SIGTERM. A container that is still starting is killed.
     pub(crate) fn terminate(&self) {
         match self.first() {
             Some(first) => signal(first, Signal::TERM),
@@ -76,14 +76,14 @@ impl Process {
         }
     }
 
-    /// Kills what stands in front, and with it the container: so the end says that it was a kill.
+    /// Kills the outer process, and with it the container: the exit status is that of SIGKILL.
     pub(crate) fn kill(&self) {
         signal(self.number, Signal::KILL);
     }
 }
 
-/// The container's first process, behind the one in front. It may not be there yet, so whoever needs it asks each time.
-pub(crate) fn first_behind(number: u32) -> Option<u32> {
+/// The container's first process. It may not exist yet, so it is read each time.
+pub(crate) fn first_process(number: u32) -> Option<u32> {
     let children = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }
@@ -98,7 +98,7 @@ fn signal(process: u32, signal: Signal) {
     }
 }
 
-/// What the API calls the exit code: a signal counts from 128.
+/// The exit code of the API: a signal is 128 plus its number.
 pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status
         .code()
@@ -141,8 +141,8 @@ pub(crate) async fn run_inside(
         Ok(Err(error)) => Err(format!("command did not run: {error}")),
         Ok(Ok(output)) if output.status.success() => Ok(()),
         Ok(Ok(output)) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let line = said.lines().next().unwrap_or_default();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let line = stderr.lines().next().unwrap_or_default();
             Err(format!("command exited with {}: {line}", exit_code(output.status)))
         }
     }

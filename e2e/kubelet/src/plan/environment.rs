@@ -1,21 +1,21 @@
-//! The variables of a container, and `$(NAME)` in its command line.
+//! The environment variables of a container, and `$(NAME)` in its command line.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, EnvVarSource, Pod, ResourceFieldSelector};
 
-use super::fields::{Place, field};
+use super::fields::{Placement, field};
 use super::quantity::divided;
 use super::sources::{self, Missing, Sources};
 
-/// Where in-cluster clients find the API server.
+/// The address of the API server for in-cluster clients.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiServer {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-/// The Node's allocatable resources: what a container without limits may use.
+/// The Node's allocatable resources, the limits of containers without limits.
 pub(crate) const ALLOCATABLE: &[(&str, &str)] = &[
     ("cpu", "64"),
     ("memory", "64Gi"),
@@ -23,11 +23,11 @@ pub(crate) const ALLOCATABLE: &[(&str, &str)] = &[
     ("ephemeral-storage", "64Gi"),
 ];
 
-/// Variables in force: the runtime's first, then `envFrom`, then `env`, each able to hide the ones before.
+/// The variables: the runtime's first, then `envFrom`, then `env`; later ones override earlier ones.
 pub(crate) fn variables(
     pod: &Pod,
     container: &Container,
-    place: &Place,
+    placement: &Placement,
     server: &ApiServer,
     sources: &Sources,
 ) -> Result<BTreeMap<String, String>, Missing> {
@@ -45,7 +45,7 @@ pub(crate) fn variables(
     from_objects(container, sources, &mut all)?;
     for variable in container.env.iter().flatten() {
         let value = match (&variable.value, &variable.value_from) {
-            (_, Some(from)) => match referred(pod, container, place, sources, from)? {
+            (_, Some(from)) => match referred(pod, container, placement, sources, from)? {
                 Some(value) => value,
                 None => continue, // optional and absent: the variable is not set
             },
@@ -87,12 +87,12 @@ fn from_objects(container: &Container, sources: &Sources, all: &mut BTreeMap<Str
 fn referred(
     pod: &Pod,
     container: &Container,
-    place: &Place,
+    placement: &Placement,
     sources: &Sources,
     from: &EnvVarSource,
 ) -> Result<Option<String>, Missing> {
     if let Some(reference) = &from.field_ref {
-        let value = field(pod, place, &reference.field_path);
+        let value = field(pod, placement, &reference.field_path);
         return value
             .map(Some)
             .ok_or_else(|| Missing(format!("no field {:?}", reference.field_path)));
@@ -117,12 +117,10 @@ fn referred(
             .map(Some)
             .ok_or_else(|| Missing(format!("no resource {:?}", reference.resource)));
     }
-    Err(Missing(
-        "a variable whose valueFrom this kubelet does not know".to_owned(),
-    ))
+    Err(Missing("a variable with an unsupported valueFrom".to_owned()))
 }
 
-/// `limits.cpu` and its like. A container without a limit is told what the Node has.
+/// `limits.cpu` and similar. The default of limits is the Node's allocatable quantity.
 fn resource(container: &Container, reference: &ResourceFieldSelector) -> Option<String> {
     let (which, name) = reference.resource.split_once('.')?;
     let resources = container.resources.as_ref();
@@ -143,7 +141,7 @@ fn resource(container: &Container, reference: &ResourceFieldSelector) -> Option<
     divided(quantity, reference.divisor.as_ref().map(|divisor| divisor.0.as_str())).map(|count| count.to_string())
 }
 
-/// Replaces `$(NAME)` by the variable; `$$` is a dollar; an unknown name stays as it is written.
+/// Replaces `$(NAME)` by the variable and `$$` by a dollar; an unknown name is kept.
 pub(crate) fn expand(text: &str, variables: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -170,7 +168,7 @@ pub(crate) fn expand(text: &str, variables: &BTreeMap<String, String>) -> String
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::fixtures::{container, place, pod};
+    use super::super::fixtures::{container, placement, pod};
     use super::super::sources::Data;
     use super::*;
 
@@ -191,14 +189,14 @@ mod tests {
         variables(
             &pod(json!({"containers": []})),
             &container(value),
-            &place(),
+            &placement(),
             &server,
             &sources,
         )
     }
 
     #[test]
-    fn every_kind_of_value_from_is_resolved() {
+    fn each_kind_of_value_from_is_resolved() {
         let all = variables_of(json!({"name": "a", "resources": {"limits": {"cpu": "1500m"}},
         "envFrom": [{"prefix": "P_", "configMapRef": {"name": "c"}}, {"secretRef": {"name": "none", "optional": true}}],
         "env": [
@@ -229,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_sources_are_named_in_the_error() {
         let table = [
             (
                 json!({"secretKeyRef": {"name": "none", "key": "k"}}),
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn expansion_leaves_what_it_does_not_know() {
+    fn expansion_keeps_unknown_names() {
         let variables = BTreeMap::from([("A".to_owned(), "1".to_owned())]);
         for (text, expanded) in [
             ("$(A)$(A)", "11"),

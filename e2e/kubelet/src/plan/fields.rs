@@ -1,17 +1,17 @@
-//! `fieldRef`: what a Pod may ask about itself, in variables and in downward volumes.
+//! `fieldRef`: fields of a Pod in variables and downward API volumes.
 
 use k8s_openapi::api::core::v1::Pod;
 
-/// Where a Pod runs: the part of the answers that its manifest does not hold.
+/// The values of a Pod that are not in its manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub(crate) node_name: String,
     pub(crate) node_address: String,
     pub(crate) pod_address: String,
 }
 
-/// The value of a field; none if there is no such field.
-pub(crate) fn field(pod: &Pod, place: &Place, path: &str) -> Option<String> {
+/// The value of a field; `None` for an unknown field.
+pub(crate) fn field(pod: &Pod, placement: &Placement, path: &str) -> Option<String> {
     let meta = &pod.metadata;
     let spec = pod.spec.as_ref();
     if let Some((map, key)) = subscript(path) {
@@ -28,21 +28,21 @@ pub(crate) fn field(pod: &Pod, place: &Place, path: &str) -> Option<String> {
         "metadata.uid" => meta.uid.clone(),
         "metadata.labels" => Some(lines(meta.labels.as_ref())),
         "metadata.annotations" => Some(lines(meta.annotations.as_ref())),
-        "spec.nodeName" => Some(place.node_name.clone()),
+        "spec.nodeName" => Some(placement.node_name.clone()),
         "spec.serviceAccountName" => spec.and_then(|spec| spec.service_account_name.clone()),
-        "status.hostIP" | "status.hostIPs" => Some(place.node_address.clone()),
-        "status.podIP" | "status.podIPs" => Some(place.pod_address.clone()),
+        "status.hostIP" | "status.hostIPs" => Some(placement.node_address.clone()),
+        "status.podIP" | "status.podIPs" => Some(placement.pod_address.clone()),
         _ => None,
     }
 }
 
-/// `metadata.labels['app']` as its map and its key.
+/// Splits `metadata.labels['app']` into map and key.
 fn subscript(path: &str) -> Option<(&str, &str)> {
     let (map, rest) = path.split_once("['")?;
     Some((map, rest.strip_suffix("']")?))
 }
 
-/// One `key="value"` a line, the format of downward volumes.
+/// One `key="value"` per line, the format of downward API volumes.
 fn lines(values: Option<&std::collections::BTreeMap<String, String>>) -> String {
     let rows = values
         .into_iter()
@@ -55,11 +55,11 @@ fn lines(values: Option<&std::collections::BTreeMap<String, String>>) -> String 
 mod tests {
     use serde_json::json;
 
-    use super::super::fixtures::{place, pod};
+    use super::super::fixtures::{placement, pod};
     use super::*;
 
     #[test]
-    fn every_documented_field_has_its_value() {
+    fn each_supported_field_has_its_value() {
         let pod = pod(json!({"containers": [], "serviceAccountName": "robot"}));
         let table = [
             ("metadata.name", Some("web-1")),
@@ -77,7 +77,7 @@ mod tests {
             ("spec['x']", None),
         ];
         for (path, value) in table {
-            assert_eq!(field(&pod, &place(), path).as_deref(), value, "{path}");
+            assert_eq!(field(&pod, &placement(), path).as_deref(), value, "{path}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Pods for tests, written as the manifest they come from.
+//! Pods for tests, from manifests.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde_json::{Value, json};
 
-use super::fields::Place;
+use super::fields::Placement;
 
 /// A bound Pod `team/web-1` with the given spec.
 pub(crate) fn pod(spec: Value) -> Pod {
@@ -18,8 +18,8 @@ pub(crate) fn container(value: Value) -> Container {
     serde_json::from_value(value).expect("a container")
 }
 
-pub(crate) fn place() -> Place {
-    Place {
+pub(crate) fn placement() -> Placement {
+    Placement {
         node_name: "n".into(),
         node_address: "10.0.0.1".into(),
         pod_address: "10.0.0.7".into(),

@@ -1,18 +1,18 @@
-//! Image names and the table that says which binary stands for which image.
+//! Image names and the table of their binaries.
 
-/// The last path element of an image's name, without tag and digest: what the table is keyed by.
+/// The last path element of an image's name, without tag and digest: the key of the table.
 pub(crate) fn short_name(image: &str) -> &str {
     let without_digest = image.split('@').next().unwrap_or(image);
     let last = without_digest.rsplit('/').next().unwrap_or(without_digest);
     last.split(':').next().unwrap_or(last)
 }
 
-/// The binary for an image. A row is `NAME PATH`; `#` starts a comment; the first row of a name wins.
+/// The binary of an image. A row is `NAME PATH`; `#` starts a comment; the first row of a name wins.
 pub(crate) fn binary_for<'a>(table: &'a str, image: &str) -> Option<&'a str> {
     let wanted = short_name(image);
     table.lines().find_map(|line| {
-        let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
-        (words.next() == Some(wanted)).then(|| words.next()).flatten()
+        let mut fields = line.split('#').next().unwrap_or_default().split_whitespace();
+        (fields.next() == Some(wanted)).then(|| fields.next()).flatten()
     })
 }
 
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_known_by_its_last_element() {
+    fn image_is_identified_by_its_last_element() {
         let table = [
             ("registry.example:5000/team/manager:v1.2.3", "manager"),
             ("manager", "manager"),

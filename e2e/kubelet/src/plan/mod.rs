@@ -1,7 +1,7 @@
-//! The decisions of the kubelet: pure functions from what the API server says to what is to be done.
+//! The decisions of the kubelet: pure functions of API objects.
 //!
-//! Nothing in here reads a clock, a file or the network. What a Pod refers to is fetched before and handed in as
-//! `Sources`, so a missing object is an answer like any other.
+//! They read no clock, file or network. The objects that a Pod refers to are fetched before and passed as `Sources`; a
+//! missing object is a regular input.
 
 pub(crate) mod environment;
 pub(crate) mod fields;

@@ -1,11 +1,11 @@
-//! Probes as a state machine: outcomes in, verdicts out. Who asks the container is the shell's business.
+//! Probes as a state machine from outcomes to health. The I/O is elsewhere.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// When to ask, and how many equal answers make a verdict.
+/// Intervals and thresholds of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Schedule {
     pub(crate) initial_delay: Duration,
@@ -15,7 +15,6 @@ pub(crate) struct Schedule {
     pub(crate) failures: u32,
 }
 
-/// How to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Check {
     Http {
@@ -55,7 +54,7 @@ impl Schedule {
     }
 }
 
-/// What a probe asks for. The error says what cannot be done.
+/// The action of a probe, or why it is unsupported.
 pub(crate) fn check(probe: &Probe, container: &Container) -> Result<Check, String> {
     if let Some(get) = &probe.http_get {
         let headers = get
@@ -107,24 +106,24 @@ fn port(wanted: &IntOrString, container: &Container) -> Result<u16, String> {
     number.ok_or_else(|| format!("container {:?} has no port {wanted:?}", container.name))
 }
 
-/// What the outcomes so far say.
+/// The health according to the outcomes so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Health {
     Healthy,
     Unhealthy,
 }
 
-/// Counts equal outcomes in a row.
+/// Counts consecutive equal outcomes.
 #[derive(Debug, Default)]
 pub(crate) struct Counter {
     successes: u32,
     failures: u32,
-    verdict: Option<Verdict>,
+    health: Option<Health>,
 }
 
 impl Counter {
-    /// Takes an outcome; answers when the verdict changes.
-    pub(crate) fn observe(&mut self, success: bool, schedule: &Schedule) -> Option<Verdict> {
+    /// Records an outcome; returns a change of health.
+    pub(crate) fn observe(&mut self, success: bool, schedule: &Schedule) -> Option<Health> {
         if success {
             self.successes = self.successes.saturating_add(1);
             self.failures = 0;
@@ -132,14 +131,14 @@ impl Counter {
             self.failures = self.failures.saturating_add(1);
             self.successes = 0;
         }
-        let verdict = match success {
-            true if self.successes >= schedule.successes => Verdict::Healthy,
-            false if self.failures >= schedule.failures => Verdict::Unhealthy,
+        let health = match success {
+            true if self.successes >= schedule.successes => Health::Healthy,
+            false if self.failures >= schedule.failures => Health::Unhealthy,
             _ => return None,
         };
-        let changed = self.verdict != Some(verdict);
-        self.verdict = Some(verdict);
-        changed.then_some(verdict)
+        let changed = self.health != Some(health);
+        self.health = Some(health);
+        changed.then_some(health)
     }
 }
 
@@ -155,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_decide_when_a_verdict_changes() {
-        use Verdict::{Healthy, Unhealthy};
+    fn thresholds_decide_when_health_changes() {
+        use Health::{Healthy, Unhealthy};
         let schedule = Schedule::of(&probe(json!({"successThreshold": 2, "failureThreshold": 3})));
         let mut counter = Counter::default();
         let rows = [
@@ -173,8 +172,8 @@ mod tests {
             (true, None),
             (true, Some(Healthy)),
         ];
-        for (step, (success, verdict)) in rows.into_iter().enumerate() {
-            assert_eq!(counter.observe(success, &schedule), verdict, "step {step}");
+        for (step, (success, health)) in rows.into_iter().enumerate() {
+            assert_eq!(counter.observe(success, &schedule), health, "step {step}");
         }
     }
 

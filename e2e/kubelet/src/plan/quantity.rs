@@ -1,6 +1,6 @@
-//! Kubernetes quantities, as far as `resourceFieldRef` needs them: thousandths in, a rounded-up count out.
+//! Kubernetes quantities for `resourceFieldRef`: thousandths, and counts rounded up.
 
-/// Thousandths of the unit: `100m` is 100, `2` is 2000, `1Ki` is 1024000. None if it is no quantity.
+/// Thousandths of the unit: `100m` is 100, `2` is 2000, `1Ki` is 1024000. `None` for an invalid quantity.
 pub(crate) fn milli(text: &str) -> Option<u128> {
     let split = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -28,7 +28,7 @@ pub(crate) fn milli(text: &str) -> Option<u128> {
     digits.checked_mul(factor).map(|product| product / scale)
 }
 
-/// `quantity / divisor`, rounded up as the API says; a divisor of nothing or zero is one.
+/// `quantity / divisor`, rounded up; a missing or zero divisor is one.
 pub(crate) fn divided(quantity: &str, divisor: Option<&str>) -> Option<u128> {
     let divisor = divisor.map_or(Some(1000), milli)?;
     Some(milli(quantity)?.div_ceil(if divisor == 0 { 1000 } else { divisor }))

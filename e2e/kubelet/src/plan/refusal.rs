@@ -1,11 +1,11 @@
-//! What a Pod may ask for that this kubelet cannot do. It says so instead of running something else.
+//! Unsupported features of Pods, which are refused.
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, Volume};
 
 use super::probe;
 use super::user::{self, Users};
 
-/// Every reason at once: a manifest is mended in one go.
+/// All reasons at once.
 pub(crate) fn refusals(pod: &Pod, users: Users) -> Vec<String> {
     let Some(spec) = &pod.spec else {
         return vec!["a Pod without spec".to_owned()];
@@ -43,8 +43,8 @@ fn pod_refusals(spec: &PodSpec) -> Vec<String> {
     ];
     table
         .into_iter()
-        .filter(|(asked, _)| *asked)
-        .map(|(_, what)| format!("{what}: not done by this kubelet"))
+        .filter(|(is_set, _)| *is_set)
+        .map(|(_, what)| format!("{what}: not supported by this kubelet"))
         .collect()
 }
 
@@ -56,7 +56,7 @@ fn volume_refusal(volume: &Volume) -> Option<String> {
         || volume.downward_api.is_some();
     (!known).then(|| {
         format!(
-            "volume {:?}: only secret, configMap, emptyDir, downwardAPI and projected are done",
+            "volume {:?}: only secret, configMap, emptyDir, downwardAPI and projected are supported",
             volume.name
         )
     })
@@ -83,9 +83,9 @@ fn container_refusals(container: &Container) -> Vec<String> {
             "mountPropagation",
         ),
     ];
-    let asked = table.into_iter().filter(|(asked, _)| *asked);
-    let mut all: Vec<String> = asked
-        .map(|(_, what)| format!("container {:?}: {what} is not done", container.name))
+    let is_set = table.into_iter().filter(|(is_set, _)| *is_set);
+    let mut all: Vec<String> = is_set
+        .map(|(_, what)| format!("container {:?}: {what} is not supported", container.name))
         .collect();
     let probes = [
         &container.readiness_probe,
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_done_is_refused_by_name() {
+    fn unsupported_features_are_refused_by_name() {
         let table = [
             (
                 json!({"containers": [], "initContainers": [{"name": "i"}]}),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_as_providers_ship_it_is_accepted() {
+    fn manager_of_a_provider_is_accepted() {
         let spec = json!({
             "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
             "volumes": [{"name": "cert", "secret": {"secretName": "webhook"}}],

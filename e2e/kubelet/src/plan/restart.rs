@@ -1,9 +1,9 @@
-//! What follows the end of a container: another start, after how long, or none.
+//! Restarts of a container: the policy and the back-off.
 
 use std::time::Duration;
 
-/// A container that ran this long has its crashes forgiven.
-const FORGIVEN_AFTER: Duration = Duration::from_mins(10);
+/// After this run time the back-off is reset.
+const RESET_AFTER: Duration = Duration::from_mins(10);
 
 /// The Pod's `restartPolicy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Policy {
 }
 
 impl Policy {
-    /// Absent is `Always`, as the API server fills it in.
+    /// Default: `Always`.
     pub(crate) fn of(text: Option<&str>) -> Self {
         match text {
             Some("Never") => Self::Never,
@@ -32,7 +32,7 @@ impl Policy {
     }
 }
 
-/// Waits between restarts: none for the first, then doubling up to the limit.
+/// The delay before a restart: zero at first, then doubled up to the limit.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -49,9 +49,9 @@ impl Backoff {
         }
     }
 
-    /// How long to wait before the restart of a container that has run for `ran`.
+    /// The delay before the restart of a container after this run time.
     pub(crate) fn after(&mut self, ran: Duration) -> Duration {
-        if ran >= FORGIVEN_AFTER {
+        if ran >= RESET_AFTER {
             self.next = Duration::ZERO;
         }
         let wait = self.next;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_decides_by_exit_code() {
+    fn policy_decides_by_exit_code() {
         let table = [
             (Some("Always"), 0, true),
             (None, 1, true),
@@ -83,12 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_the_limit_and_a_long_run_is_forgiven() {
+    fn back_off_doubles_up_to_the_limit_and_a_long_run_resets_it() {
         let seconds = Duration::from_secs;
         let mut backoff = Backoff::new(seconds(10), seconds(35));
         let waits: Vec<u64> = (0..5).map(|_| backoff.after(seconds(1)).as_secs()).collect();
         assert_eq!(waits, [0, 10, 20, 35, 35]);
-        assert_eq!(backoff.after(FORGIVEN_AFTER), Duration::ZERO);
+        assert_eq!(backoff.after(RESET_AFTER), Duration::ZERO);
         assert_eq!(backoff.after(seconds(1)), seconds(10));
     }
 }

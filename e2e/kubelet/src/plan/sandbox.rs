@@ -1,7 +1,7 @@
-//! From a container's manifest to the exact script that builds its root folder and becomes it.
+//! Plans a container: from its manifest to the shell script that creates its root directory and executes it.
 //!
-//! The script runs as the first process of new mount and process namespaces, inside the Pod's network. It uses `mount`,
-//! `setpriv` and `unshare` of the machine and nothing else, so what a container sees can be read off its plan.
+//! The script is the first process of new mount and process namespaces, inside the Pod's network. It uses only `mount`,
+//! `setpriv` and `unshare` of the machine, so the plan shows all that a container can access.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use super::environment::expand;
 use super::user::{Identity, Users, identity};
 
-/// Folders of the machine that every container sees, read-only: dynamic programs find their loader and libraries.
+/// Directories of the machine that each container has, read-only: loader and libraries of dynamic programs.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
-/// Files of the machine's `/etc` that programs may need and that say nothing about the machine.
+/// Files of the machine's `/etc` that programs may need and that are not specific to the machine.
 const SYSTEM_FILES: &[&str] = &[
     "/etc/ld.so.cache",
     "/etc/ssl",
@@ -21,12 +21,11 @@ const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
 ];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
-/// Where the image's program is if the manifest does not say.
+/// The path of the image's program without `command`.
 const ENTRYPOINT: &str = "/entrypoint";
-/// The root folder is memory: a container that fills it must not fill the machine.
+/// The root directory is in memory, so its size is limited.
 const ROOT_SIZE: &str = "64m";
 
-/// A folder or file of the machine at a place of the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) from: PathBuf,
@@ -34,7 +33,6 @@ pub(crate) struct Mount {
     pub(crate) read_only: bool,
 }
 
-/// All that distinguishes one container from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sandbox {
     pub(crate) root: PathBuf,
@@ -52,11 +50,11 @@ pub(crate) struct Sandbox {
     pub(crate) no_new_privileges: bool,
 }
 
-/// What the kubelet adds to the manifest.
+/// The kubelet's inputs in addition to the manifest.
 #[derive(Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct Inputs<'a> {
     pub(crate) root: PathBuf,
-    /// Folder of the Pod's volumes, by volume name.
+    /// Directory of the Pod's volumes, by volume name.
     pub(crate) volumes: &'a Path,
     pub(crate) binary: PathBuf,
     pub(crate) pod_address: &'a str,
@@ -64,13 +62,13 @@ pub(crate) struct Ground<'a> {
     pub(crate) log: PathBuf,
 }
 
-/// Plans a container whose Pod was not refused.
+/// Plans a container of a Pod that is not refused.
 pub(crate) fn plan(
     pod: &Pod,
     spec: &PodSpec,
     container: &Container,
     variables: &BTreeMap<String, String>,
-    ground: Ground<'_>,
+    inputs: Inputs<'_>,
 ) -> Sandbox {
     let (binary_at, command) = command(container, variables);
     let own = container.security_context.as_ref();
@@ -86,40 +84,40 @@ pub(crate) fn plan(
             .clone()
             .filter(|dir| !dir.is_empty())
             .unwrap_or_else(|| "/".to_owned()),
-        mounts: mounts(container, ground.volumes),
-        files: etc_files(pod, spec, &identity, ground.pod_address),
+        mounts: mounts(container, inputs.volumes),
+        files: etc_files(pod, spec, &identity, inputs.pod_address),
         read_only_root: own.and_then(|own| own.read_only_root_filesystem) == Some(true),
         keeps_capabilities: !dropped.is_some_and(|dropped| dropped.iter().any(|name| name == "ALL")),
         no_new_privileges: own.and_then(|own| own.allow_privilege_escalation) == Some(false),
         identity,
-        root: ground.root,
-        log: ground.log,
-        binary: ground.binary,
-        users: ground.users,
+        root: inputs.root,
+        log: inputs.log,
+        binary: inputs.binary,
+        users: inputs.users,
     }
 }
 
-/// Where the image's program is put, and the command line. A command that names a program of the machine (`sh`,
-/// `/bin/sleep`) runs that one; any other absolute path is taken for the image's own.
+/// The path of the image's program, and the command line. A command that names a program of the machine (`sh`,
+/// `/bin/sleep`) runs that one; any other absolute path is the image's program.
 fn command(container: &Container, variables: &BTreeMap<String, String>) -> (String, Vec<String>) {
     let given = container.command.as_deref().unwrap_or_default();
     let arguments = container.args.iter().flatten();
-    let mut words: Vec<String> = given
+    let mut args: Vec<String> = given
         .iter()
         .chain(arguments)
-        .map(|word| expand(word, variables))
+        .map(|arg| expand(arg, variables))
         .collect();
     if given.is_empty() {
-        words.insert(0, ENTRYPOINT.to_owned());
+        args.insert(0, ENTRYPOINT.to_owned());
     }
-    let first = words.first().map_or(ENTRYPOINT, String::as_str);
+    let first = args.first().map_or(ENTRYPOINT, String::as_str);
     let of_machine = SYSTEM.iter().any(|folder| Path::new(first).starts_with(folder));
     let binary_at = if first.starts_with('/') && !of_machine {
         first.to_owned()
     } else {
         ENTRYPOINT.to_owned()
     };
-    (binary_at, words)
+    (binary_at, args)
 }
 
 fn mounts(container: &Container, volumes: &Path) -> Vec<Mount> {
@@ -132,12 +130,12 @@ fn mounts(container: &Container, volumes: &Path) -> Vec<Mount> {
         read_only: mount.read_only == Some(true),
     });
     let mut all: Vec<Mount> = wanted.collect();
-    // Outer folders first, whatever the manifest's order: an inner mount would be covered otherwise.
+    // Outer directories first: otherwise they would hide inner mounts.
     all.sort_by_key(|mount| mount.to.matches('/').count());
     all
 }
 
-/// `/etc` as an image without distribution has it.
+/// `/etc` of an image without distribution.
 fn etc_files(pod: &Pod, spec: &PodSpec, identity: &Identity, address: &str) -> BTreeMap<&'static str, String> {
     let name = spec.hostname.clone().or(pod.metadata.name.clone()).unwrap_or_default();
     let (user, group) = (identity.user, identity.group);
@@ -166,10 +164,10 @@ fn etc_files(pod: &Pod, spec: &PodSpec, identity: &Identity, address: &str) -> B
 }
 
 impl Sandbox {
-    /// The script. Its text holds paths, numbers and the command line, never a variable's value.
+    /// The script. It contains paths, numbers and the command line, no values of variables.
     pub(crate) fn script(&self) -> String {
         let root = self.root.to_string_lossy();
-        // The container's PATH is whatever its manifest says; the tools of this script are the machine's.
+        // PATH is the container's; the script itself uses the machine's tools.
         let mut lines = vec![format!("exec >>{} 2>&1", quote(&self.log.to_string_lossy()))];
         lines.push("set -e; of_container=$PATH; PATH=/usr/sbin:/usr/bin:/sbin:/bin".to_owned());
         lines.push(format!(
@@ -179,7 +177,7 @@ impl Sandbox {
         lines.push(format!("cd {}", quote(&root)));
         lines.push("mkdir proc dev etc tmp root run var".to_owned());
         lines.push("chmod 1777 tmp".to_owned());
-        // Where the machine hides parts of its own /proc, an ordinary user may not mount a fresh one.
+        // Where the machine masks parts of /proc, an ordinary user may not mount a new one.
         lines.push("mount -t proc proc proc 2>/dev/null || mount --rbind /proc proc".to_owned());
         for folder in SYSTEM {
             let name = folder.trim_start_matches('/');
@@ -217,46 +215,46 @@ impl Sandbox {
         lines.join("\n")
     }
 
-    /// Changes root and user, then becomes the container.
+    /// Changes root and user, then executes the command.
     fn exec_line(&self) -> String {
         let Identity { user, group, others } = &self.identity;
-        let mut words = vec!["unset PWD OLDPWD; PATH=$of_container; exec /usr/bin/unshare".to_owned()];
+        let mut args = vec!["unset PWD OLDPWD; PATH=$of_container; exec /usr/bin/unshare".to_owned()];
         if self.users == Users::One {
-            // One user can still be given the number that the manifest asks for: in a namespace inside the namespace.
-            words.extend([
+            // With one user, the number of the manifest is mapped in a nested user namespace.
+            args.extend([
                 "--user".to_owned(),
                 format!("--map-user={user}"),
                 format!("--map-group={group}"),
             ]);
         }
-        words.extend([
+        args.extend([
             format!("--root={}", quote(&self.root.to_string_lossy())),
             format!("--wd={}", quote(&self.folder)),
         ]);
-        words.push("/usr/bin/setpriv".to_owned());
+        args.push("/usr/bin/setpriv".to_owned());
         if self.users == Users::Many {
-            words.extend([format!("--reuid={user}"), format!("--regid={group}")]);
+            args.extend([format!("--reuid={user}"), format!("--regid={group}")]);
             if others.is_empty() {
-                words.push("--clear-groups".to_owned());
+                args.push("--clear-groups".to_owned());
             } else {
                 let groups: Vec<String> = others.iter().map(ToString::to_string).collect();
-                words.push(format!("--groups={}", groups.join(",")));
+                args.push(format!("--groups={}", groups.join(",")));
             }
         }
         if !self.keeps_capabilities {
-            words.extend(["--bounding-set=-all".to_owned(), "--inh-caps=-all".to_owned()]);
+            args.extend(["--bounding-set=-all".to_owned(), "--inh-caps=-all".to_owned()]);
         }
         if self.no_new_privileges {
-            words.push("--no-new-privs".to_owned());
+            args.push("--no-new-privs".to_owned());
         }
-        // Last, since changing the user takes it back: whatever kills the kubelet kills the container.
-        words.extend(["--pdeathsig".to_owned(), "KILL".to_owned(), "--".to_owned()]);
-        words.extend(self.command.iter().map(|word| quote(word)));
-        words.join(" ")
+        // Last, because changing the user resets it: the container ends with the kubelet.
+        args.extend(["--pdeathsig".to_owned(), "KILL".to_owned(), "--".to_owned()]);
+        args.extend(self.command.iter().map(|arg| quote(arg)));
+        args.join(" ")
     }
 }
 
-/// A container's absolute path, seen from its root folder.
+/// An absolute path of the container, relative to its root directory.
 fn inside(path: &str) -> String {
     format!("./{}", path.trim_start_matches('/'))
 }
@@ -280,7 +278,7 @@ fn bind(from: &str, to: &str, read_only: bool) -> String {
     }
 }
 
-/// One word of a shell, whatever is in it.
+/// Quotes a shell word.
 pub(crate) fn quote(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,@%+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -299,7 +297,7 @@ mod tests {
     fn planned(of_pod: Value, own: Value, users: Users) -> Sandbox {
         let pod = pod(of_pod);
         let variables = BTreeMap::from([("PORT".to_owned(), "80".to_owned())]);
-        let ground = Ground {
+        let inputs = Inputs {
             root: "/s/root".into(),
             volumes: Path::new("/s/volumes"),
             binary: "/b/manager".into(),
@@ -307,11 +305,11 @@ mod tests {
             users,
             log: "/s/log".into(),
         };
-        plan(&pod, pod.spec.as_ref().unwrap(), &container(own), &variables, ground)
+        plan(&pod, pod.spec.as_ref().unwrap(), &container(own), &variables, inputs)
     }
 
     #[test]
-    fn the_command_line_is_the_manifests() {
+    fn command_line_follows_the_manifest() {
         let table = [
             (json!({"name": "a"}), "/entrypoint", vec!["/entrypoint"]),
             (
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn outer_mounts_come_first_and_sub_paths_are_followed() {
+    fn outer_mounts_come_first_and_sub_paths_are_resolved() {
         let own = json!({"name": "a", "volumeMounts": [
             {"name": "in", "mountPath": "/data/in", "subPath": "x/y", "readOnly": true}, {"name": "out", "mountPath": "/data"}]});
         let sandbox = planned(json!({"containers": []}), own, Users::Many);
@@ -366,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_is_changed_as_far_as_the_kubelet_may() {
+    fn user_is_changed_within_the_kubelets_permissions() {
         let own = json!({"name": "a", "securityContext": {"runAsUser": 7, "runAsGroup": 8, "capabilities": {"drop": ["ALL"]}, "allowPrivilegeEscalation": false}});
         let many = planned(
             json!({"containers": [], "securityContext": {"fsGroup": 9}}),
@@ -391,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_only_root_is_sealed_after_the_last_mount() {
+    fn root_becomes_read_only_after_the_last_mount() {
         let own = json!({"name": "a", "securityContext": {"readOnlyRootFilesystem": true}, "volumeMounts": [{"name": "v", "mountPath": "/v"}]});
         let script = planned(json!({"containers": []}), own, Users::Many).script();
         let lines: Vec<&str> = script.lines().collect();
@@ -404,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_a_manifest_becomes_shell() {
+    fn manifest_values_are_quoted_for_the_shell() {
         for (text, quoted) in [
             ("plain", "plain"),
             ("", "''"),
@@ -417,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_know_the_pod_and_its_aliases() {
+    fn hosts_file_has_the_pod_and_its_aliases() {
         let spec = json!({"containers": [], "hostAliases": [{"ip": "10.9.9.9", "hostnames": ["ironic", "bmc"]}]});
         let sandbox = planned(spec, json!({"name": "a"}), Users::Many);
         assert_eq!(

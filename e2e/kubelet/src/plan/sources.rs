@@ -1,13 +1,12 @@
-//! What a Pod's manifest refers to, and what was found of it.
+//! The objects that a Pod's manifest refers to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, ServiceAccountTokenProjection};
 
-/// Keys of a Secret or ConfigMap with their bytes.
 pub(crate) type Data = BTreeMap<String, Vec<u8>>;
 
-/// A ServiceAccount token that a volume asks for.
+/// A ServiceAccount token of a projected volume.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Token {
     pub(crate) audience: Option<String>,
@@ -16,7 +15,7 @@ pub(crate) struct Token {
 
 impl Token {
     pub(crate) fn of(projection: &ServiceAccountTokenProjection) -> Self {
-        // One hour is the API's own default.
+        // The API's default is one hour.
         Self {
             audience: projection.audience.clone(),
             seconds: projection.expiration_seconds.unwrap_or(3600),
@@ -24,7 +23,7 @@ impl Token {
     }
 }
 
-/// Names of the objects that have to be fetched before a container can be planned.
+/// The objects to fetch before a container can be planned.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) secrets: BTreeSet<String>,
@@ -32,7 +31,7 @@ pub(crate) struct Needs {
     pub(crate) tokens: BTreeSet<Token>,
 }
 
-/// What was fetched. An object that is not in here does not exist; a failed fetch never gets this far.
+/// The fetched objects. An object that is not in here does not exist; a failed request is an error before.
 #[derive(Default)]
 pub(crate) struct Sources {
     pub(crate) secrets: BTreeMap<String, Data>,
@@ -40,7 +39,7 @@ pub(crate) struct Sources {
     pub(crate) tokens: BTreeMap<Token, Vec<u8>>,
 }
 
-/// Something that the Pod needs and that is not there yet: the message names it.
+/// A required object that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Missing(pub(crate) String);
@@ -62,7 +61,7 @@ pub(crate) fn key(
     Ok(Some(String::from_utf8_lossy(value).into_owned()))
 }
 
-/// Everything that the Pod's volumes and its containers' variables refer to.
+/// The objects of the Pod's volumes and its containers' variables.
 pub(crate) fn needs(pod: &Pod) -> Needs {
     let mut needs = Needs::default();
     if let Some(spec) = &pod.spec {
@@ -133,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn volumes_and_variables_name_what_must_be_fetched() {
+    fn volumes_and_variables_determine_the_objects_to_fetch() {
         let needs = needs(&pod(json!({
             "containers": [{"name": "a", "envFrom": [{"secretRef": {"name": "s1"}}, {"configMapRef": {"name": "c1"}}],
                 "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "s2", "key": "k"}}},
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_key_is_missing_unless_it_is_optional() {
+    fn absent_key_is_an_error_unless_optional() {
         let found = BTreeMap::from([("s".to_owned(), Data::from([("k".to_owned(), b"v".to_vec())]))]);
         let table = [
             ("s", "k", false, Ok(Some("v".to_owned()))),

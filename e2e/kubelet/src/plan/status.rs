@@ -1,4 +1,4 @@
-//! What the API server is told about a Pod: computed from the states of its containers, never accumulated.
+//! The status of a Pod, computed from the states of its containers.
 
 use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateRunning, ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, HostIP,
@@ -7,10 +7,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 
-use super::fields::Place;
+use super::fields::Placement;
 use super::restart::Policy;
 
-/// An end of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) code: i32,
@@ -20,7 +19,6 @@ pub(crate) struct End {
     pub(crate) finished: Timestamp,
 }
 
-/// What a container does now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
     Waiting {
@@ -35,17 +33,17 @@ pub(crate) enum Phase {
     Ended(End),
 }
 
-/// A container as its own task sees it.
+/// The state of a container and its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct View {
+pub(crate) struct ContainerView {
     pub(crate) phase: Phase,
     pub(crate) last: Option<End>,
     pub(crate) restarts: i32,
-    /// Process number of the container's first process, as the Node counts.
+    /// Process id of the container's outer process.
     pub(crate) process: Option<u32>,
 }
 
-impl View {
+impl ContainerView {
     pub(crate) fn waiting(reason: &str, message: &str) -> Self {
         let phase = Phase::Waiting {
             reason: reason.to_owned(),
@@ -64,11 +62,17 @@ impl View {
     }
 }
 
-/// The whole status. `views` are in the order of the Pod's containers.
-pub(crate) fn status(pod: &Pod, views: &[View], place: Option<&Place>, since: Timestamp, now: Timestamp) -> PodStatus {
+/// The status of the Pod. `views` are in the order of the Pod's containers.
+pub(crate) fn status(
+    pod: &Pod,
+    views: &[ContainerView],
+    placement: Option<&Placement>,
+    since: Timestamp,
+    now: Timestamp,
+) -> PodStatus {
     let policy = Policy::of(pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()));
     let phase = pod_phase(views, policy);
-    let ready = phase == "Running" && views.iter().all(View::is_ready);
+    let ready = phase == "Running" && views.iter().all(ContainerView::is_ready);
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let statuses = containers.clone().zip(views).map(|(container, view)| {
         let image = container.image.as_deref().unwrap_or_default();
@@ -91,21 +95,21 @@ pub(crate) fn status(pod: &Pod, views: &[View], place: Option<&Place>, since: Ti
     PodStatus {
         phase: Some(phase.to_owned()),
         start_time: Some(Time(since)),
-        host_ip: place.map(|place| place.node_address.clone()),
-        host_ips: place.map(|place| {
+        host_ip: placement.map(|placement| placement.node_address.clone()),
+        host_ips: placement.map(|placement| {
             vec![HostIP {
-                ip: place.node_address.clone(),
+                ip: placement.node_address.clone(),
             }]
         }),
-        pod_ip: place.map(|place| place.pod_address.clone()),
-        pod_ips: place.map(|place| {
+        pod_ip: placement.map(|placement| placement.pod_address.clone()),
+        pod_ips: placement.map(|placement| {
             vec![PodIP {
-                ip: place.pod_address.clone(),
+                ip: placement.pod_address.clone(),
             }]
         }),
         container_statuses: Some(statuses.collect()),
         conditions: Some(vec![
-            condition(pod, "PodReadyToStartContainers", place.is_some(), None, None, now),
+            condition(pod, "PodReadyToStartContainers", placement.is_some(), None, None, now),
             condition(pod, "Initialized", true, None, None, now),
             of_containers("Ready"),
             of_containers("ContainersReady"),
@@ -114,15 +118,14 @@ pub(crate) fn status(pod: &Pod, views: &[View], place: Option<&Place>, since: Ti
     }
 }
 
-/// Where the Pod is in its life.
-pub(crate) fn pod_phase(views: &[View], policy: Policy) -> &'static str {
-    let last_end = |view: &View| match &view.phase {
+pub(crate) fn pod_phase(views: &[ContainerView], policy: Policy) -> &'static str {
+    let last_end = |view: &ContainerView| match &view.phase {
         Phase::Ended(end) => Some(end.code),
         Phase::Waiting { .. } | Phase::Running { .. } => None,
     };
     let ends: Vec<i32> = views.iter().filter_map(last_end).collect();
     let finished = !views.is_empty() && ends.len() == views.len() && !ends.iter().any(|code| policy.restarts(*code));
-    let has_run = |view: &View| view.last.is_some() || !matches!(view.phase, Phase::Waiting { .. });
+    let has_run = |view: &ContainerView| view.last.is_some() || !matches!(view.phase, Phase::Waiting { .. });
     match finished {
         true if ends.iter().all(|code| *code == 0) => "Succeeded",
         true => "Failed",
@@ -131,7 +134,7 @@ pub(crate) fn pod_phase(views: &[View], policy: Policy) -> &'static str {
     }
 }
 
-fn container_status(name: &str, image: &str, view: &View) -> ContainerStatus {
+fn container_status(name: &str, image: &str, view: &ContainerView) -> ContainerStatus {
     let (state, ready, started) = match &view.phase {
         Phase::Waiting { reason, message } => {
             let message = Some(message.clone()).filter(|message| !message.is_empty());
@@ -192,7 +195,7 @@ fn terminated(end: &End) -> ContainerState {
     }
 }
 
-/// A condition keeps its time of transition as long as its status stays.
+/// A condition keeps its transition time while its status is the same.
 fn condition(
     pod: &Pod,
     kind: &str,
@@ -223,7 +226,7 @@ fn condition(
 mod tests {
     use serde_json::json;
 
-    use super::super::fixtures::{place, pod};
+    use super::super::fixtures::{placement, pod};
     use super::*;
 
     fn at(second: i64) -> Timestamp {
@@ -240,8 +243,8 @@ mod tests {
         }
     }
 
-    fn view(phase: Phase) -> View {
-        View {
+    fn view(phase: Phase) -> ContainerView {
+        ContainerView {
             phase,
             last: None,
             restarts: 0,
@@ -249,7 +252,7 @@ mod tests {
         }
     }
 
-    fn running(ready: bool) -> View {
+    fn running(ready: bool) -> ContainerView {
         view(Phase::Running {
             since: at(1),
             started: true,
@@ -258,10 +261,10 @@ mod tests {
     }
 
     #[test]
-    fn the_phase_follows_from_containers_and_policy() {
+    fn phase_follows_from_containers_and_policy() {
         use Policy::{Always, Never, OnFailure};
-        let waiting = || View::waiting("ContainerCreating", "");
-        let again = || View {
+        let waiting = || ContainerView::waiting("ContainerCreating", "");
+        let again = || ContainerView {
             last: Some(end(1)),
             ..waiting()
         };
@@ -286,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_ready_when_all_its_containers_are() {
+    fn pod_is_ready_when_all_its_containers_are() {
         let pod = pod(json!({"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "j"}]}));
         for (views, ready) in [
             ([running(true), running(true)], "True"),
             ([running(true), running(false)], "False"),
         ] {
-            let status = status(&pod, &views, Some(&place()), at(1), at(9));
+            let status = status(&pod, &views, Some(&placement()), at(1), at(9));
             let conditions = status.conditions.unwrap();
             let found = conditions.iter().find(|condition| condition.type_ == "Ready").unwrap();
             assert_eq!(found.status, ready);
@@ -304,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_keeps_its_time_until_it_changes() {
+    fn condition_keeps_its_time_until_it_changes() {
         let mut pod = pod(json!({"containers": [{"name": "a"}]}));
-        let first = status(&pod, &[running(true)], Some(&place()), at(1), at(5));
+        let first = status(&pod, &[running(true)], Some(&placement()), at(1), at(5));
         pod.status = Some(first.clone());
         assert_eq!(
-            status(&pod, &[running(true)], Some(&place()), at(1), at(9)),
+            status(&pod, &[running(true)], Some(&placement()), at(1), at(9)),
             first,
             "nothing changed, nothing to write"
         );
@@ -322,20 +325,20 @@ mod tests {
                 .last_transition_time
                 .clone()
         };
-        let later = status(&pod, &[running(false)], Some(&place()), at(1), at(9));
+        let later = status(&pod, &[running(false)], Some(&placement()), at(1), at(9));
         assert_eq!(time(&later, "Ready"), Some(Time(at(9))));
         assert_eq!(time(&later, "Initialized"), Some(Time(at(5))));
     }
 
     #[test]
-    fn the_last_end_stays_visible_after_a_restart() {
+    fn last_termination_is_shown_after_a_restart() {
         let pod = pod(json!({"containers": [{"name": "a", "image": "i"}]}));
-        let view = View {
+        let view = ContainerView {
             last: Some(end(137)),
             restarts: 1,
             ..running(true)
         };
-        let status = status(&pod, &[view], Some(&place()), at(1), at(9))
+        let status = status(&pod, &[view], Some(&placement()), at(1), at(9))
             .container_statuses
             .unwrap()
             .remove(0);

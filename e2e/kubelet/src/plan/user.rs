@@ -1,16 +1,16 @@
-//! Who a container runs as, and whether this kubelet can make it so.
+//! User and groups of a container.
 
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 
-/// User and group of distroless images, whose manifests say `runAsNonRoot` and no number.
+/// User and group of distroless images, whose manifests have `runAsNonRoot` without a number.
 const NONROOT: i64 = 65532;
 
-/// What the kubelet's own user namespace allows.
+/// The users of the kubelet's user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Users {
-    /// It is root of the machine: any number is a different user.
+    /// Root of the machine: each number is a different user.
     Many,
-    /// It is an ordinary user's namespace: there is one user, which may be given any number.
+    /// The namespace of an ordinary user: a single user, which can be mapped to any number.
     One,
 }
 
@@ -25,7 +25,7 @@ impl Users {
     }
 }
 
-/// Numbers that a container's process gets.
+/// The ids of a container's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) user: i64,
@@ -33,7 +33,7 @@ pub(crate) struct Identity {
     pub(crate) others: Vec<i64>,
 }
 
-/// The container's word counts before the Pod's.
+/// The container's security context overrides the Pod's.
 pub(crate) fn identity(spec: &PodSpec, container: &Container) -> Identity {
     let of_pod = spec.security_context.as_ref();
     let own = container.security_context.as_ref();
@@ -59,7 +59,7 @@ pub(crate) fn identity(spec: &PodSpec, container: &Container) -> Identity {
     }
 }
 
-/// Why a container cannot run as it asks.
+/// Why a container cannot run with its security context.
 pub(crate) fn refusal(spec: &PodSpec, container: &Container, users: Users) -> Option<String> {
     let wanted = identity(spec, container);
     let of_pod = spec.security_context.as_ref().and_then(|pod| pod.run_as_non_root);
@@ -75,7 +75,7 @@ pub(crate) fn refusal(spec: &PodSpec, container: &Container, users: Users) -> Op
         ));
     }
     (users == Users::One && !wanted.others.is_empty()).then(|| {
-        "fsGroup and supplementalGroups need a kubelet that runs as root: an ordinary user has one group".to_owned()
+        "fsGroup and supplementalGroups require a kubelet that runs as root: an ordinary user has one group".to_owned()
     })
 }
 
@@ -86,13 +86,13 @@ mod tests {
     use super::super::fixtures::{container, pod};
     use super::*;
 
-    fn asked(of_pod: &Value, own: &Value) -> (PodSpec, Container) {
+    fn pod_and_container(of_pod: &Value, own: &Value) -> (PodSpec, Container) {
         let spec = pod(json!({"containers": [], "securityContext": of_pod})).spec.unwrap();
         (spec, container(json!({"name": "a", "securityContext": own})))
     }
 
     #[test]
-    fn the_container_speaks_before_the_pod() {
+    fn container_overrides_the_pod() {
         let table = [
             (json!({}), json!({}), (0, 0)),
             (json!({"runAsUser": 7, "runAsGroup": 8}), json!({}), (7, 8)),
@@ -106,24 +106,24 @@ mod tests {
             (json!({"runAsUser": 7}), json!({}), (7, 0)),
         ];
         for (of_pod, own, expected) in table {
-            let (spec, container) = asked(&of_pod, &own);
+            let (spec, container) = pod_and_container(&of_pod, &own);
             let found = identity(&spec, &container);
             assert_eq!((found.user, found.group), expected, "{of_pod} {own}");
         }
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
-        let (spec, container) = asked(&json!({"runAsNonRoot": true, "runAsUser": 0}), &json!({}));
+    fn impossible_identities_are_refused() {
+        let (spec, container) = pod_and_container(&json!({"runAsNonRoot": true, "runAsUser": 0}), &json!({}));
         assert!(
             refusal(&spec, &container, Users::Many).is_some(),
             "root is not non-root"
         );
-        let (spec, container) = asked(&json!({"fsGroup": 5}), &json!({}));
+        let (spec, container) = pod_and_container(&json!({"fsGroup": 5}), &json!({}));
         assert!(refusal(&spec, &container, Users::One).is_some(), "one group only");
         assert_eq!(refusal(&spec, &container, Users::Many), None);
         assert_eq!(identity(&spec, &container).others, [5]);
-        let (spec, container) = asked(&json!({"runAsUser": 65532}), &json!({}));
+        let (spec, container) = pod_and_container(&json!({"runAsUser": 65532}), &json!({}));
         assert_eq!(
             refusal(&spec, &container, Users::One),
             None,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_map_tells_how_many_users_there_are() {
+    fn uid_map_determines_the_number_of_users() {
         assert_eq!(Users::of_map("         0          0 4294967295\n"), Users::Many);
         assert_eq!(Users::of_map("         0       1000          1\n"), Users::One);
     }

@@ -1,21 +1,20 @@
-//! Volumes: what each holds, file by file, and where containers see them.
+//! The files of volumes.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, KeyToPath, Pod, Volume, VolumeProjection};
 
-use super::fields::{Place, field};
+use super::fields::{Placement, field};
 use super::sources::{Data, Missing, Sources, Token};
 
-/// A file of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
 }
 
-/// What a volume holds. Files are written by the kubelet and kept up to date; a scratch folder is the container's.
+/// The content of a volume. Files are written and updated by the kubelet; a scratch directory belongs to the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Scratch,
@@ -24,8 +23,12 @@ pub(crate) enum Content {
 
 const DEFAULT_MODE: u32 = 0o644;
 
-/// The content of one volume.
-pub(crate) fn content(pod: &Pod, volume: &Volume, place: &Place, sources: &Sources) -> Result<Content, Missing> {
+pub(crate) fn content(
+    pod: &Pod,
+    volume: &Volume,
+    placement: &Placement,
+    sources: &Sources,
+) -> Result<Content, Missing> {
     if volume.empty_dir.is_some() {
         return Ok(Content::Scratch);
     }
@@ -49,17 +52,21 @@ pub(crate) fn content(pod: &Pod, volume: &Volume, place: &Place, sources: &Sourc
         part.files(&sources.config_maps, mode(map.default_mode), &mut files)?;
     } else if let Some(downward) = &volume.downward_api {
         for item in downward.items.iter().flatten() {
-            downward_file(pod, place, item, mode(downward.default_mode), &mut files)?;
+            downward_file(pod, placement, item, mode(downward.default_mode), &mut files)?;
         }
     } else if let Some(projected) = &volume.projected {
         for source in projected.sources.iter().flatten() {
-            projection(pod, source, place, sources, mode(projected.default_mode), &mut files)?;
+            projection(
+                pod,
+                source,
+                placement,
+                sources,
+                mode(projected.default_mode),
+                &mut files,
+            )?;
         }
     } else {
-        return Err(Missing(format!(
-            "volume {:?} is of a kind that this kubelet does not know",
-            volume.name
-        )));
+        return Err(Missing(format!("volume {:?} is of an unsupported kind", volume.name)));
     }
     Ok(Content::Files(files))
 }
@@ -69,7 +76,7 @@ type Files = BTreeMap<String, File>;
 fn projection(
     pod: &Pod,
     source: &VolumeProjection,
-    place: &Place,
+    placement: &Placement,
     sources: &Sources,
     mode: u32,
     files: &mut Files,
@@ -100,7 +107,7 @@ fn projection(
         .filter_map(|downward| downward.items.as_ref())
         .flatten()
     {
-        downward_file(pod, place, item, mode, files)?;
+        downward_file(pod, placement, item, mode, files)?;
     }
     if let Some(token) = &source.service_account_token {
         let bytes = sources.tokens.get(&Token::of(token));
@@ -112,7 +119,7 @@ fn projection(
     Ok(())
 }
 
-/// A Secret or ConfigMap, all of its keys or some.
+/// All or some keys of a Secret or ConfigMap.
 struct Part<'a> {
     kind: &'static str,
     name: &'a str,
@@ -166,13 +173,13 @@ impl Part<'_> {
 
 fn downward_file(
     pod: &Pod,
-    place: &Place,
+    placement: &Placement,
     item: &DownwardAPIVolumeFile,
     default: u32,
     files: &mut Files,
 ) -> Result<(), Missing> {
     let reference = item.field_ref.as_ref();
-    let value = reference.and_then(|reference| field(pod, place, &reference.field_path));
+    let value = reference.and_then(|reference| field(pod, placement, &reference.field_path));
     let value = value.ok_or_else(|| Missing(format!("downward file {:?} has no known field", item.path)))?;
     let mode = item.mode.map_or(default, |own| mode(Some(own)));
     insert(
@@ -185,14 +192,14 @@ fn downward_file(
     )
 }
 
-/// A path must stay inside its volume, and must not look like the kubelet's own bookkeeping there.
+/// A path must stay inside its volume, and must not begin like the kubelet's internal names.
 fn insert(files: &mut Files, path: &str, file: File) -> Result<(), Missing> {
     let inside = !path.is_empty()
         && Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
     if !inside || path.starts_with("..") {
-        return Err(Missing(format!("{path:?} is no path inside a volume")));
+        return Err(Missing(format!("{path:?} is not a path inside a volume")));
     }
     files.insert(path.to_owned(), file);
     Ok(())
@@ -208,7 +215,7 @@ fn mode(mode: Option<i32>) -> u32 {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::fixtures::{place, pod};
+    use super::super::fixtures::{placement, pod};
     use super::*;
 
     fn content_of(volume: Value) -> Result<Content, Missing> {
@@ -230,7 +237,7 @@ mod tests {
             )]),
         };
         let volume: Volume = serde_json::from_value(volume).unwrap();
-        content(&pod(json!({"containers": []})), &volume, &place(), &sources)
+        content(&pod(json!({"containers": []})), &volume, &placement(), &sources)
     }
 
     fn listing(content: Content) -> Vec<(String, String, u32)> {
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_volume_has_its_files() {
+    fn each_kind_of_volume_has_its_files() {
         let row = |path: &str, text: &str, mode| (path.to_owned(), text.to_owned(), mode);
         let table = [
             (
@@ -286,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_filled_is_named() {
+    fn missing_sources_are_named_in_the_error() {
         let table = [
             (
                 json!({"name": "v", "secret": {"secretName": "none"}}),
@@ -307,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_leads_out_of_a_volume() {
+    fn paths_stay_inside_the_volume() {
         for path in ["../x", "/x", "a/../../x", "..data", ""] {
             let volume = json!({"name": "v", "configMap": {"name": "c", "items": [{"key": "ca.crt", "path": path}]}});
             assert!(content_of(volume).is_err(), "{path}");

@@ -1,4 +1,4 @@
-//! The life of one container: started, probed, ended, started again, until its Pod says stop.
+//! The life cycle of one container: start, probes, end, restart, until the Pod stops.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,40 +10,40 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::fetch::Fetcher;
-use super::probing::{Report, Role, Target, ask};
+use super::probing::{Report, Role, Target, run_probe};
 use crate::clock;
 use crate::context::Context;
-use crate::events::Weight;
+use crate::events::EventType;
 use crate::machine::process::{Process, exit_code};
-use crate::plan::fields::Place;
-use crate::plan::probe::{Schedule, Verdict, check};
+use crate::plan::fields::Placement;
+use crate::plan::probe::{Health, Schedule, check};
 use crate::plan::restart::{Backoff, Policy};
-use crate::plan::sandbox::{Ground, Sandbox, plan};
-use crate::plan::status::{End, Phase, View};
+use crate::plan::sandbox::{Inputs, Sandbox, plan};
+use crate::plan::status::{ContainerView, End, Phase};
 use crate::plan::{environment, image};
 
-/// How often something that is missing is looked for again.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The retry interval of a blocked start.
+const RETRY: Duration = Duration::from_secs(1);
 
-/// A Pod's wish to stop, with the time its containers have for it.
+/// The stop request of a Pod, with the grace period of its containers.
 pub(crate) type Stop = watch::Receiver<Option<Duration>>;
 
-/// Everything that one container is run with.
-pub(crate) struct Life {
+/// The inputs of a container's task.
+pub(crate) struct ContainerTask {
     pub(crate) cx: Arc<Context>,
     pub(crate) pod: Arc<Pod>,
     pub(crate) spec: PodSpec,
     pub(crate) container: Container,
     pub(crate) index: usize,
-    pub(crate) place: Place,
+    pub(crate) placement: Placement,
     pub(crate) holder: u32,
     pub(crate) folder: PathBuf,
     pub(crate) fetcher: Arc<Mutex<Fetcher>>,
-    pub(crate) views: mpsc::UnboundedSender<(usize, View)>,
+    pub(crate) views: mpsc::UnboundedSender<(usize, ContainerView)>,
     pub(crate) stop: Stop,
 }
 
-/// Why a container is not started now.
+/// Why a container cannot start.
 struct Blocked {
     reason: &'static str,
     message: String,
@@ -55,10 +55,10 @@ struct Started {
     sandbox: Arc<Sandbox>,
 }
 
-impl Life {
-    /// Runs until the Pod stops, or until the restart policy lets the container rest.
+impl ContainerTask {
+    /// Runs until the Pod stops, or the restart policy ends the container.
     pub(crate) async fn run(mut self) {
-        let mut view = View::waiting("ContainerCreating", "");
+        let mut view = ContainerView::waiting("ContainerCreating", "");
         let mut backoff = Backoff::new(self.cx.limits.backoff_first, self.cx.limits.backoff_limit);
         let policy = Policy::of(self.spec.restart_policy.as_deref());
         loop {
@@ -68,7 +68,7 @@ impl Life {
             let since = clock::now();
             let began = clock::instant();
             view.process = Some(started.process.number());
-            let end = self.accompany(started, &mut view, since).await;
+            let end = self.supervise(started, &mut view, since).await;
             let code = end.code;
             view.phase = Phase::Ended(end.clone());
             self.report(&view);
@@ -88,7 +88,7 @@ impl Life {
             };
             if !wait.is_zero() {
                 self.report(&view);
-                self.event(Weight::Warning, "BackOff", message).await;
+                self.event(EventType::Warning, "BackOff", message).await;
             }
             if self.sleep_or_stop(wait).await {
                 return;
@@ -97,14 +97,14 @@ impl Life {
         }
     }
 
-    /// Tries until the container runs; none when the Pod stops first.
-    async fn start(&mut self, view: &mut View) -> Option<Started> {
-        let mut told = None;
+    /// Retries until the container runs; `None` when the Pod stops first.
+    async fn start(&mut self, view: &mut ContainerView) -> Option<Started> {
+        let mut reported = None;
         while !self.stopping() {
             match self.attempt(view.restarts).await {
                 Ok(started) => {
                     let note = format!("Started container {}", self.container.name);
-                    self.event(Weight::Normal, "Started", note).await;
+                    self.event(EventType::Normal, "Started", note).await;
                     return Some(started);
                 }
                 Err(Blocked { reason, message }) => {
@@ -113,13 +113,13 @@ impl Life {
                         message: message.clone(),
                     };
                     self.report(view);
-                    if told.as_ref() != Some(&message) {
-                        self.event(Weight::Warning, "Failed", message.clone()).await;
-                        told = Some(message);
+                    if reported.as_ref() != Some(&message) {
+                        self.event(EventType::Warning, "Failed", message.clone()).await;
+                        reported = Some(message);
                     }
                 }
             }
-            if self.sleep_or_stop(LOOK_AGAIN).await {
+            if self.sleep_or_stop(RETRY).await {
                 break;
             }
         }
@@ -131,19 +131,19 @@ impl Life {
         let binary = self.binary()?;
         let sources = self.fetcher.lock().await.fetch(&self.cx, &self.pod).await;
         let sources = sources.map_err(|error| blocked("CreateContainerConfigError", format!("{error:#}")))?;
-        super::worker::write_volumes(&self.pod, &self.place, &self.folder, &sources, self.cx.users)
+        super::worker::write_volumes(&self.pod, &self.placement, &self.folder, &sources, self.cx.users)
             .map_err(|message| blocked("CreateContainerConfigError", message))?;
-        let variables = environment::variables(&self.pod, &self.container, &self.place, &self.cx.server, &sources)
+        let variables = environment::variables(&self.pod, &self.container, &self.placement, &self.cx.server, &sources)
             .map_err(|missing| blocked("CreateContainerConfigError", missing.to_string()))?;
-        let ground = Ground {
+        let inputs = Inputs {
             root: self.folder.join("root").join(&self.container.name),
             volumes: &self.folder.join("volumes"),
             binary,
-            pod_address: &self.place.pod_address,
+            pod_address: &self.placement.pod_address,
             users: self.cx.users,
             log: crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run),
         };
-        let sandbox = plan(&self.pod, &self.spec, &self.container, &variables, ground);
+        let sandbox = plan(&self.pod, &self.spec, &self.container, &variables, inputs);
         let process = Process::start(self.holder, &sandbox, &variables)
             .map_err(|error| blocked("RunContainerError", format!("{error:#}")))?;
         Ok(Started {
@@ -152,7 +152,7 @@ impl Life {
         })
     }
 
-    /// The table is read each time: a row that is added later starts the container that waits for it.
+    /// The table is read for each attempt, so that a new row starts a waiting container.
     fn binary(&self) -> Result<PathBuf, Blocked> {
         let image = self.container.image.as_deref().unwrap_or_default();
         let blocked = |message| Blocked {
@@ -165,17 +165,17 @@ impl Life {
         let path = path.ok_or_else(|| blocked(format!("no binary for image {image}")))?;
         if !path.is_file() {
             return Err(blocked(format!(
-                "no binary for image {image}: {} is no file",
+                "no binary for image {image}: {} is not a file",
                 path.display()
             )));
         }
         Ok(path)
     }
 
-    /// From start to end: probes, liveness, and the Pod's wish to stop.
-    async fn accompany(&mut self, started: Started, view: &mut View, since: Timestamp) -> End {
+    /// Supervises the container from start to end: probes, liveness, and the stop request.
+    async fn supervise(&mut self, started: Started, view: &mut ContainerView, since: Timestamp) -> End {
         let Started { mut process, sandbox } = started;
-        let (reports, mut verdicts) = mpsc::unbounded_channel();
+        let (reports, mut changes) = mpsc::unbounded_channel();
         let mut probes = JoinSet::new();
         let has_startup = self.container.startup_probe.is_some();
         let has_readiness = self.container.readiness_probe.is_some();
@@ -186,7 +186,7 @@ impl Life {
         };
         let target = |process: &Process| Target {
             cx: self.cx.clone(),
-            address: self.place.pod_address.clone(),
+            address: self.placement.pod_address.clone(),
             sandbox: sandbox.clone(),
             number: process.number(),
         };
@@ -201,26 +201,26 @@ impl Life {
         loop {
             tokio::select! {
                 status = process.wait() => return end(status, since),
-                grace = wish(&mut stop) => return self.terminate(&mut process, grace, since).await,
-                Some(report) = verdicts.recv() => {
-                    let Report { role, verdict, message } = report;
-                    if verdict == Verdict::Unhealthy {
+                grace = stop_requested(&mut stop) => return self.terminate(&mut process, grace, since).await,
+                Some(report) = changes.recv() => {
+                    let Report { role, health, message } = report;
+                    if health == Health::Unhealthy {
                         let note = format!("{} probe failed: {message}", role.name());
-                        self.event(Weight::Warning, "Unhealthy", note).await;
+                        self.event(EventType::Warning, "Unhealthy", note).await;
                     }
-                    match (role, verdict) {
-                        (Role::Readiness, verdict) => {
-                            view.phase = Phase::Running { since, started: true, ready: verdict == Verdict::Healthy };
+                    match (role, health) {
+                        (Role::Readiness, health) => {
+                            view.phase = Phase::Running { since, started: true, ready: health == Health::Healthy };
                         }
-                        (Role::Startup, Verdict::Healthy) => {
+                        (Role::Startup, Health::Healthy) => {
                             probes.abort_all();
                             self.probe(&mut probes, &[Role::Readiness, Role::Liveness], &target(&process), &reports);
                             view.phase = Phase::Running { since, started: true, ready: !has_readiness };
                         }
-                        (Role::Liveness, Verdict::Healthy) => {}
-                        (Role::Startup | Role::Liveness, Verdict::Unhealthy) => {
-                            let note = format!("Container {} failed its {} probe, it is restarted", self.container.name, role.name());
-                            self.event(Weight::Normal, "Killing", note).await;
+                        (Role::Liveness, Health::Healthy) => {}
+                        (Role::Startup | Role::Liveness, Health::Unhealthy) => {
+                            let note = format!("Container {} failed its {} probe and is restarted", self.container.name, role.name());
+                            self.event(EventType::Normal, "Killing", note).await;
                             return self.terminate(&mut process, self.grace(), since).await;
                         }
                     }
@@ -243,11 +243,17 @@ impl Life {
                 Role::Readiness => &self.container.readiness_probe,
                 Role::Liveness => &self.container.liveness_probe,
             };
-            // A probe that cannot be asked was refused before the Pod started.
+            // Unsupported probes are refused before the Pod starts.
             let Some((probe, Ok(check))) = probe.as_ref().map(|probe| (probe, check(probe, &self.container))) else {
                 continue;
             };
-            probes.spawn(ask(target.clone(), *role, check, Schedule::of(probe), reports.clone()));
+            probes.spawn(run_probe(
+                target.clone(),
+                *role,
+                check,
+                Schedule::of(probe),
+                reports.clone(),
+            ));
         }
     }
 
@@ -272,25 +278,25 @@ impl Life {
         self.stop.borrow().is_some()
     }
 
-    /// Answers whether the Pod stops.
+    /// Returns whether the Pod stops.
     async fn sleep_or_stop(&mut self, duration: Duration) -> bool {
         tokio::time::timeout(duration, self.stop.wait_for(Option::is_some))
             .await
             .is_ok()
     }
 
-    fn report(&self, view: &View) {
-        // The worker outlives its containers but for its own end, when nobody wants to know.
+    fn report(&self, view: &ContainerView) {
+        // Fails when the worker has ended, which needs no view.
         self.views.send((self.index, view.clone())).unwrap_or_default();
     }
 
-    async fn event(&self, kind: Weight, reason: &str, note: String) {
+    async fn event(&self, kind: EventType, reason: &str, note: String) {
         self.cx.event(&self.pod, kind, reason, note).await;
     }
 }
 
-/// Waits for the Pod's wish to stop. A Pod whose worker is gone has no time left.
-async fn wish(stop: &mut Stop) -> Duration {
+/// Waits for the stop request. Without a worker there is no grace period.
+async fn stop_requested(stop: &mut Stop) -> Duration {
     stop.wait_for(Option::is_some)
         .await
         .ok()

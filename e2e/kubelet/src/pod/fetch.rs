@@ -1,4 +1,4 @@
-//! Fetches what a Pod refers to. *Not there* is an answer, a failed request is an error: they never look alike.
+//! Reads the objects that a Pod refers to. A missing object is a result, a failed request an error.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use crate::clock;
 use crate::context::Context;
 use crate::plan::sources::{Data, Sources, Token, needs};
 
-/// Keeps a Pod's tokens: they are renewed, not asked for anew each time.
+/// Caches a Pod's tokens until they are renewed.
 #[derive(Default)]
 pub(crate) struct Fetcher {
     tokens: BTreeMap<Token, Issued>,
@@ -72,8 +72,8 @@ impl Fetcher {
             return Ok(issued.bytes.clone());
         }
         let bytes = request(cx, pod, token).await?;
-        let life = Duration::from_secs(u64::try_from(token.seconds).unwrap_or_default());
-        let renew_at = now + (life * 4 / 5).min(cx.limits.token_age);
+        let task = Duration::from_secs(u64::try_from(token.seconds).unwrap_or_default());
+        let renew_at = now + (task * 4 / 5).min(cx.limits.token_age);
         self.tokens.insert(
             token.clone(),
             Issued {
@@ -85,7 +85,7 @@ impl Fetcher {
     }
 }
 
-/// A token that is good as long as the Pod exists.
+/// Requests a token that is valid as long as the Pod exists.
 async fn request(cx: &Context, pod: &Pod, token: &Token) -> anyhow::Result<Vec<u8>> {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let account = pod
@@ -115,7 +115,6 @@ async fn request(cx: &Context, pod: &Pod, token: &Token) -> anyhow::Result<Vec<u
         .unwrap_or_default())
 }
 
-/// A request that hangs must not hold up a Pod for good.
 pub(crate) async fn bounded<T>(request: impl Future<Output = kube::Result<T>>) -> anyhow::Result<T> {
     const LIMIT: Duration = Duration::from_secs(30);
     Ok(tokio::time::timeout(LIMIT, request).await??)

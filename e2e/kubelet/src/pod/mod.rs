@@ -1,4 +1,4 @@
-//! One Pod from its binding to its removal: `worker` holds it together, `container` runs each of its containers.
+//! One Pod from binding to removal: `worker` runs the Pod, `container` each container.
 
 mod container;
 mod fetch;

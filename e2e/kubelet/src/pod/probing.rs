@@ -1,4 +1,4 @@
-//! Asks containers how they are, and reports when the answer changes.
+//! Runs probes, and reports changes of their results.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,11 +7,10 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::context::Context;
-use crate::machine::process::{first_behind, run_inside};
-use crate::plan::probe::{Check, Counter, Schedule, Verdict};
+use crate::machine::process::{first_process, run_inside};
+use crate::plan::probe::{Check, Counter, Health, Schedule};
 use crate::plan::sandbox::Sandbox;
 
-/// Which of a container's probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Startup,
@@ -29,27 +28,27 @@ impl Role {
     }
 }
 
-/// A change of mind.
+/// A change of a probe's result.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) role: Role,
-    pub(crate) verdict: Verdict,
-    /// The last answer, in words.
+    pub(crate) health: Health,
+    /// The message of the last attempt.
     pub(crate) message: String,
 }
 
-/// What a probe needs to know about its container.
+/// The container of a probe.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) cx: Arc<Context>,
     pub(crate) address: String,
     pub(crate) sandbox: Arc<Sandbox>,
-    /// The process in front of the container.
+    /// The outer process of the container.
     pub(crate) number: u32,
 }
 
-/// Asks for ever; ends when nobody listens.
-pub(crate) async fn ask(
+/// Probes until the receiver is dropped.
+pub(crate) async fn run_probe(
     target: Target,
     role: Role,
     check: Check,
@@ -59,23 +58,23 @@ pub(crate) async fn ask(
     let mut counter = Counter::default();
     let mut has_succeeded = false;
     tokio::time::sleep(schedule.initial_delay).await;
-    // A command needs a container to run in. One that is still being made is no failure of the probe.
-    while matches!(check, Check::Exec { .. }) && first_behind(target.number).is_none() && !reports.is_closed() {
-        tokio::time::sleep(BEING_MADE).await;
+    // A command requires a running container. One that is still starting is not a failure.
+    while matches!(check, Check::Exec { .. }) && first_process(target.number).is_none() && !reports.is_closed() {
+        tokio::time::sleep(START_POLL).await;
     }
     loop {
         let outcome = attempt(&target, &check, schedule.timeout).await;
         has_succeeded |= outcome.is_ok();
-        if let Some(verdict) = counter.observe(outcome.is_ok(), &schedule) {
+        if let Some(health) = counter.observe(outcome.is_ok(), &schedule) {
             let message = outcome.err().unwrap_or_default();
-            if reports.send(Report { role, verdict, message }).is_err() {
+            if reports.send(Report { role, health, message }).is_err() {
                 return;
             }
         }
-        // A manager that is asked before it listens would count as unready for a whole period, ten seconds by default.
-        let hurries = role == Role::Readiness && !has_succeeded;
-        tokio::time::sleep(if hurries {
-            schedule.period.min(HURRY)
+        // Without this, a container that is probed before it listens would be unready for a whole period, ten seconds by default.
+        let is_first = role == Role::Readiness && !has_succeeded;
+        tokio::time::sleep(if is_first {
+            schedule.period.min(FIRST_PERIOD)
         } else {
             schedule.period
         })
@@ -83,11 +82,11 @@ pub(crate) async fn ask(
     }
 }
 
-/// Between two questions to a container that has never been ready.
-const HURRY: Duration = Duration::from_secs(1);
+/// The readiness interval before the first success.
+const FIRST_PERIOD: Duration = Duration::from_secs(1);
 
-/// Between two looks at a container that is being made: it takes some tens of milliseconds.
-const BEING_MADE: Duration = Duration::from_millis(20);
+/// The poll interval during a start, which takes some tens of milliseconds.
+const START_POLL: Duration = Duration::from_millis(20);
 
 async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), String> {
     match check {
@@ -123,14 +122,14 @@ async fn attempt(target: &Target, check: &Check, limit: Duration) -> Result<(), 
             let host = host.as_deref().unwrap_or(&target.address);
             let address: SocketAddr = format!("{host}:{port}")
                 .parse()
-                .map_err(|_| format!("{host} is no address"))?;
+                .map_err(|_| format!("{host} is not an IP address"))?;
             match tokio::time::timeout(limit, tokio::net::TcpStream::connect(address)).await {
                 Ok(Ok(_)) => Ok(()),
                 Ok(Err(error)) => Err(format!("connect to {address}: {error}")),
                 Err(_) => Err(format!("connect to {address}: timed out")),
             }
         }
-        Check::Exec { command } => match first_behind(target.number) {
+        Check::Exec { command } => match first_process(target.number) {
             Some(first) => run_inside(first, &target.sandbox, command, limit).await,
             None => Err("the container has ended".to_owned()),
         },

@@ -1,6 +1,6 @@
-//! A Pod's worker: makes the Pod's network and volumes, runs its containers, tells the API server, and clears up.
+//! A Pod's worker: creates network and volumes, runs the containers, writes the status, and cleans up.
 //!
-//! Invariant: when it ends, nothing of the Pod is left on the machine but its logs, and the Pod is gone from the API.
+//! Invariant: when it ends, only the logs of the Pod are left on the machine, and the object is deleted.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -15,38 +15,38 @@ use serde_json::json;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::container::Life;
+use super::container::ContainerTask;
 use super::fetch::{Fetcher, bounded};
 use crate::clock;
 use crate::context::Context;
-use crate::events::Weight;
+use crate::events::EventType;
 use crate::machine::files;
 use crate::machine::network::Network;
-use crate::plan::fields::Place;
+use crate::plan::fields::Placement;
 use crate::plan::refusal::refusals;
 use crate::plan::sources::Sources;
-use crate::plan::status::{View, status};
+use crate::plan::status::{ContainerView, status};
 use crate::plan::user::Users;
 use crate::plan::volume::content;
 
-/// The newest view of the Pod; none when the API server has it no more.
+/// The newest version of the Pod; `None` after its deletion.
 pub(crate) type Pods = watch::Receiver<Option<Arc<Pod>>>;
 
-const TRY_AGAIN: Duration = Duration::from_secs(2);
+const RETRY: Duration = Duration::from_secs(2);
 
-/// What a Pod got of the machine.
-struct Ground {
+/// The machine resources of a Pod.
+struct PodResources {
     network: Network,
     address: Ipv4Addr,
-    place: Place,
+    placement: Placement,
     folder: PathBuf,
 }
 
 struct Worker {
     cx: Arc<Context>,
     pod: Arc<Pod>,
-    views: Vec<View>,
-    place: Option<Place>,
+    views: Vec<ContainerView>,
+    placement: Option<Placement>,
     since: Timestamp,
     sent: Option<PodStatus>,
 }
@@ -60,13 +60,13 @@ pub(crate) async fn run(cx: Arc<Context>, mut pods: Pods) {
     let views = spec
         .containers
         .iter()
-        .map(|_| View::waiting("ContainerCreating", ""))
+        .map(|_| ContainerView::waiting("ContainerCreating", ""))
         .collect();
     let mut worker = Worker {
         cx,
         pod,
         views,
-        place: None,
+        placement: None,
         since: clock::now(),
         sent: None,
     };
@@ -74,160 +74,171 @@ pub(crate) async fn run(cx: Arc<Context>, mut pods: Pods) {
     if !reasons.is_empty() {
         worker.refuse(&reasons.join("; ")).await;
         deletion(&mut pods).await;
-        return worker.forget().await;
+        return worker.finalize().await;
     }
-    let Some(ground) = worker.ground(&mut pods).await else {
-        return worker.forget().await;
+    let Some(resources) = worker.resources(&mut pods).await else {
+        return worker.finalize().await;
     };
-    worker.place = Some(ground.place.clone());
-    worker.accompany(&spec, &ground, &mut pods).await;
-    worker.leave(ground).await;
-    // A Pod that ran to its end stays visible until somebody deletes it.
+    worker.placement = Some(resources.placement.clone());
+    worker.supervise(&spec, &resources, &mut pods).await;
+    worker.release(resources).await;
+    // A finished Pod is kept until it is deleted.
     deletion(&mut pods).await;
-    worker.forget().await;
+    worker.finalize().await;
 }
 
 impl Worker {
     async fn refuse(&mut self, message: &str) {
         for view in &mut self.views {
-            *view = View::waiting("Refused", message);
+            *view = ContainerView::waiting("Refused", message);
         }
         self.cx
-            .event(&self.pod, Weight::Warning, "Refused", message.to_owned())
+            .event(&self.pod, EventType::Warning, "Refused", message.to_owned())
             .await;
-        self.tell().await;
+        self.write_status().await;
     }
 
-    /// Network and folders; none when the Pod is deleted before they are there.
-    async fn ground(&mut self, pods: &mut Pods) -> Option<Ground> {
+    /// Creates network and directory; `None` when the Pod is deleted first.
+    async fn resources(&mut self, pods: &mut Pods) -> Option<PodResources> {
         loop {
-            let reason = match self.make_ground().await {
-                Ok(ground) => return Some(ground),
+            let reason = match self.create_resources().await {
+                Ok(resources) => return Some(resources),
                 Err(error) => format!("{error:#}"),
             };
             for view in &mut self.views {
-                *view = View::waiting("ContainerCreating", &reason);
+                *view = ContainerView::waiting("ContainerCreating", &reason);
             }
             self.cx
-                .event(&self.pod, Weight::Warning, "FailedCreatePodSandBox", reason)
+                .event(&self.pod, EventType::Warning, "FailedCreatePodSandBox", reason)
                 .await;
-            self.tell().await;
-            if tokio::time::timeout(TRY_AGAIN, deletion(pods)).await.is_ok() {
+            self.write_status().await;
+            if tokio::time::timeout(RETRY, deletion(pods)).await.is_ok() {
                 return None;
             }
         }
     }
 
-    async fn make_ground(&self) -> anyhow::Result<Ground> {
+    async fn create_resources(&self) -> anyhow::Result<PodResources> {
         let cx = &self.cx;
         let address = cx
             .take_address()
             .ok_or_else(|| anyhow::anyhow!("no free address for the Pod"))?;
         let spec_name = self.pod.spec.as_ref().and_then(|spec| spec.hostname.as_deref());
         let name = spec_name.or(self.pod.metadata.name.as_deref()).unwrap_or("pod");
-        match Network::make(&cx.bridge, &cx.node_address, address, name).await {
+        match Network::create(&cx.bridge, &cx.node_address, address, name).await {
             Ok(network) => {
-                let place = Place {
+                let placement = Placement {
                     node_name: cx.node_name.clone(),
                     node_address: cx.node_address.clone(),
                     pod_address: address.to_string(),
                 };
                 let folder = cx.state.join(self.pod.metadata.uid.as_deref().unwrap_or("none"));
-                Ok(Ground {
+                Ok(PodResources {
                     network,
                     address,
-                    place,
+                    placement,
                     folder,
                 })
             }
             Err(error) => {
-                cx.give_back(address);
+                cx.release(address);
                 Err(error)
             }
         }
     }
 
-    /// Runs the containers until all of them have ended, by themselves or because the Pod is deleted.
-    async fn accompany(&mut self, spec: &PodSpec, ground: &Ground, pods: &mut Pods) {
+    /// Runs the containers until all have ended.
+    async fn supervise(&mut self, spec: &PodSpec, resources: &PodResources, pods: &mut Pods) {
         let (stop, stopped) = watch::channel(None);
         let (views, mut changes) = mpsc::unbounded_channel();
         let fetcher = Arc::new(Mutex::new(Fetcher::default()));
-        let mut lives = JoinSet::new();
+        let mut tasks = JoinSet::new();
         for (index, container) in spec.containers.iter().enumerate() {
-            let life = Life {
+            let task = ContainerTask {
                 cx: self.cx.clone(),
                 pod: self.pod.clone(),
                 spec: spec.clone(),
                 container: container.clone(),
                 index,
-                place: ground.place.clone(),
-                holder: ground.network.holder_process,
-                folder: ground.folder.clone(),
+                placement: resources.placement.clone(),
+                holder: resources.network.holder_process,
+                folder: resources.folder.clone(),
                 fetcher: fetcher.clone(),
                 views: views.clone(),
                 stop: stopped.clone(),
             };
-            lives.spawn(life.run());
+            tasks.spawn(task.run());
         }
         let mut refresh = tokio::time::interval_at(clock::instant() + self.cx.limits.refresh, self.cx.limits.refresh);
-        self.tell().await;
-        while !lives.is_empty() {
+        self.write_status().await;
+        while !tasks.is_empty() {
             tokio::select! {
                 Some(change) = changes.recv() => {
-                    self.note(change);
+                    self.record(change);
                     while let Ok(change) = changes.try_recv() {
-                        self.note(change);
+                        self.record(change);
                     }
-                    self.tell().await;
+                    self.write_status().await;
                 }
                 grace = deletion(pods), if stop.borrow().is_none() => {
-                    self.adopt(pods);
-                    let note = "Stopping all containers of the Pod".to_owned();
-                    self.cx.event(&self.pod, Weight::Normal, "Killing", note).await;
+                    self.update(pods);
+                    let record = "Stopping all containers of the Pod".to_owned();
+                    self.cx.event(&self.pod, EventType::Normal, "Killing", record).await;
                     stop.send_replace(Some(grace));
                 }
-                _ = refresh.tick() => self.refresh(ground, &fetcher).await,
-                Some(ended) = lives.join_next() => {
+                _ = refresh.tick() => self.refresh(resources, &fetcher).await,
+                Some(ended) = tasks.join_next() => {
                     if let Err(error) = ended {
                         tracing::error!(%error, "a container's task failed");
                     }
                 }
             }
-            self.adopt(pods);
+            self.update(pods);
         }
         while let Ok(change) = changes.try_recv() {
-            self.note(change);
+            self.record(change);
         }
-        self.tell().await;
+        self.write_status().await;
     }
 
-    fn note(&mut self, (index, view): (usize, View)) {
+    fn record(&mut self, (index, view): (usize, ContainerView)) {
         if let Some(slot) = self.views.get_mut(index) {
             *slot = view;
         }
     }
 
-    /// Takes over the newest object: labels may change while a Pod runs, and conditions keep their times.
-    fn adopt(&mut self, pods: &Pods) {
+    /// Uses the newest object: labels may change while a Pod runs, and conditions keep their transition times.
+    fn update(&mut self, pods: &Pods) {
         if let Some(pod) = pods.borrow().as_ref() {
             self.pod = pod.clone();
         }
     }
 
-    async fn refresh(&self, ground: &Ground, fetcher: &Mutex<Fetcher>) {
+    async fn refresh(&self, resources: &PodResources, fetcher: &Mutex<Fetcher>) {
         let outcome = match fetcher.lock().await.fetch(&self.cx, &self.pod).await {
-            Ok(sources) => write_volumes(&self.pod, &ground.place, &ground.folder, &sources, self.cx.users),
+            Ok(sources) => write_volumes(
+                &self.pod,
+                &resources.placement,
+                &resources.folder,
+                &sources,
+                self.cx.users,
+            ),
             Err(error) => Err(format!("{error:#}")),
         };
-        // The old content stays: a Secret that is deleted under a running Pod does not take its files away.
+        // The old content stays, as after the deletion of a Secret.
         if let Err(message) = outcome {
             tracing::warn!(pod = self.pod.metadata.name, message, "the volumes were not refreshed");
         }
     }
 
-    /// Writes the status if it is another one than the last.
-    async fn tell(&mut self) {
-        let new = status(&self.pod, &self.views, self.place.as_ref(), self.since, clock::now());
+    async fn write_status(&mut self) {
+        let new = status(
+            &self.pod,
+            &self.views,
+            self.placement.as_ref(),
+            self.since,
+            clock::now(),
+        );
         if self.sent.as_ref().is_some_and(|sent| same(sent, &new)) {
             return;
         }
@@ -240,17 +251,16 @@ impl Worker {
         }
     }
 
-    /// Gives back all that the Pod had of the machine.
-    async fn leave(&mut self, ground: Ground) {
-        ground.network.remove().await;
-        self.cx.give_back(ground.address);
-        if let Err(error) = std::fs::remove_dir_all(&ground.folder) {
-            tracing::warn!(%error, folder = %ground.folder.display(), "a Pod's folder was not removed");
+    async fn release(&mut self, resources: PodResources) {
+        resources.network.remove().await;
+        self.cx.release(resources.address);
+        if let Err(error) = std::fs::remove_dir_all(&resources.folder) {
+            tracing::warn!(%error, folder = %resources.folder.display(), "a Pod's folder was not removed");
         }
     }
 
-    /// The last step of a deletion: the object goes once nothing of it runs.
-    async fn forget(&self) {
+    /// Deletes the object, the last step of a deletion.
+    async fn finalize(&self) {
         self.cx.events.forget(&self.pod).await;
         let name = self.pod.metadata.name.clone().unwrap_or_default();
         let uid = self.pod.metadata.uid.clone();
@@ -268,7 +278,7 @@ impl Worker {
                 Err(kube::Error::Api(status)) if status.code == 404 || status.code == 409 => return,
                 Err(error) => tracing::warn!(%error, pod = name, "the Pod could not be removed, trying again"),
             }
-            tokio::time::sleep(TRY_AGAIN).await;
+            tokio::time::sleep(RETRY).await;
         }
     }
 
@@ -280,10 +290,9 @@ impl Worker {
     }
 }
 
-/// Fills the folders of all volumes.
 pub(crate) fn write_volumes(
     pod: &Pod,
-    place: &Place,
+    placement: &Placement,
     folder: &Path,
     sources: &Sources,
     users: Users,
@@ -297,14 +306,14 @@ pub(crate) fn write_volumes(
         .filter(|_| users == Users::Many)
         .and_then(|group| u32::try_from(group).ok());
     for volume in pod.spec.iter().filter_map(|spec| spec.volumes.as_ref()).flatten() {
-        let content = content(pod, volume, place, sources).map_err(|missing| missing.to_string())?;
+        let content = content(pod, volume, placement, sources).map_err(|missing| missing.to_string())?;
         let path = folder.join("volumes").join(&volume.name);
         files::write(&path, &content, group).map_err(|error| format!("writing volume {:?}: {error}", volume.name))?;
     }
     Ok(())
 }
 
-/// Waits until the Pod is to go, and answers how much time its containers have.
+/// Waits for the deletion; returns the grace period.
 async fn deletion(pods: &mut Pods) -> Duration {
     loop {
         match pods.borrow_and_update().as_ref() {
@@ -321,7 +330,7 @@ async fn deletion(pods: &mut Pods) -> Duration {
     }
 }
 
-/// Equal but for the times of conditions, which `status` takes from an object that may lag behind our last write.
+/// Compares without transition times, which are from an object that may be older than the last write.
 fn same(one: &PodStatus, other: &PodStatus) -> bool {
     let timeless = |status: &PodStatus| {
         let mut status = status.clone();
