@@ -85,7 +85,7 @@ caches: stack-tools ## build the Go programs and install the Python packages of 
 	@$(STACK) build
 
 stack-tools:
-	@cargo build --quiet --locked --bin stack --bin process-kubelet --bin witness
+	@cargo build --quiet --locked --bin stack --bin process-kubelet --bin test-server
 
 stack: stack-tools ## start a real Cluster API management cluster (STACK_NAME=default)
 	@$(STACK) up
@@ -169,14 +169,14 @@ host-faults: rust ## write docs/host-faults.md from the real program on the real
 # SEED: determines when leaders are killed.
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
 .PHONY: e2e e2e-smoke
-e2e e2e-smoke: STACK_NAME = mission
+e2e e2e-smoke: STACK_NAME = e2e
 e2e e2e-smoke: PROFILE = dev
 e2e: EXTENT = $(if $(PART),$(addprefix --part ,$(PART)),--whole)
 e2e: $(if $(PART),,ironic-life-stock)
 e2e e2e-smoke: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
-	$(STACK) mission --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
+	$(STACK) lifecycle --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED)
 e2e: ## run all suites on real parts: lives, rolls, move, upgrade, kills, another infrastructure, stock Ironic (PART)
 e2e-smoke: ## provision machines of a real Ironic as Nodes of a real Cluster API cluster and deprovision them, once

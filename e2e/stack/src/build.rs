@@ -1,4 +1,4 @@
-//! Fills the cache of binaries. A family's folder appears by one rename, when it is complete.
+//! Fills the cache of binaries. A family's directory appears by one rename when it is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::places::Places;
 use crate::tools;
 use crate::wait::Stopwatch;
 
-/// Files beside the programs: manifests that the modules carry.
+/// Manifests of the modules, stored next to the programs.
 pub(crate) const CERT_MANAGER_CRDS: &str = "crds.yaml";
 pub(crate) const METADATA: &str = "metadata.yaml";
-/// Provider of Cluster API: folder in the module, label in a clusterctl repository, file name of its components.
+/// Provider of Cluster API: directory in the module, label in a clusterctl repository, file name of its components.
 pub(crate) const CLUSTER_API_PROVIDERS: &[(&str, &str, &str)] = &[
     ("core", "cluster-api", "core-components.yaml"),
     ("bootstrap/kubeadm", "bootstrap-kubeadm", "bootstrap-components.yaml"),
@@ -25,7 +25,7 @@ pub(crate) const CLUSTER_API_PROVIDERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Builds those families that the cache lacks; answers whether there was one.
+/// Builds the families that the cache lacks; returns whether there was one.
 pub(crate) fn missing(places: &Places, families: &[Family]) -> anyhow::Result<bool> {
     let mut built = false;
     for family in families {
@@ -61,7 +61,7 @@ fn one(places: &Places, family: &Family, home: &Path) -> anyhow::Result<()> {
         fs::rename(&partial, home).with_context(|| format!("moving the programs to {}", home.display()))
     });
     if done.is_err() {
-        // Best effort: the error that matters is the build's.
+        // Best effort: the error of the build is returned.
         fs::remove_dir_all(&partial).unwrap_or_default();
     }
     done
@@ -71,7 +71,7 @@ fn compile(family: &Family, module: &Path, to: &Path) -> anyhow::Result<()> {
     for program in family.programs {
         let mut build = go(module);
         build.args(["build", "-trimpath"]);
-        // Nobody debugs them: what a debugger would read is an eighth of a build from nothing.
+        // Without debug information a build from scratch takes an eighth less time.
         build.args(["-gcflags=all=-dwarf=false", "-ldflags", &family.linker_flags(), "-o"]);
         build.arg(to.join(program.name)).arg(program.package);
         let status = build.status().context("running go")?;
@@ -80,7 +80,7 @@ fn compile(family: &Family, module: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Manifests that the family's module carries, rendered once: a warm start then needs no Go.
+/// Renders the manifests of the family's module once: a warm start requires no Go.
 fn manifests(places: &Places, family: &Family, module: &Path, to: &Path) -> anyhow::Result<()> {
     if family.name == CERT_MANAGER.name {
         let mut files: Vec<PathBuf> = fs::read_dir(source(module, family)?.join("deploy/crds"))?
@@ -115,7 +115,7 @@ fn manifests(places: &Places, family: &Family, module: &Path, to: &Path) -> anyh
     Ok(())
 }
 
-/// Folder of the family's main module in the module cache.
+/// The directory of the family's main module in the module cache.
 fn source(module: &Path, family: &Family) -> anyhow::Result<PathBuf> {
     let listed = go(module)
         .args(["list", "-m", "-f", "{{.Dir}}", family.module])
@@ -132,7 +132,7 @@ fn source(module: &Path, family: &Family) -> anyhow::Result<PathBuf> {
 fn go(module: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(module);
-    // Static binaries: a Pod's root need not match the machine's libraries.
+    // Static binaries: the root of a Pod has no libraries.
     command
         .env("CGO_ENABLED", "0")
         .env("GOFLAGS", "-buildvcs=false -mod=readonly")

@@ -1,4 +1,4 @@
-//! The servers of the stack and their flags: data, so that what runs can be read in one place.
+//! The servers of the stack and their flags.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub(crate) fn etcd(places: &Places) -> Component {
     component(places, &ETCD, "etcd", arguments)
 }
 
-/// Who did what to which object, without bodies; the Node's own traffic would drown the rest.
+/// Metadata of each request, except those of the Node, which are too many.
 pub(crate) const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -59,17 +59,17 @@ pub(crate) fn api_server(places: &Places) -> Component {
     let arguments = vec![
         format!("--etcd-servers={}", etcd_url(places)),
         format!("--bind-address={node}"),
-        format!("--advertise-address={node}"), // there is no default route to take it from
+        format!("--advertise-address={node}"), // there is no default route
         "--secure-port=6443".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
-        "--allow-privileged".to_owned(), // it is the kubelet that refuses, and says why
+        "--allow-privileged".to_owned(), // the kubelet rejects privileged Pods with a reason
         format!("--tls-cert-file={}", certificate.display()),
         format!("--tls-private-key-file={}", key.display()),
         format!("--client-ca-file={}", authority.display()),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--enable-admission-plugins=NodeRestriction".to_owned(),
         format!("--service-cluster-ip-range={SERVICE_SUBNET}"),
-        // Webhooks are reached through EndpointSlices: nothing routes the Services' own addresses.
+        // Webhooks are reached through EndpointSlices: Service addresses are not routed.
         "--enable-aggregator-routing".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         format!(
@@ -91,7 +91,7 @@ pub(crate) fn api_server(places: &Places) -> Component {
     component(places, &KUBERNETES, name, arguments)
 }
 
-/// The controllers that make Deployments, Services, disruption budgets, namespaces, ownership and Nodes real.
+/// The controllers of Deployments, Services, disruption budgets, namespaces, owner references and Nodes.
 const CONTROLLERS: &[&str] = &[
     "clusterrole-aggregation-controller",
     "deployment-controller",

@@ -1,6 +1,6 @@
-//! The stack in figures: measured on the machine that runs the command, written between two marks of a document.
+//! Measures the stack on the current machine, and writes the figures between two marks of a document.
 //!
-//! Figures are facts of one machine and one moment. Nothing compares them with anything.
+//! The figures are valid for one machine and one time. No test compares them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use crate::families::FAMILIES;
-use crate::life;
+use crate::instance;
 use crate::namespaces::{self, is_root};
 use crate::places::Places;
 use crate::record::Record;
@@ -20,10 +20,10 @@ use crate::wait::{Stopwatch, until};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// The document; only what is between its marks is replaced.
+    /// The document; only the text between the marks is replaced.
     #[arg(long)]
     document: PathBuf,
-    /// Starts and stops to count what is left behind.
+    /// Starts and stops, after which leftovers are counted.
     #[arg(long, default_value_t = 20)]
     cycles: u32,
     /// Hard kills, each followed by a start.
@@ -39,7 +39,7 @@ pub(crate) fn write(places: &Places, options: &Options) -> anyhow::Result<()> {
     let places = places.named("facts");
     let document =
         fs::read_to_string(&options.document).with_context(|| format!("reading {}", options.document.display()))?;
-    life::down(&places)?;
+    instance::down(&places)?;
     let mut rows = vec![("versions".to_owned(), versions()), ("machine".to_owned(), machine())];
     let cycles = cycles(&places, options)?;
     rows.extend(one_life(&places)?);
@@ -58,7 +58,7 @@ pub(crate) fn write(places: &Places, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The document with the text between its marks replaced.
+/// The document with new text between its marks.
 fn between_marks(document: &str, text: &str) -> anyhow::Result<String> {
     let (before, rest) = document
         .split_once(BEGIN)
@@ -87,10 +87,10 @@ fn machine() -> String {
 
 type Rows = Vec<(String, String)>;
 
-/// Start, Cluster API by clusterctl, stop.
+/// Starts the stack, installs Cluster API, stops the stack.
 fn one_life(places: &Places) -> anyhow::Result<Rows> {
     let watch = Stopwatch::start();
-    life::up(places, &Extent::default())?;
+    instance::up(places, &Extent::default())?;
     let start = watch.elapsed();
     let mut rows: Rows = Record::required(places)?
         .phases
@@ -100,7 +100,7 @@ fn one_life(places: &Places) -> anyhow::Result<Rows> {
     rows.push(("start, warm cache".to_owned(), in_seconds(start)));
     rows.push(("memory after the start".to_owned(), memory_row(places)?));
     let init = Stopwatch::start();
-    let words = [
+    let args = [
         "clusterctl",
         "init",
         "--core",
@@ -111,7 +111,9 @@ fn one_life(places: &Places) -> anyhow::Result<Rows> {
         "kubeadm",
         "--wait-providers",
     ];
-    let done = life::command(places, &words)?.output().context("running clusterctl")?;
+    let done = instance::command(places, &args)?
+        .output()
+        .context("running clusterctl")?;
     ensure!(
         done.status.success(),
         "clusterctl init: {}",
@@ -124,7 +126,7 @@ fn one_life(places: &Places) -> anyhow::Result<Rows> {
     rows.push(("start and init together".to_owned(), in_seconds(watch.elapsed())));
     rows.push(("memory after init".to_owned(), memory_row(places)?));
     let watch = Stopwatch::start();
-    life::down(places)?;
+    instance::down(places)?;
     rows.push(("stop".to_owned(), format!("{} ms", watch.millis())));
     Ok(rows)
 }
@@ -133,17 +135,17 @@ fn in_seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-/// What a machine has more or less of when something was left behind.
+/// Resources of the machine that a stack must release.
 #[derive(Debug, PartialEq, Eq)]
-struct Census {
+struct ResourceCounts {
     processes: usize,
     mounts: usize,
     namespaces: usize,
     interfaces: usize,
 }
 
-impl Census {
-    /// Of everything that has to do with stacks of this cache: other work on the machine may come and go.
+impl ResourceCounts {
+    /// Counts the resources of stacks of this cache only: other processes of the machine may start and end.
     fn take(places: &Places) -> anyhow::Result<Self> {
         let root = places.cache().join("stack");
         let root = root.to_string_lossy();
@@ -157,8 +159,8 @@ impl Census {
         let links = own
             .iter()
             .filter_map(|pid| fs::read_link(format!("/proc/{pid}/ns/net")).ok());
-        let mine = fs::read_link("/proc/self/ns/net")?;
-        let namespaces: std::collections::BTreeSet<PathBuf> = links.filter(|link| *link != mine).collect();
+        let own_namespace = fs::read_link("/proc/self/ns/net")?;
+        let namespaces: std::collections::BTreeSet<PathBuf> = links.filter(|link| *link != own_namespace).collect();
         let links = Command::new("ip")
             .args(["-oneline", "link"])
             .output()
@@ -173,27 +175,27 @@ impl Census {
     }
 }
 
-/// Starts and stops, then hard kills with a start after each, and counts before and after.
+/// Starts and stops, then kills with a start after each, and compares the counts before and after.
 fn cycles(places: &Places, options: &Options) -> anyhow::Result<Rows> {
-    let before = Census::take(places)?;
+    let before = ResourceCounts::take(places)?;
     let watch = Stopwatch::start();
     for _ in 0..options.cycles {
-        life::up(places, &Extent::default())?;
-        life::down(places)?;
+        instance::up(places, &Extent::default())?;
+        instance::down(places)?;
     }
     let cycles = watch.elapsed();
     for _ in 0..options.kills {
-        life::up(places, &Extent::default())?;
+        instance::up(places, &Extent::default())?;
         let holder = Record::required(places)?.holder;
         namespaces::kill(holder)?;
         until(Duration::from_secs(20), "the end of a killed stack", || {
-            Ok((Census::take(places)? == before).then_some(()))
+            Ok((ResourceCounts::take(places)? == before).then_some(()))
         })?;
     }
-    life::down(places)?;
-    let after = Census::take(places)?;
+    instance::down(places)?;
+    let after = ResourceCounts::take(places)?;
     ensure!(before == after, "before {before:?}, after {after:?}");
-    let Census {
+    let ResourceCounts {
         processes,
         mounts,
         namespaces,
@@ -213,7 +215,7 @@ fn cycles(places: &Places, options: &Options) -> anyhow::Result<Rows> {
     )])
 }
 
-/// One row of a table: every process of the stack with its resident memory.
+/// One row of the table: the processes of the stack with their resident memory.
 fn memory_row(places: &Places) -> anyhow::Result<String> {
     let all = memory(places)?;
     let sum: u64 = all.iter().map(|(_, size)| size).sum();
@@ -225,7 +227,7 @@ fn memory_row(places: &Places) -> anyhow::Result<String> {
     Ok(format!("{} MB: {}", sum / 1_000_000, largest.join(", ")))
 }
 
-/// Resident memory of the stack's processes, largest first.
+/// Prints the resident memory of the stack's processes, largest first.
 pub(crate) fn print_memory(places: &Places) -> anyhow::Result<()> {
     for (name, size) in memory(places)? {
         println!(
@@ -246,7 +248,7 @@ fn memory(places: &Places) -> anyhow::Result<Vec<(String, u64)>> {
     Ok(all)
 }
 
-/// The program's name; all managers are called alike, so a Pod's host name says which.
+/// The program's name. All managers have the same one, so theirs is derived from the Pod's host name.
 fn name(pid: u32) -> Option<String> {
     let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let program = String::from_utf8_lossy(command.split(|byte| *byte == 0).next()?).into_owned();
@@ -260,7 +262,7 @@ fn name(pid: u32) -> Option<String> {
         .split('\0')
         .find_map(|pair| pair.strip_prefix("HOSTNAME="))?;
     let mut parts: Vec<&str> = host.split('-').collect();
-    parts.truncate(parts.len().saturating_sub(2)); // the ReplicaSet's and the Pod's
+    parts.truncate(parts.len().saturating_sub(2)); // suffixes of ReplicaSet and Pod
     Some(parts.join("-"))
 }
 
@@ -286,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
+    fn only_text_between_the_marks_is_replaced() {
         let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
         assert_eq!(
             between_marks(&document, "new\n").unwrap(),

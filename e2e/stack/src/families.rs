@@ -1,10 +1,9 @@
-//! What is built: one Go module per family, pinned by its go.mod and go.sum, compiled into this program.
+//! The Go modules to build: one per family, pinned by its go.mod and go.sum, compiled into this program.
 //!
-//! Families that share much have the versions of Kubernetes there, so that the compiler sees each package once: a build from
-//! nothing takes half the time, and the API server is made of what its release is made of.
+//! Shared dependencies have the versions of Kubernetes, so that the compiler builds each package once: a build from scratch
+//! takes half the time, and the API server has the dependencies of its release.
 //!
-//! It knows no folder and runs nothing. A family's cache name changes whenever one of its files or the way it is built
-//! does, so a binary in the cache is never stale.
+//! Pure data. A family's cache name depends on its files and on the build recipe, so a cached binary is never stale.
 
 /// A Go module and the programs built from it.
 #[derive(Debug)]
@@ -14,7 +13,7 @@ pub(crate) struct Family {
     pub(crate) module: &'static str,
     pub(crate) files: &'static [(&'static str, &'static str)],
     pub(crate) programs: &'static [Program],
-    /// Package that holds the version which the programs print, if the linker has to fill it in.
+    /// Package with the version that the programs print, when the linker has to set it.
     pub(crate) version_package: Option<&'static str>,
 }
 
@@ -86,20 +85,20 @@ pub(crate) const CLUSTER_API: Family = Family {
     version_package: Some("sigs.k8s.io/cluster-api/version"),
 };
 
-/// In the order of building: the servers first, so that a build which fails late has left what starts early.
+/// In build order: the servers first, so that a late failure leaves the programs that start early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
 
-/// What an API server alone is made of.
+/// The families of an API server without controllers.
 pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];
 
-/// Images of Cluster API whose name is their program's.
+/// Images of Cluster API that are named like their program.
 pub(crate) const CLUSTER_API_IMAGES: &[&str] = &[
     "cluster-api-controller",
     "kubeadm-bootstrap-controller",
     "kubeadm-control-plane-controller",
 ];
 
-/// Raised when the commands that fill a family's folder change.
+/// Increment when the build commands of a family change.
 const RECIPE: u8 = 2;
 
 impl Family {
@@ -130,7 +129,7 @@ impl Family {
         )
     }
 
-    /// What the linker is told, so that the programs know their version.
+    /// The linker flags that set the version of the programs.
     pub(crate) fn linker_flags(&self) -> String {
         let version = self.version();
         let mut numbers = version.trim_start_matches('v').split('.');
@@ -143,14 +142,14 @@ impl Family {
     }
 }
 
-/// The version in a line `[require] MODULE VERSION`, a comment after it or not.
+/// The version in a line `[require] MODULE VERSION [// comment]`.
 fn required_version<'a>(line: &'a str, module: &str) -> Option<&'a str> {
     let mut words = line.split_whitespace().skip_while(|word| *word == "require");
     let version = words.next().filter(|word| *word == module).and_then(|_| words.next())?;
     version.starts_with('v').then_some(version)
 }
 
-/// FNV-1a, 64 bits: a change of the lock file must change the name, nobody attacks it.
+/// FNV-1a, 64 bits: detects changes of lock files; no cryptographic strength required.
 fn checksum<'a>(first: &'a [u8], rest: impl Iterator<Item = &'a [u8]>) -> u64 {
     std::iter::once(first)
         .chain(rest)
@@ -166,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Which version of each module a family is built with.
+    /// The version of each module of a family.
     fn versions(family: &Family) -> BTreeMap<&'static str, &'static str> {
         let go_mod = family.files.iter().find(|(name, _)| *name == "go.mod").unwrap().1;
         let words = |line: &'static str| {
@@ -186,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn what_families_share_with_kubernetes_has_its_versions_and_is_compiled_once() {
+    fn dependencies_shared_with_kubernetes_have_its_versions() {
         let kubernetes = versions(&KUBERNETES);
         for family in [CERT_MANAGER, CLUSTER_API] {
             let own = versions(&family);
             let others: Vec<_> = own
                 .iter()
-                .filter(|(module, version)| kubernetes.get(*module).is_some_and(|theirs| theirs != *version))
+                .filter(|(module, version)| kubernetes.get(*module).is_some_and(|other| other != *version))
                 .collect();
             assert_eq!(others, [], "{}", family.name);
             assert!(own.contains_key("k8s.io/client-go"), "{}", family.name);
@@ -212,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_read_from_a_require_line_only() {
+    fn version_is_read_from_a_require_line_only() {
         let table = [
             ("\tk8s.io/kubernetes v1.36.3 // indirect", Some("v1.36.3")),
             ("require k8s.io/kubernetes v1.36.3", Some("v1.36.3")),
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_lock_file_changes_the_cache_name() {
+    fn changed_lock_file_changes_the_cache_name() {
         let one = checksum(b"", [b"a".as_slice(), b"b"].into_iter());
         let other = checksum(b"", [b"a".as_slice(), b"c"].into_iter());
         assert_ne!(one, other);
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_the_version_they_print() {
+    fn linker_sets_the_version_of_programs() {
         assert!(
             KUBERNETES.linker_flags().contains("version.gitMinor=36"),
             "{}",

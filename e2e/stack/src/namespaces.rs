@@ -1,7 +1,6 @@
-//! Namespaces by way of util-linux: making the stack's, entering them, and saying why that is forbidden.
+//! Namespaces through util-linux: creates and enters those of the stack, and explains missing permissions.
 //!
-//! As root the stack gets namespaces of the machine's user namespace; anybody else gets a user namespace in which they
-//! are root and nobody else exists.
+//! As root the stack uses the machine's user namespace; for other users it creates a user namespace in which they are root.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// A process as the machine counts it: numbers are reused, start times are not.
+/// A process with its start time, because process ids are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Started {
     pub(crate) pid: u32,
@@ -22,7 +21,7 @@ pub(crate) fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// A command that becomes the first process of new namespaces. Whoever waits in front of it takes it along when killed.
+/// A command that becomes the first process of new namespaces. Killing its parent kills it.
 pub(crate) fn unshare(program: &Path) -> Command {
     let mut command = Command::new("setsid");
     command.arg("unshare");
@@ -43,8 +42,8 @@ pub(crate) fn unshare(program: &Path) -> Command {
     command
 }
 
-/// A command inside the stack: its network, and its process namespace, so that it ends with the stack at the latest.
-/// The file system stays the caller's.
+/// A command in the stack's network and process namespace, so that it ends with the stack. It keeps the caller's file
+/// system.
 pub(crate) fn enter(holder: Started) -> anyhow::Result<Command> {
     let first = first_process(holder)?;
     let mut command = Command::new("nsenter");
@@ -56,7 +55,7 @@ pub(crate) fn enter(holder: Started) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// The stack's process 1, as the machine numbers it.
+/// The machine's id of the stack's process 1.
 pub(crate) fn first_process(holder: Started) -> anyhow::Result<u32> {
     let path = format!("/proc/{0}/task/{0}/children", holder.pid);
     let children = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
@@ -67,7 +66,7 @@ pub(crate) fn first_process(holder: Started) -> anyhow::Result<u32> {
         .with_context(|| format!("{path} is empty"))
 }
 
-/// A process and all that descend from it, as the machine numbers them.
+/// A process and all its descendants, by the machine's ids.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut at = 0;
@@ -78,7 +77,7 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
-/// Children of all of a process's threads; none of a process that has ended meanwhile.
+/// The children of all threads of a process; empty when it has ended.
 fn children(pid: u32) -> Vec<u32> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
@@ -91,7 +90,7 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Kills the holder and with it all that lives in the namespaces.
+/// Kills the holder and all processes in the namespaces.
 pub(crate) fn kill(process: Started) -> anyhow::Result<()> {
     let pid = i32::try_from(process.pid)
         .ok()
@@ -103,13 +102,13 @@ pub(crate) fn kill(process: Started) -> anyhow::Result<()> {
     }
 }
 
-/// When a process was started, in clock ticks since boot. None: it is gone, or has ended and waits for its parent.
+/// The start of a process in clock ticks since boot; `None` when it has ended, also as a zombie.
 pub(crate) fn process_start(pid: u32) -> Option<u64> {
     start_time(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn start_time(stat: &str) -> Option<u64> {
-    // The name is in parentheses and may hold any character: fields count from the last one.
+    // The name is in parentheses and may contain any character: fields are counted after the last one.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;
@@ -119,28 +118,30 @@ fn start_time(stat: &str) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Tries what the stack needs and names the kernel setting that is in the way.
+/// Tries to create namespaces, and reports the kernel setting that forbids it.
 pub(crate) fn ensure_allowed() -> anyhow::Result<()> {
-    let mut trial = unshare(Path::new("true"));
-    let answer = trial.stdin(Stdio::null()).output().context("running unshare")?;
+    let mut probe = unshare(Path::new("true"));
+    let answer = probe.stdin(Stdio::null()).output().context("running unshare")?;
     if answer.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+    let output = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
     ensure!(
         !is_root(),
-        "root may not make namespaces here ({said}): inside a container, it needs CAP_SYS_ADMIN"
+        "root cannot create namespaces here ({output}): inside a container, CAP_SYS_ADMIN is required"
     );
-    for (setting, forbidding, cure) in SETTINGS {
+    for (setting, forbidding, remedy) in SETTINGS {
         let value = fs::read_to_string(format!("/proc/sys/{}", setting.replace('.', "/"))).unwrap_or_default();
         if value.trim() == *forbidding {
-            bail!("an ordinary user may not make user namespaces: {setting} is {forbidding}. Run `sudo sysctl {cure}`");
+            bail!(
+                "user namespaces are forbidden for ordinary users: {setting} is {forbidding}. Run `sudo sysctl {remedy}`"
+            );
         }
     }
-    bail!("an ordinary user may not make user namespaces here ({said}); no sysctl forbids it, a container may")
+    bail!("user namespaces are forbidden here ({output}); no sysctl forbids them, a container may")
 }
 
-/// Setting, the value that forbids, the cure.
+/// Setting, the value that forbids, the remedy.
 const SETTINGS: &[(&str, &str, &str)] = &[
     ("user.max_user_namespaces", "0", "user.max_user_namespaces=10000"),
     (
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn start_time_survives_any_process_name() {
+    fn start_time_is_read_after_any_process_name() {
         let table = [
             ("7 (a) S 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4242 1 1", Some(4242)),
             ("7 (x) y) S 1 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 4242 1 1", Some(4242)),
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_a_reused_number_is_another_one() {
+    fn process_with_a_reused_id_is_not_alive() {
         let own = Started {
             pid: std::process::id(),
             start: process_start(std::process::id()).unwrap(),

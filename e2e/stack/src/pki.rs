@@ -1,6 +1,6 @@
 //! The stack's certificate authority, one client certificate per component, and their kubeconfigs.
 //!
-//! Keys live as long as the stack. Nothing here is fit for a cluster that outlives a test.
+//! Keys exist as long as the stack. Not for clusters outside tests.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,16 +12,16 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose
 
 use crate::places::{NODE_NAME, Places};
 
-/// A component's certificate: the file's name, who it is, and what it serves as.
+/// A component's certificate: file name, user, groups, host names.
 struct Identity {
     name: &'static str,
     user: &'static str,
     groups: &'static [&'static str],
-    /// Names and addresses beside that of the Node.
+    /// Host names and addresses in addition to that of the Node.
     serves_as: &'static [&'static str],
 }
 
-/// Every manager but these is a Pod and has a ServiceAccount. The audit log tells all of them apart.
+/// All other managers are Pods with a ServiceAccount. Each has its own user in the audit log.
 const IDENTITIES: &[Identity] = &[
     Identity {
         name: ADMIN,
@@ -106,7 +106,7 @@ fn certificate_of(places: &Places, identity: &Identity) -> anyhow::Result<Certif
     Ok(params)
 }
 
-/// Files are named, not embedded: kubectl runs in the stack's network but on the machine's file system.
+/// Refers to files: kubectl runs in the stack's network but on the machine's file system.
 fn kubeconfig(places: &Places, user: &str) -> String {
     format!(
         r#"apiVersion: v1

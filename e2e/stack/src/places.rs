@@ -1,4 +1,4 @@
-//! Where things are: binaries in the cache, and one folder per running stack.
+//! Paths and addresses: binaries in the cache, and one directory per running stack.
 
 use std::env::JoinPathsError;
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 
 use crate::families::{FAMILIES, Family};
 
-/// All paths and addresses of one stack. Each has a network of its own, so the addresses of two may be the same, unless
-/// they are to reach each other.
+/// All paths and addresses of one stack. Each stack has its own network, so two may have the same addresses unless they are
+/// connected.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
     pub(crate) name: String,
@@ -37,7 +37,7 @@ impl Places {
         })
     }
 
-    /// The same stack in the network of another number.
+    /// The same stack with another network number.
     pub(crate) fn in_network(self, network: u8) -> Self {
         Self { network, ..self }
     }
@@ -46,7 +46,7 @@ impl Places {
         self.network
     }
 
-    /// Address of the API server and of the Node; Pods get the rest of the subnet.
+    /// Address of the API server and of the Node; Pods use the rest of the subnet.
     pub(crate) fn node_address(&self) -> String {
         format!("10.244.{}.1", self.network)
     }
@@ -55,7 +55,7 @@ impl Places {
         format!("10.244.{}.0/24", self.network)
     }
 
-    /// The same cache, another stack.
+    /// Another stack of the same cache.
     pub(crate) fn named(&self, name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -63,17 +63,15 @@ impl Places {
         }
     }
 
-    /// The cache folder as `--cache` takes it.
+    /// The cache directory, the value of `--cache`.
     pub(crate) fn cache(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)
     }
 
-    /// Folder of a family's binaries; the name says from what they were built.
     pub(crate) fn family(&self, family: &Family) -> PathBuf {
         self.root.join("bin").join(family.cache_name())
     }
 
-    /// Everything that one stack writes.
     pub(crate) fn state(&self) -> PathBuf {
         self.root.join("state").join(&self.name)
     }
@@ -102,18 +100,17 @@ impl Places {
         self.state().join("pki").join(format!("{user}.key"))
     }
 
-    /// The table that the kubelet reads before it starts a container.
+    /// The image table of the kubelet.
     pub(crate) fn images(&self) -> PathBuf {
         self.state().join("images.txt")
     }
 
-    /// The search path of commands in the stack: its own tools first.
+    /// The search path of commands in the stack: its tools first.
     pub(crate) fn search_path(&self) -> Result<OsString, JoinPathsError> {
         let own = FAMILIES.iter().map(|family| self.family(family));
         std::env::join_paths(own.chain(std::env::split_paths(&self.path)))
     }
 
-    /// Where a program of the machine is.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
         std::env::split_paths(&self.path)
             .map(|folder| folder.join(program))

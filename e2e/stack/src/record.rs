@@ -1,4 +1,4 @@
-//! What a running stack says about itself, and how to tell it from one that was killed.
+//! The record of a running stack.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::namespaces::{Started, process_start};
 use crate::places::Places;
 
-/// Written by `up` before the first process starts, and completed when all of them serve.
+/// Written by `up` before the first process starts, and completed when all processes serve.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Holds the stack's namespaces; seen from the machine.
+    /// The process that holds the stack's namespaces, by the machine's id.
     pub(crate) holder: Started,
-    /// Whether it is etcd and the API server alone.
+    /// Whether only etcd and the API server run.
     pub(crate) only_api: bool,
-    /// What was started, with the milliseconds that it took.
+    /// The phases of the start, in milliseconds.
     pub(crate) phases: Vec<(String, u64)>,
 }
 
@@ -27,7 +27,7 @@ impl Record {
         fs::write(&path, serde_json::to_vec_pretty(self)?).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// The record of a stack whose processes are there. None: there is no stack, though files of one may be.
+    /// The record of a running stack. `None` when no stack runs, though its files may exist.
     pub(crate) fn of_running(places: &Places) -> anyhow::Result<Option<Self>> {
         let path = places.state_file(FILE);
         let text = match fs::read(&path) {
@@ -35,14 +35,14 @@ impl Record {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("reading {}", path.display())),
         };
-        // A record cut short by a crash is of a stack that never served.
+        // A truncated record belongs to a stack that never served.
         let Ok(record) = serde_json::from_slice::<Self>(&text) else {
             return Ok(None);
         };
         Ok(record.holder.is_alive().then_some(record))
     }
 
-    /// The record, or an error that says how to get a stack.
+    /// The record, or an error with the command that starts a stack.
     pub(crate) fn required(places: &Places) -> anyhow::Result<Self> {
         let hint = || format!("stack `{}` is not up: `make stack` starts it", places.name);
         Self::of_running(places)?.with_context(hint)
@@ -50,7 +50,7 @@ impl Record {
 }
 
 impl Started {
-    /// The same process, not another one with its number.
+    /// Whether the process runs, and not another one with the same id.
     pub(crate) fn is_alive(self) -> bool {
         process_start(self.pid) == Some(self.start)
     }

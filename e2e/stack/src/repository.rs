@@ -1,7 +1,7 @@
-//! The local clusterctl repository: Cluster API's own providers from the start, others as they are released into it.
+//! The local clusterctl repository: Cluster API's providers from the start, others after their release.
 //!
-//! Layout: `repo/<label>/<version>/<file>`, the one that clusterctl knows for local folders. The configuration is
-//! written anew from what is there, so there is no list to keep in step.
+//! Layout: `repo/<label>/<version>/<file>`, clusterctl's layout of local directories. The configuration is generated from
+//! the directories.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,10 +14,9 @@ use clap::{Args, ValueEnum};
 
 use crate::build::{CLUSTER_API_PROVIDERS, METADATA};
 use crate::families::CLUSTER_API;
-use crate::life;
+use crate::instance;
 use crate::places::Places;
 
-/// A release of a provider: what the project publishes, or what somebody else did.
 #[derive(Debug, Args)]
 pub(crate) struct Release {
     #[arg(long, value_enum)]
@@ -31,15 +30,15 @@ pub(crate) struct Release {
     /// All objects of the provider.
     #[arg(long)]
     pub(crate) components: PathBuf,
-    /// Series and contracts.
+    /// Release series and contracts.
     #[arg(long)]
     pub(crate) metadata: PathBuf,
-    /// Cluster templates and classes, offered by `clusterctl generate cluster`.
+    /// Cluster templates and classes for `clusterctl generate cluster`.
     #[arg(long = "template")]
     pub(crate) templates: Vec<PathBuf>,
 }
 
-/// Kinds of providers, as far as clusterctl gives them a prefix and a file name.
+/// Provider types with clusterctl's prefix and file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Core,
@@ -52,7 +51,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Prefix of the label, which is also that of the components file; core has no prefix in its label.
+    /// Prefix of the label and of the components file; the label of core has none.
     fn prefix(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -65,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// Type in clusterctl's configuration.
+    /// The type in clusterctl's configuration.
     fn type_name(self) -> &'static str {
         match self {
             Self::Core => "CoreProvider",
@@ -90,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// The inverse of `label`. A label without a known prefix is a core provider's.
+    /// The inverse of `label`. A label without a known prefix belongs to a core provider.
     fn of_label(label: &str) -> (Self, &str) {
         let prefixed = Self::value_variants().iter().filter(|kind| **kind != Self::Core);
         prefixed
@@ -100,7 +99,6 @@ impl Kind {
     }
 }
 
-/// Cluster API's own providers.
 pub(crate) fn seed(places: &Places) -> anyhow::Result<()> {
     let home = places.family(&CLUSTER_API);
     for (_, label, components) in CLUSTER_API_PROVIDERS {
@@ -113,7 +111,7 @@ pub(crate) fn seed(places: &Places) -> anyhow::Result<()> {
     configure(places)
 }
 
-/// Adds a release to a running stack, and says so.
+/// Adds a release to a running stack, and prints it.
 pub(crate) fn add(places: &Places, release: &Release) -> anyhow::Result<()> {
     crate::record::Record::required(places)?;
     put(places, release)?;
@@ -125,7 +123,7 @@ pub(crate) fn add(places: &Places, release: &Release) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a release; the same version again replaces it.
+/// Adds a release; replaces the same version.
 pub(crate) fn put(places: &Places, release: &Release) -> anyhow::Result<()> {
     ensure!(
         is_version(&release.version),
@@ -157,7 +155,7 @@ pub(crate) fn put(places: &Places, release: &Release) -> anyhow::Result<()> {
     configure(places)
 }
 
-/// `clusterctl init`, after its own last test of cert-manager is cleared away: two within some 12 s collide.
+/// `clusterctl init`, after the namespace of the previous cert-manager check is deleted: two within 12 s collide.
 pub(crate) fn init(places: &Places, arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let wait = [
         "kubectl",
@@ -166,16 +164,16 @@ pub(crate) fn init(places: &Places, arguments: &[OsString]) -> anyhow::Result<Ex
         "namespace/cert-manager-test",
         "--timeout=120s",
     ];
-    let waited = life::command(places, &wait)?.output().context("running kubectl")?;
+    let waited = instance::command(places, &wait)?.output().context("running kubectl")?;
     if !waited.status.success() {
         bail!(
             "the last test of cert-manager is still there: {}",
             String::from_utf8_lossy(&waited.stderr).trim()
         );
     }
-    let mut words: Vec<OsString> = vec!["clusterctl".into(), "init".into()];
-    words.extend(arguments.iter().cloned());
-    life::exec(places, &words)
+    let mut args: Vec<OsString> = vec!["clusterctl".into(), "init".into()];
+    args.extend(arguments.iter().cloned());
+    instance::exec(places, &args)
 }
 
 fn repo(places: &Places) -> PathBuf {
@@ -196,7 +194,7 @@ fn configure(places: &Places) -> anyhow::Result<()> {
     fs::write(&path, configuration(&providers)).with_context(|| format!("writing {}", path.display()))
 }
 
-/// clusterctl's configuration. cert-manager is the stack's: without the first line clusterctl fetches its own.
+/// clusterctl's configuration. The first line keeps clusterctl from downloading cert-manager, which the stack has.
 fn configuration(providers: &BTreeMap<String, PathBuf>) -> String {
     let mut text = "cert-manager: {externallyProvisioned: true, timeout: 60s}\nproviders:\n".to_owned();
     for (label, folder) in providers {
@@ -224,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_names_kind_and_provider_again() {
+    fn label_has_type_and_provider() {
         for kind in Kind::value_variants() {
             assert_eq!(Kind::of_label(&kind.label("metal3")), (*kind, "metal3"));
         }
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_three_numbers() {
+    fn version_is_three_numbers() {
         for (text, good) in [
             ("v1.2.3", true),
             ("v1.2.3-rc.0", true),
@@ -245,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_offers_every_provider_at_its_latest_version() {
+    fn configuration_offers_each_provider_at_its_latest_version() {
         let providers = BTreeMap::from([("ipam-metal3".to_owned(), PathBuf::from("/r/ipam-metal3"))]);
         let line = r#"- {name: metal3, type: IPAMProvider, url: "file:///r/ipam-metal3/latest/ipam-components.yaml"}"#;
         assert!(

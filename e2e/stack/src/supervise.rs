@@ -1,6 +1,6 @@
-//! The first process of a stack: makes the network, starts the servers in order, then waits for the first one to end.
+//! The first process of a stack: creates the network, starts the servers in order, then waits for the first one to end.
 //!
-//! It restarts nothing: a server that ends takes the stack along, so that a test sees the failure and not its repair.
+//! It restarts nothing: a server that ends stops the stack, so that a test fails.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,19 +17,19 @@ use crate::places::{BRIDGE, NODE_NAME, Places};
 use crate::wait::{Stopwatch, until};
 use crate::{build, pki};
 
-/// Written when everything serves: what was started and the milliseconds it took.
+/// Written when all servers are ready: the phases of the start in milliseconds.
 pub(crate) const READY: &str = "ready.json";
-/// Written when a start fails or a server ends: the reason.
+/// Written when a start fails or a server ends: the error.
 pub(crate) const FAILED: &str = "failed.txt";
 
-/// A cold machine with a busy disk: half a minute was seen.
+/// Half a minute was measured on a cold machine with a busy disk.
 const API_SERVER_LIMIT: Duration = Duration::from_secs(120);
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// How much of a cluster a stack is.
+/// The components of a stack.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Extent {
-    /// etcd and the API server alone: nothing but its clients writes.
+    /// Only etcd and the API server, without controllers.
     #[arg(long, conflicts_with = "kubelet_flags")]
     pub(crate) only_api: bool,
     /// Flags for the kubelet: `--kubelet=--refresh=1`.
@@ -45,12 +45,12 @@ impl Extent {
         }
     }
 
-    /// The families it is made of.
+    /// The families that it requires.
     pub(crate) fn families(&self) -> &'static [Family] {
         if self.only_api { SERVERS } else { FAMILIES }
     }
 
-    /// The command line that says the same.
+    /// The command line of these options.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let only_api = self.only_api.then(|| "--only-api".to_owned());
         let flags = self.kubelet_flags.iter().map(|flag| format!("--kubelet={flag}"));
@@ -59,7 +59,7 @@ impl Extent {
 }
 
 pub(crate) fn run(places: &Places, extent: &Extent) -> anyhow::Result<()> {
-    let done = start(places, extent).and_then(|servers| outlive(&servers));
+    let done = start(places, extent).and_then(|servers| wait_for_first_end(&servers));
     if let Err(error) = &done {
         fs::write(places.state_file(FAILED), format!("{error:#}")).unwrap_or_default();
     }
@@ -91,7 +91,7 @@ fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
     Ok(servers)
 }
 
-/// All that makes an API server a cluster, up to the first Node that takes Pods.
+/// Starts the controllers, the scheduler, cert-manager and the kubelet, and waits for a ready Node.
 fn run_pods(places: &Places, kubelet_flags: &[String], servers: &mut Servers) -> anyhow::Result<()> {
     for component in [components::controller_manager(places), components::scheduler(places)] {
         spawn(places, &component, servers)?;
@@ -131,7 +131,7 @@ fn certificates(places: &Places) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A bridge is the whole network: the Node is an address on it, each Pod one cable.
+/// The network is a bridge: the Node is an address on it, each Pod a veth pair.
 fn network(places: &Places) -> anyhow::Result<()> {
     let subnet = format!("{}/24", places.node_address());
     let steps: &[&[&str]] = &[
@@ -187,8 +187,8 @@ fn kubectl(places: &Places, arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
-/// Collects whatever ends in the process namespace, which is this process's duty, until one of the servers does.
-fn outlive(servers: &Servers) -> anyhow::Result<()> {
+/// Reaps processes as process 1 of the namespace until one of the servers ends.
+fn wait_for_first_end(servers: &Servers) -> anyhow::Result<()> {
     loop {
         let ended = wait(WaitOptions::empty()).context("waiting for the servers")?;
         let Some((pid, status)) = ended else { continue };

@@ -1,4 +1,4 @@
-//! What the machine has to offer. A missing package is installed where that is possible, else the command is named.
+//! The required programs of the machine. Missing packages are installed as root, otherwise the error has the command.
 
 use std::process::Command;
 
@@ -18,11 +18,11 @@ const PACKAGES: &[(&str, &str)] = &[
     ("hostname", "hostname"),
 ];
 
-/// The oldest Go that can fetch the toolchain which the modules ask for by itself.
+/// The oldest Go that downloads the modules' toolchain.
 const GO: &str = "Go is not on the path. Install Go 1.26 from https://go.dev/dl, or run `apt-get install golang-go` \
-                  (1.21 or newer fetches the right toolchain by itself)";
+                                (1.21 or newer downloads the right toolchain)";
 
-/// Installs what is missing, or says how.
+/// Installs missing packages, or fails with the command.
 pub(crate) fn ensure_packages(places: &Places) -> anyhow::Result<()> {
     let mut missing: Vec<&str> = PACKAGES
         .iter()
@@ -50,7 +50,7 @@ pub(crate) fn ensure_packages(places: &Places) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Only a build needs Go: with a full cache the stack starts without.
+/// Go is required for builds only.
 pub(crate) fn ensure_go(places: &Places) -> anyhow::Result<()> {
     places.find("go").map(drop).context(GO)
 }

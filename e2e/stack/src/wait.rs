@@ -1,11 +1,11 @@
-//! Time: how long something took, and waits that are bounded.
+//! Time measurement and bounded waits.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Measures, and bounds waits: the one place that reads the clock.
+/// The only reader of the clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -25,24 +25,24 @@ impl Stopwatch {
 }
 
 thread_local! {
-    /// What the work of this thread stands on, and whether it is broken.
-    static GROUND: RefCell<Vec<Arc<AtomicBool>>> = const { RefCell::new(Vec::new()) };
+    /// Flags that cancel the waits of this thread.
+    static CANCEL: RefCell<Vec<Arc<AtomicBool>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Does work that has no hope once what it stands on is broken: its waits end then.
-pub(crate) fn standing_on<T>(broken: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
-    GROUND.with_borrow_mut(|ground| ground.push(Arc::clone(broken)));
+/// Does the work; its waits end when the flag is set.
+pub(crate) fn cancel_when<T>(failed: &Arc<AtomicBool>, work: impl FnOnce() -> T) -> T {
+    CANCEL.with_borrow_mut(|flags| flags.push(Arc::clone(failed)));
     let done = work();
-    GROUND.with_borrow_mut(Vec::pop);
+    CANCEL.with_borrow_mut(Vec::pop);
     done
 }
 
-fn is_hopeless() -> bool {
-    GROUND.with_borrow(|ground| ground.iter().any(|broken| broken.load(Ordering::Relaxed)))
+fn is_cancelled() -> bool {
+    CANCEL.with_borrow(|flags| flags.iter().any(|failed| failed.load(Ordering::Relaxed)))
 }
 
-/// Polls until the answer is there; the last reason is part of the error. The longer it takes, the less often it looks, by
-/// a twentieth of what has passed: whoever looks takes the processors from those who work.
+/// Polls until there is a result; the last error is part of the timeout error. The interval grows by a twentieth of the
+/// elapsed time, to leave the processors to the system under test.
 pub(crate) fn until<T>(
     limit: Duration,
     what: &str,
@@ -57,8 +57,8 @@ pub(crate) fn until<T>(
             Ok(None) => {}
             Err(error) => reason = Some(error),
         }
-        if is_hopeless() {
-            anyhow::bail!("nobody waits any more for {what}: what goes on beside it broke");
+        if is_cancelled() {
+            anyhow::bail!("cancelled the wait for {what}: a parallel activity failed");
         }
         let [least, most] = PAUSES;
         std::thread::sleep((watch.elapsed() / 20).clamp(least, most));
@@ -75,22 +75,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_ends_once_what_it_stands_on_is_broken() {
-        let (broken, other) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let mut looks = 0;
-        let found = standing_on(&broken, || {
-            standing_on(&other, || {
+    fn wait_ends_when_its_flag_is_set() {
+        let (failed, other) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let mut attempts = 0;
+        let found = cancel_when(&failed, || {
+            cancel_when(&other, || {
                 until::<()>(Duration::from_mins(1), "rain", || {
-                    looks += 1;
-                    broken.store(looks == 2, Ordering::Relaxed);
+                    attempts += 1;
+                    failed.store(attempts == 2, Ordering::Relaxed);
                     Ok(None)
                 })
             })
         });
         assert!(found.unwrap_err().to_string().contains("rain"));
-        assert_eq!(looks, 2);
-        // It is over: nothing is left of what it stood on.
+        assert_eq!(attempts, 2);
+        // Afterwards the flags are removed.
         assert_eq!(until(Duration::from_mins(1), "sun", || Ok(Some(1))).unwrap(), 1);
-        assert!(!is_hopeless());
+        assert!(!is_cancelled());
     }
 }

@@ -1,4 +1,4 @@
-//! Claims about the machine: starting twice, stopping, being killed. They run outside the stack.
+//! Claims about the machine: starting twice, stopping, killing. They run outside the stack.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
-use crate::life;
+use crate::instance;
 use crate::namespaces::{self, Started, process_start};
 use crate::places::{BRIDGE, Places};
 use crate::record::Record;
@@ -21,11 +21,11 @@ pub(super) struct Claim {
     pub(super) proof: fn(&Places) -> Proof,
 }
 
-/// In this order: each finds the stack as the one before has left it, that is, running.
+/// In this order: each claim requires a running stack, and all but the last leave one.
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
-        name: "a_second_start_says_so_and_changes_nothing",
-        proof: a_second_start_says_so,
+        name: "a_second_start_reports_the_running_stack_and_changes_nothing",
+        proof: a_second_start_is_reported,
     },
     Claim {
         name: "a_hard_kill_leaves_files_that_the_next_start_removes",
@@ -37,32 +37,35 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-fn a_second_start_says_so(places: &Places) -> Proof {
+fn a_second_start_is_reported(places: &Places) -> Proof {
     let before = Record::required(places)?.holder;
-    let said = stack(places, "up")?;
-    ensure!(said.contains("is already up"), "it said {said:?}");
+    let output = run_stack(places, "up")?;
+    ensure!(output.contains("is already up"), "it printed {output:?}");
     ensure!(Record::required(places)?.holder == before, "another stack is running");
     Ok(String::new())
 }
 
 fn a_hard_kill(places: &Places) -> Proof {
-    let traces = Traces::of(places)?;
+    let resources = Resources::of(places)?;
     let watch = Stopwatch::start();
     namespaces::kill(Record::required(places)?.holder)?;
-    traces.until_gone()?;
+    resources.until_ended()?;
     let died = watch.elapsed();
     ensure!(places.state().exists(), "a killed stack cannot have removed its files");
-    let said = stack(places, "up")?;
-    ensure!(said.contains("removing what a killed stack"), "it said {said:?}");
-    Ok(format!("all processes were gone after {} ms", died.as_millis()))
+    let output = run_stack(places, "up")?;
+    ensure!(
+        output.contains("removing the files of a killed stack"),
+        "it printed {output:?}"
+    );
+    Ok(format!("all processes ended after {} ms", died.as_millis()))
 }
 
 fn a_stop(places: &Places) -> Proof {
-    let traces = Traces::of(places)?;
+    let resources = Resources::of(places)?;
     let watch = Stopwatch::start();
-    life::down(places)?;
+    instance::down(places)?;
     let took = watch.elapsed();
-    traces.until_gone()?;
+    resources.until_ended()?;
     ensure!(
         !places.state().exists() && !places.lock().exists(),
         "files are left in {}",
@@ -80,15 +83,15 @@ fn a_stop(places: &Places) -> Proof {
         "interfaces are left"
     );
     Ok(format!(
-        "{} processes and {} namespaces went in {} ms",
-        traces.processes.len(),
-        traces.namespaces.len(),
+        "{} processes and {} namespaces ended in {} ms",
+        resources.processes.len(),
+        resources.namespaces.len(),
         took.as_millis()
     ))
 }
 
-/// Every process of a stack, and every namespace that only they are in.
-struct Traces {
+/// All processes of a stack, and their namespaces.
+struct Resources {
     processes: Vec<Started>,
     namespaces: BTreeSet<PathBuf>,
 }
@@ -96,7 +99,7 @@ struct Traces {
 const KINDS: [&str; 6] = ["net", "mnt", "pid", "uts", "ipc", "user"];
 const LIMIT: Duration = Duration::from_secs(20);
 
-impl Traces {
+impl Resources {
     fn of(places: &Places) -> anyhow::Result<Self> {
         let holder = Record::required(places)?.holder;
         let started = |pid| process_start(pid).map(|start| Started { pid, start });
@@ -114,31 +117,31 @@ impl Traces {
         let namespaces: BTreeSet<PathBuf> = all.difference(&machine).cloned().collect();
         ensure!(
             processes.len() > 6 && namespaces.len() >= 4,
-            "a stack has more than that: {} processes",
+            "expected more processes and namespaces of a stack: {} processes",
             processes.len()
         );
         Ok(Self { processes, namespaces })
     }
 
-    fn until_gone(&self) -> anyhow::Result<()> {
+    fn until_ended(&self) -> anyhow::Result<()> {
         until(LIMIT, "the end of all processes and namespaces", || {
             let alive = self.processes.iter().any(|process| process.is_alive());
-            Ok((!alive && !self.inhabited()?).then_some(()))
+            Ok((!alive && !self.in_use()?).then_some(()))
         })
     }
 
     /// Whether any process of the machine is in one of the namespaces.
-    fn inhabited(&self) -> anyhow::Result<bool> {
+    fn in_use(&self) -> anyhow::Result<bool> {
         let pids = fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-        // One that has ended and waits for its parent keeps the name of its user namespace, and nothing else.
+        // A zombie keeps its user namespace only.
         let pids = pids.filter(|pid| process_start(*pid).is_some());
         let mut links = pids.flat_map(|pid| KINDS.map(|kind| fs::read_link(format!("/proc/{pid}/ns/{kind}"))));
         Ok(links.any(|link| link.is_ok_and(|link| self.namespaces.contains(&link))))
     }
 }
 
-/// The command as a user gives it; what it printed.
-fn stack(places: &Places, command: &str) -> anyhow::Result<String> {
+/// Runs the command like a user; returns its output.
+fn run_stack(places: &Places, command: &str) -> anyhow::Result<String> {
     let mut program = Command::new(std::env::current_exe()?);
     program
         .arg("--cache")
@@ -153,7 +156,7 @@ fn stack(places: &Places, command: &str) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The logs of a stack whose claims failed, moved to where `down` does not remove them.
+/// Moves the logs of a failed stack to a directory that `down` does not remove.
 pub(crate) fn keep_logs(places: &Places) -> anyhow::Result<PathBuf> {
     let to = places
         .cache()

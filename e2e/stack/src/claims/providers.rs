@@ -1,6 +1,6 @@
-//! The claim about clusterctl, unmodified: Cluster API's own providers and two releases of a provider of the suite.
+//! The claim about unmodified clusterctl: Cluster API's providers and two releases of a test provider.
 //!
-//! It is one claim and not five: each step stands on the one before.
+//! It is one claim because each step depends on the previous ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
+use super::stack::{Stack, TIMEOUT};
 use super::workloads::deployment;
-use super::world::{PATIENCE, World};
 use crate::repository::{self, Kind, Release};
 use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 
-const NAMESPACE: &str = "witness-system";
+const NAMESPACE: &str = "test-server-system";
 const CLUSTER_API: [&str; 6] = [
     "--core",
     "cluster-api",
@@ -25,7 +25,7 @@ const CLUSTER_API: [&str; 6] = [
     "kubeadm",
 ];
 
-pub(super) fn clusterctl_installs_upgrades_describes_and_deletes_providers(world: &World) -> Proof {
+pub(super) fn clusterctl_installs_upgrades_describes_and_deletes_providers(stack: &Stack) -> Proof {
     let mut figures = Vec::new();
     let mut timed = |what: &str, step: &dyn Fn() -> anyhow::Result<()>| {
         let watch = Stopwatch::start();
@@ -33,21 +33,25 @@ pub(super) fn clusterctl_installs_upgrades_describes_and_deletes_providers(world
         figures.push(format!("{what} {:.1} s", watch.elapsed().as_secs_f64()));
         done
     };
-    release(world, "v0.1.0")?;
-    timed("init of three providers", &|| init(world, &CLUSTER_API, true))?;
+    release(stack, "v0.1.0")?;
+    timed("init of three providers", &|| init(stack, &CLUSTER_API, true))?;
     timed("init of one more", &|| {
-        init(world, &["--infrastructure", "witness"], true)
+        init(stack, &["--infrastructure", "test-server"], true)
     })?;
-    ensure!(image(world)? == "example.org/suite/witness:v0.1.0", "{}", image(world)?);
-    describe(world)?;
-    release(world, "v0.1.1")?;
-    let plan = world.run("clusterctl", &["upgrade", "plan"], None)?;
     ensure!(
-        plan.contains("infrastructure-witness") && plan.contains("v0.1.1"),
+        image(stack)? == "example.org/suite/test-server:v0.1.0",
+        "{}",
+        image(stack)?
+    );
+    describe(stack)?;
+    release(stack, "v0.1.1")?;
+    let plan = stack.run("clusterctl", &["upgrade", "plan"], None)?;
+    ensure!(
+        plan.contains("infrastructure-test-server") && plan.contains("v0.1.1"),
         "the plan offers no upgrade: {plan}"
     );
     timed("upgrade", &|| {
-        world
+        stack
             .run(
                 "clusterctl",
                 &["upgrade", "apply", "--contract", "v1beta2", "--wait-providers"],
@@ -55,61 +59,67 @@ pub(super) fn clusterctl_installs_upgrades_describes_and_deletes_providers(world
             )
             .map(drop)
     })?;
-    ensure!(image(world)? == "example.org/suite/witness:v0.1.1", "{}", image(world)?);
-    if let Some(upstream) = &world.upstream {
-        third_parties(world, upstream)?;
-        figures.push("third parties' manifests are installed, their Pods say `no binary for image`".to_owned());
+    ensure!(
+        image(stack)? == "example.org/suite/test-server:v0.1.1",
+        "{}",
+        image(stack)?
+    );
+    if let Some(upstream) = &stack.upstream {
+        third_parties(stack, upstream)?;
+        figures.push("third-party manifests are installed, their Pods report `no binary for image`".to_owned());
     }
     let watch = Stopwatch::start();
-    delete(world)?;
+    delete(stack)?;
     figures.push(format!("delete {:.1} s", watch.elapsed().as_secs_f64()));
     Ok(figures.join(", "))
 }
 
-fn init(world: &World, providers: &[&str], wait: bool) -> anyhow::Result<()> {
-    // Its last test of cert-manager takes some seconds to go, and the next one would meet it.
-    world.kubectl(&["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"])?;
-    let mut words = vec!["init"];
-    words.extend(providers);
+fn init(stack: &Stack, providers: &[&str], wait: bool) -> anyhow::Result<()> {
+    // clusterctl deletes the namespace of its cert-manager check asynchronously; the next check would collide.
+    stack.kubectl(&["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"])?;
+    let mut args = vec!["init"];
+    args.extend(providers);
     if wait {
-        words.push("--wait-providers");
+        args.push("--wait-providers");
     }
-    world.run("clusterctl", &words, None).map(drop)
+    stack.run("clusterctl", &args, None).map(drop)
 }
 
-/// A Cluster with the suite's own infrastructure; clusterctl shows it and what it refers to.
-fn describe(world: &World) -> anyhow::Result<()> {
-    let room = world.room("clusters")?;
-    let infrastructure = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "WitnessCluster", "metadata": {"name": "one"}});
-    room.apply(&infrastructure)?;
-    room.apply(&json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "one"},
-        "spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "WitnessCluster", "name": "one"}}}))?;
-    room.until("witnesscluster/one", "owned by its Cluster", |object| {
+/// Creates a Cluster with the test provider's infrastructure; clusterctl shows both.
+fn describe(stack: &Stack) -> anyhow::Result<()> {
+    let namespace = stack.create_namespace("clusters")?;
+    let infrastructure = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "TestCluster", "metadata": {"name": "one"}});
+    namespace.apply(&infrastructure)?;
+    namespace.apply(&json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "one"},
+        "spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "TestCluster", "name": "one"}}}))?;
+    namespace.until("testcluster/one", "owned by its Cluster", |object| {
         object["metadata"]["ownerReferences"][0]["kind"] == "Cluster"
     })?;
-    let tree = world.run(
+    let tree = stack.run(
         "clusterctl",
         &["describe", "cluster", "one", "--namespace", "clusters"],
         None,
     )?;
     ensure!(
-        tree.contains("Cluster clusters/one") && tree.contains("WitnessCluster clusters/one"),
+        tree.contains("Cluster clusters/one") && tree.contains("TestCluster clusters/one"),
         "{tree}"
     );
-    room.kubectl(&["delete", "cluster", "one", "--timeout=60s"]).map(drop)
+    namespace
+        .kubectl(&["delete", "cluster", "one", "--timeout=60s"])
+        .map(drop)
 }
 
-/// One provider at a time with its kinds: what clusterctl knows of kinds grows old while it deletes them, and it stops
-/// half-way. Cluster API's own kinds stay.
-fn delete(world: &World) -> anyhow::Result<()> {
-    world.run(
+/// Deletes one provider at a time with its CRDs: clusterctl's discovery cache becomes stale while it deletes them, and it
+/// stops half-way. Cluster API's CRDs stay.
+fn delete(stack: &Stack) -> anyhow::Result<()> {
+    stack.run(
         "clusterctl",
-        &["delete", "--infrastructure", "witness", "--include-crd"],
+        &["delete", "--infrastructure", "test-server", "--include-crd"],
         None,
     )?;
-    world.run("clusterctl", &["delete", "--all"], None)?;
-    until(PATIENCE, "the end of all managers", || {
-        let left = world.kubectl(&[
+    stack.run("clusterctl", &["delete", "--all"], None)?;
+    until(TIMEOUT, "the end of all managers", || {
+        let left = stack.kubectl(&[
             "get",
             "deployments",
             "--all-namespaces",
@@ -121,23 +131,36 @@ fn delete(world: &World) -> anyhow::Result<()> {
     })
 }
 
-fn image(world: &World) -> anyhow::Result<String> {
+fn image(stack: &Stack) -> anyhow::Result<String> {
     let path = "--output=jsonpath={.spec.template.spec.containers[0].image}";
-    world.kubectl(&["get", "deployment", "witness-manager", "--namespace", NAMESPACE, path])
+    stack.kubectl(&[
+        "get",
+        "deployment",
+        "test-server-manager",
+        "--namespace",
+        NAMESPACE,
+        path,
+    ])
 }
 
-/// Puts a release of the suite's provider into the repository, as the project's own releases are put there.
-fn release(world: &World, version: &str) -> anyhow::Result<()> {
-    let folder = world.places.state_file("suite").join(version);
+/// Adds a release of the test provider to the repository.
+fn release(stack: &Stack, version: &str) -> anyhow::Result<()> {
+    let folder = stack.places.state_file("suite").join(version);
     fs::create_dir_all(&folder)?;
     let (components, metadata) = (folder.join("components.yaml"), folder.join("metadata.yaml"));
     let documents: Vec<String> = objects(version).iter().map(Value::to_string).collect();
     fs::write(&components, documents.join("\n---\n"))?;
     fs::write(&metadata, self::metadata(0, 1))?;
-    add(world, Kind::Infrastructure, "witness", version, (components, metadata))
+    add(
+        stack,
+        Kind::Infrastructure,
+        "test-server",
+        version,
+        (components, metadata),
+    )
 }
 
-fn add(world: &World, kind: Kind, provider: &str, version: &str, files: (PathBuf, PathBuf)) -> anyhow::Result<()> {
+fn add(stack: &Stack, kind: Kind, provider: &str, version: &str, files: (PathBuf, PathBuf)) -> anyhow::Result<()> {
     let (components, metadata) = files;
     let release = Release {
         kind,
@@ -147,7 +170,7 @@ fn add(world: &World, kind: Kind, provider: &str, version: &str, files: (PathBuf
         metadata,
         templates: Vec::new(),
     };
-    repository::put(&world.places, &release)
+    repository::put(&stack.places, &release)
 }
 
 fn metadata(major: u32, minor: u32) -> String {
@@ -156,30 +179,30 @@ fn metadata(major: u32, minor: u32) -> String {
     )
 }
 
-/// A kind of infrastructure by Cluster API's contract, `WitnessCluster`, and what lets Cluster API at it.
+/// An infrastructure kind by Cluster API's contract, `TestCluster`, with the role for Cluster API.
 pub(crate) fn infrastructure() -> [Value; 2] {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     [
         json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "witnessclusters.infrastructure.cluster.x-k8s.io", "labels": {"cluster.x-k8s.io/v1beta2": "v1beta2"}},
+            "metadata": {"name": "testclusters.infrastructure.cluster.x-k8s.io", "labels": {"cluster.x-k8s.io/v1beta2": "v1beta2"}},
             "spec": {"group": "infrastructure.cluster.x-k8s.io", "scope": "Namespaced",
-                "names": {"kind": "WitnessCluster", "listKind": "WitnessClusterList", "plural": "witnessclusters", "singular": "witnesscluster"},
+                "names": {"kind": "TestCluster", "listKind": "TestClusterList", "plural": "testclusters", "singular": "testcluster"},
                 "versions": [{"name": "v1beta2", "served": true, "storage": true, "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": any}}}}]}}),
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-            "metadata": {"name": "witness-aggregated", "labels": {"cluster.x-k8s.io/aggregate-to-manager": "true"}},
-            "rules": [{"apiGroups": ["infrastructure.cluster.x-k8s.io"], "resources": ["witnessclusters", "witnessclusters/status"],
+            "metadata": {"name": "test-server-aggregated", "labels": {"cluster.x-k8s.io/aggregate-to-manager": "true"}},
+            "rules": [{"apiGroups": ["infrastructure.cluster.x-k8s.io"], "resources": ["testclusters", "testclusters/status"],
                 "verbs": ["*"]}]}),
     ]
 }
 
-/// A provider in its smallest form: one kind, one manager.
+/// A minimal provider: one kind, one manager.
 fn objects(version: &str) -> Vec<Value> {
-    let mut manager = deployment("witness-manager", 1, &json!(["--lease=witness"]));
+    let mut manager = deployment("test-server-manager", 1, &json!(["--lease=test-server"]));
     manager["metadata"]["namespace"] = json!(NAMESPACE);
     let container = &mut manager["spec"]["template"]["spec"]["containers"][0];
     container["name"] = json!("manager");
-    container["image"] = json!(format!("example.org/suite/witness:{version}"));
+    container["image"] = json!(format!("example.org/suite/test-server:{version}"));
     let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
     let [kind, role] = infrastructure();
     vec![
@@ -195,41 +218,41 @@ fn objects(version: &str) -> Vec<Value> {
     ]
 }
 
-/// Manifests of other providers as they are: CAPM3 and IPAM through clusterctl, the host operator through kubectl.
-fn third_parties(world: &World, folder: &Path) -> anyhow::Result<()> {
-    let suite = world.places.state_file("suite");
+/// Unmodified manifests of other providers: CAPM3 and IPAM through clusterctl, the host operator through kubectl.
+fn third_parties(stack: &Stack, folder: &Path) -> anyhow::Result<()> {
+    let suite = stack.places.state_file("suite");
     let ipam_metadata = suite.join("ipam-metadata.yaml");
     fs::write(&ipam_metadata, metadata(1, 14))?;
     let file = |name: &str| folder.join(name);
     let capm3 = (file("capm3-components.yaml"), file("capm3-metadata.yaml"));
-    add(world, Kind::Infrastructure, "metal3", "v1.14.0", capm3)?;
+    add(stack, Kind::Infrastructure, "metal3", "v1.14.0", capm3)?;
     add(
-        world,
+        stack,
         Kind::Ipam,
         "metal3",
         "v1.14.0",
         (file("ipam-components.yaml"), ipam_metadata),
     )?;
-    init(world, &["--infrastructure", "metal3", "--ipam", "metal3"], false)?;
+    init(stack, &["--infrastructure", "metal3", "--ipam", "metal3"], false)?;
     let operator = file("baremetal-operator-components.yaml");
     let operator = operator.to_str().context("the folder's name is not text")?;
-    // Its namespace is in none of its manifests.
-    world.kubectl(&["create", "namespace", "baremetal-operator-system"])?;
-    world.kubectl(&["apply", "--server-side", "--filename", operator])?;
+    // None of its manifests contains the namespace.
+    stack.kubectl(&["create", "namespace", "baremetal-operator-system"])?;
+    stack.kubectl(&["apply", "--server-side", "--filename", operator])?;
     for namespace in ["capm3-system", "metal3-ipam-system", "baremetal-operator-system"] {
-        without_binary(world, namespace).with_context(|| namespace.to_owned())?;
+        without_binary(stack, namespace).with_context(|| namespace.to_owned())?;
     }
     for provider in ["--infrastructure", "--ipam"] {
-        world.run("clusterctl", &["delete", provider, "metal3", "--include-crd"], None)?;
+        stack.run("clusterctl", &["delete", provider, "metal3", "--include-crd"], None)?;
     }
-    world
+    stack
         .kubectl(&["delete", "--filename", operator, "--ignore-not-found", "--wait=false"])
         .map(drop)
 }
 
-fn without_binary(world: &World, namespace: &str) -> anyhow::Result<()> {
-    until(PATIENCE, "the Pod's word", || {
-        let list = world.kubectl(&["get", "pods", "--namespace", namespace, "--output=json"])?;
+fn without_binary(stack: &Stack, namespace: &str) -> anyhow::Result<()> {
+    until(TIMEOUT, "the Pod's status", || {
+        let list = stack.kubectl(&["get", "pods", "--namespace", namespace, "--output=json"])?;
         let list: Value = serde_json::from_str(&list)?;
         let waiting = &list["items"][0]["status"]["containerStatuses"][0]["state"]["waiting"];
         match waiting["reason"].as_str() {

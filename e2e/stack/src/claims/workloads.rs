@@ -1,4 +1,4 @@
-//! Claims about what the real controllers make of Pods: replicas, rollouts, budgets, leaders, the Node, the audit log.
+//! Claims about the real controllers: replicas, rollouts, budgets, leader election, the Node, the audit log.
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -7,34 +7,35 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::world::{PATIENCE, Room, World, about, is_ready, witness};
+use super::stack::{Stack, TIMEOUT, TestNamespace, about, is_ready, test_server};
 use crate::wait::{Stopwatch, until};
 
 type Proof = anyhow::Result<String>;
 
-/// A Deployment of witnesses that are ready when they serve.
+/// A Deployment of test servers with a readiness probe.
 pub(super) fn deployment(name: &str, replicas: u32, arguments: &Value) -> Value {
-    let template = json!({"metadata": {"labels": {"app": name}}, "spec": witness(json!({"args": arguments}))});
+    let template = json!({"metadata": {"labels": {"app": name}}, "spec": test_server(json!({"args": arguments}))});
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template,
             "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}}})
 }
 
-fn available(room: &Room<'_>, name: &str, count: u64) -> anyhow::Result<()> {
+fn available(namespace: &TestNamespace<'_>, name: &str, count: u64) -> anyhow::Result<()> {
     let what = format!("deployment/{name}");
-    room.until(&what, &format!("with {count} available"), |deployment| {
-        deployment["status"]["availableReplicas"] == count
-    })
-    .map(drop)
+    namespace
+        .until(&what, &format!("with {count} available"), |deployment| {
+            deployment["status"]["availableReplicas"] == count
+        })
+        .map(drop)
 }
 
-pub(super) fn replicas_are_pods_with_addresses_of_their_own(world: &World) -> Proof {
-    let room = world.room("replicas")?;
-    room.apply(&deployment("web", 2, &json!([])))?;
-    available(&room, "web", 2)?;
-    room.kubectl(&["scale", "deployment/web", "--replicas=4"])?;
-    available(&room, "web", 4)?;
-    let pods = room.pods("web")?;
+pub(super) fn replicas_are_pods_with_unique_addresses(stack: &Stack) -> Proof {
+    let namespace = stack.create_namespace("replicas")?;
+    namespace.apply(&deployment("web", 2, &json!([])))?;
+    available(&namespace, "web", 2)?;
+    namespace.kubectl(&["scale", "deployment/web", "--replicas=4"])?;
+    available(&namespace, "web", 4)?;
+    let pods = namespace.pods("web")?;
     let addresses: BTreeSet<&str> = pods.iter().filter_map(|pod| pod["status"]["podIP"].as_str()).collect();
     ensure!(pods.len() == 4 && addresses.len() == 4, "{addresses:?}");
     for pod in &pods {
@@ -45,24 +46,26 @@ pub(super) fn replicas_are_pods_with_addresses_of_their_own(world: &World) -> Pr
         );
         ensure!(
             about(pod)?["hostname"] == pod["metadata"]["name"],
-            "a Pod answers for another one"
+            "the address belongs to another Pod"
         );
     }
-    room.event("Scheduled", "Successfully assigned")?;
-    room.kubectl(&["scale", "deployment/web", "--replicas=1"])?;
-    until(PATIENCE, "one Pod", || Ok((room.pods("web")?.len() == 1).then_some(())))?;
+    namespace.event("Scheduled", "Successfully assigned")?;
+    namespace.kubectl(&["scale", "deployment/web", "--replicas=1"])?;
+    until(TIMEOUT, "one Pod", || {
+        Ok((namespace.pods("web")?.len() == 1).then_some(()))
+    })?;
     Ok(String::new())
 }
 
-pub(super) fn a_rolling_update_keeps_all_replicas_available(world: &World) -> Proof {
-    let room = world.room("rollout")?;
-    room.apply(&deployment("web", 2, &json!(["--", "one"])))?;
-    available(&room, "web", 2)?;
+pub(super) fn a_rolling_update_keeps_all_replicas_available(stack: &Stack) -> Proof {
+    let namespace = stack.create_namespace("rollout")?;
+    namespace.apply(&deployment("web", 2, &json!(["--", "one"])))?;
+    available(&namespace, "web", 2)?;
     let watch = Stopwatch::start();
-    room.apply(&deployment("web", 2, &json!(["--", "two"])))?;
+    namespace.apply(&deployment("web", 2, &json!(["--", "two"])))?;
     let mut fewest = u64::MAX;
-    until(PATIENCE, "the end of the rollout", || {
-        let web = room.get("deployment/web")?;
+    until(TIMEOUT, "the end of the rollout", || {
+        let web = namespace.get("deployment/web")?;
         let count = |field: &str| web["status"][field].as_u64().unwrap_or_default();
         fewest = fewest.min(count("availableReplicas"));
         let seen = web["status"]["observedGeneration"] == web["metadata"]["generation"];
@@ -71,8 +74,8 @@ pub(super) fn a_rolling_update_keeps_all_replicas_available(world: &World) -> Pr
                 .then_some(()),
         )
     })?;
-    ensure!(fewest >= 2, "{fewest} of 2 replicas were available at one moment");
-    for pod in room.pods("web")? {
+    ensure!(fewest >= 2, "only {fewest} of 2 replicas were available");
+    for pod in namespace.pods("web")? {
         ensure!(about(&pod)?["arguments"][2] == "two", "an old Pod is still there");
     }
     Ok(format!(
@@ -81,16 +84,16 @@ pub(super) fn a_rolling_update_keeps_all_replicas_available(world: &World) -> Pr
     ))
 }
 
-pub(super) fn a_disruption_budget_refuses_eviction(world: &World) -> Proof {
-    let room = world.room("budget")?;
-    room.apply(&deployment("web", 1, &json!([])))?;
-    room.apply(
+pub(super) fn a_disruption_budget_refuses_eviction(stack: &Stack) -> Proof {
+    let namespace = stack.create_namespace("budget")?;
+    namespace.apply(&deployment("web", 1, &json!([])))?;
+    namespace.apply(
         &json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}),
     )?;
-    available(&room, "web", 1)?;
-    room.until("pdb/web", "counted", |budget| budget["status"]["currentHealthy"] == 1)?;
-    let name = room
+    available(&namespace, "web", 1)?;
+    namespace.until("pdb/web", "counted", |budget| budget["status"]["currentHealthy"] == 1)?;
+    let name = namespace
         .pods("web")?
         .first()
         .and_then(|pod| pod["metadata"]["name"].as_str())
@@ -100,7 +103,7 @@ pub(super) fn a_disruption_budget_refuses_eviction(world: &World) -> Proof {
         json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "budget"}});
     let path = format!("/api/v1/namespaces/budget/pods/{name}/eviction");
     let evict = || {
-        world.run(
+        stack.run(
             "kubectl",
             &["create", "--raw", &path, "--filename", "-"],
             Some(&eviction.to_string()),
@@ -108,26 +111,26 @@ pub(super) fn a_disruption_budget_refuses_eviction(world: &World) -> Proof {
     };
     let refusal = evict().err().context("the eviction was allowed")?;
     ensure!(format!("{refusal:#}").contains("disruption budget"), "{refusal:#}");
-    room.kubectl(&["scale", "deployment/web", "--replicas=2"])?;
-    room.until("pdb/web", "generous", |budget| {
+    namespace.kubectl(&["scale", "deployment/web", "--replicas=2"])?;
+    namespace.until("pdb/web", "with a disruption allowed", |budget| {
         budget["status"]["disruptionsAllowed"] == 1
     })?;
     evict().context("with a spare replica")?;
     Ok(String::new())
 }
 
-pub(super) fn a_killed_leader_is_followed_by_the_other_replica(world: &World) -> Proof {
-    let room = world.room("leaders")?;
-    room.apply(&json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "elect"},
+pub(super) fn the_other_replica_replaces_a_killed_leader(stack: &Stack) -> Proof {
+    let namespace = stack.create_namespace("leaders")?;
+    namespace.apply(&json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "elect"},
         "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]}))?;
-    room.apply(
+    namespace.apply(
         &json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "elect"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "elect"},
         "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "leaders"}]}),
     )?;
-    room.apply(&deployment("crew", 2, &json!(["--lease=crew"])))?;
-    available(&room, "crew", 2)?;
-    let leader = until(PATIENCE, "a leader", || Ok(leaders(&room)?.pop()))?;
+    namespace.apply(&deployment("crew", 2, &json!(["--lease=crew"])))?;
+    available(&namespace, "crew", 2)?;
+    let leader = until(TIMEOUT, "a leader", || Ok(leaders(&namespace)?.pop()))?;
     let id = leader["status"]["containerStatuses"][0]["containerID"]
         .as_str()
         .unwrap_or_default();
@@ -135,13 +138,15 @@ pub(super) fn a_killed_leader_is_followed_by_the_other_replica(world: &World) ->
         .strip_prefix("process://")
         .context("no process in the container's id")?;
     let watch = Stopwatch::start();
-    world.run("kill", &["-9", process], None)?;
+    stack.run("kill", &["-9", process], None)?;
     let name = leader["metadata"]["name"].clone();
-    let next = until(PATIENCE, "the next leader", || {
-        Ok(leaders(&room)?.into_iter().find(|pod| pod["metadata"]["name"] != name))
+    let next = until(TIMEOUT, "the next leader", || {
+        Ok(leaders(&namespace)?
+            .into_iter()
+            .find(|pod| pod["metadata"]["name"] != name))
     })?;
     let took = watch.elapsed();
-    let lease = room.get("lease/crew")?;
+    let lease = namespace.get("lease/crew")?;
     let holder = lease["spec"]["holderIdentity"].as_str().unwrap_or_default();
     ensure!(
         next["metadata"]["name"]
@@ -150,10 +155,10 @@ pub(super) fn a_killed_leader_is_followed_by_the_other_replica(world: &World) ->
         "{holder} holds the Lease"
     );
     let what = format!("pod/{}", name.as_str().unwrap_or_default());
-    let again = room.until(&what, "back", |pod| {
+    let again = namespace.until(&what, "back", |pod| {
         pod["status"]["containerStatuses"][0]["restartCount"] == 1 && is_ready(pod)
     })?;
-    ensure!(about(&again)?["leads"] == false, "two lead");
+    ensure!(about(&again)?["leads"] == false, "there are two leaders");
     let back = watch.elapsed();
     Ok(format!(
         "a Lease of 4 s; the other led after {:.1} s, the killed one was ready again after {:.1} s",
@@ -162,18 +167,17 @@ pub(super) fn a_killed_leader_is_followed_by_the_other_replica(world: &World) ->
     ))
 }
 
-/// Pods that say they lead. A Pod that does not answer does not.
-fn leaders(room: &Room<'_>) -> anyhow::Result<Vec<Value>> {
-    let pods = room.pods("crew")?;
+fn leaders(namespace: &TestNamespace<'_>) -> anyhow::Result<Vec<Value>> {
+    let pods = namespace.pods("crew")?;
     Ok(pods
         .into_iter()
-        .filter(|pod| about(pod).is_ok_and(|said| said["leads"] == true))
+        .filter(|pod| about(pod).is_ok_and(|report| report["leads"] == true))
         .collect())
 }
 
-pub(super) fn the_node_keeps_its_lease(world: &World) -> Proof {
+pub(super) fn the_node_keeps_its_lease(stack: &Stack) -> Proof {
     let renewed = || {
-        world.kubectl(&[
+        stack.kubectl(&[
             "get",
             "lease",
             "stack-node",
@@ -186,7 +190,7 @@ pub(super) fn the_node_keeps_its_lease(world: &World) -> Proof {
     until(Duration::from_secs(30), "the next heartbeat", || {
         Ok((renewed()? != first).then_some(()))
     })?;
-    let ready = world.kubectl(&[
+    let ready = stack.kubectl(&[
         "get",
         "node",
         "stack-node",
@@ -196,12 +200,12 @@ pub(super) fn the_node_keeps_its_lease(world: &World) -> Proof {
     Ok(format!("renewed within {:.0} s", watch.elapsed().as_secs_f64()))
 }
 
-pub(super) fn the_audit_log_knows_one_user_per_manager(world: &World) -> Proof {
-    let log = world.places.log("audit");
+pub(super) fn the_audit_log_has_one_user_per_manager(stack: &Stack) -> Proof {
+    let log = stack.places.log("audit");
     let file = std::fs::File::open(&log).with_context(|| format!("opening {}", log.display()))?;
     let mut users = BTreeSet::new();
     for line in std::io::BufReader::new(file).lines() {
-        // The last line may be half written.
+        // The last line may be incomplete.
         let Ok(entry) = serde_json::from_str::<Value>(&line?) else {
             continue;
         };
@@ -219,7 +223,7 @@ pub(super) fn the_audit_log_knows_one_user_per_manager(world: &World) -> Proof {
     }
     ensure!(
         !users.contains("system:node:stack-node"),
-        "the Node's own traffic is left out"
+        "the Node's requests are in the log"
     );
     Ok(format!("{} users", users.len()))
 }

@@ -1,4 +1,4 @@
-//! The claims about who may do what: those who read metrics, and the manager itself.
+//! The claims about permissions: of metrics readers, and of the manager.
 
 use std::fs;
 
@@ -10,23 +10,21 @@ use super::Proof;
 use super::ipam::{LONG, NAMESPACE, the_deployment};
 use super::load::list;
 use super::release::Candidate;
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::wait::until;
 
 const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 
-/// What the API server looks up in roles by itself, while it admits a request for another resource. No audit log shows
-/// it being used.
-pub(super) const LOOKED_UP: &str = "/finalizers";
+/// Subresources that the admission of other requests checks in roles. The audit log does not show their use.
+pub(super) const ADMISSION_ONLY: &str = "/finalizers";
 
-/// The API server admits Pods by the level that the namespace is labelled with: those of the release were, and one that
-/// differs from them in a single member is not.
-pub(super) fn restricted(world: &World, _: &Candidate) -> Proof {
-    let deployment = the_deployment(world)?;
+/// The namespace label admits the Pods of the release, and rejects Pods with a single relaxed field.
+pub(super) fn restricted(stack: &Stack, _: &Candidate) -> Proof {
+    let deployment = the_deployment(stack)?;
     let spec = deployment["spec"]["template"]["spec"].clone();
     let admit = |spec: &Value| {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": spec});
-        let words = [
+        let args = [
             "--namespace",
             NAMESPACE,
             "create",
@@ -34,7 +32,7 @@ pub(super) fn restricted(world: &World, _: &Candidate) -> Proof {
             "--filename",
             "-",
         ];
-        world.run("kubectl", &words, Some(&pod.to_string()))
+        stack.run("kubectl", &args, Some(&pod.to_string()))
     };
     admit(&spec).context("a Pod of the release")?;
     for (member, value) in [
@@ -47,7 +45,7 @@ pub(super) fn restricted(world: &World, _: &Candidate) -> Proof {
         *other.pointer_mut(member).with_context(|| format!("no {member}"))? = value;
         let refused = admit(&other)
             .err()
-            .with_context(|| format!("admitted without {member}"))?;
+            .with_context(|| format!("admitted with another {member}"))?;
         ensure!(
             format!("{refused:#}").contains("violates PodSecurity \"restricted"),
             "{member}: {refused:#}"
@@ -56,15 +54,15 @@ pub(super) fn restricted(world: &World, _: &Candidate) -> Proof {
     Ok("4 relaxations refused".to_owned())
 }
 
-pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
-    let room = world.room("metrics")?;
-    room.kubectl(&["create", "serviceaccount", "reader"])?;
-    let pod = list(world, NAMESPACE, "pods")?.into_iter().next().context("no Pod")?;
+pub(super) fn metrics(stack: &Stack, _: &Candidate) -> Proof {
+    let namespace = stack.create_namespace("metrics")?;
+    namespace.kubectl(&["create", "serviceaccount", "reader"])?;
+    let pod = list(stack, NAMESPACE, "pods")?.into_iter().next().context("no Pod")?;
     let address = pod["status"]["podIP"].as_str().context("the Pod has no address")?;
     let url = format!("https://{address}:8443/metrics");
-    let token = room.kubectl(&["create", "token", "reader"])?;
+    let token = namespace.kubectl(&["create", "token", "reader"])?;
     let ask = |with: &[&str]| -> anyhow::Result<(String, String)> {
-        let mut words = vec![
+        let mut args = vec![
             "--silent",
             "--insecure",
             "--max-time",
@@ -72,16 +70,16 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
             "--write-out",
             "\n%{http_code}",
         ];
-        words.extend(with);
-        words.push(&url);
-        let said = world.run("curl", &words, None)?;
-        let (body, code) = said.rsplit_once('\n').context("no code")?;
+        args.extend(with);
+        args.push(&url);
+        let output = stack.run("curl", &args, None)?;
+        let (body, code) = output.rsplit_once('\n').context("no code")?;
         Ok((body.to_owned(), code.to_owned()))
     };
     let bearer = format!("Authorization: Bearer {}", token.trim());
     ensure!(ask(&[])?.1 == "401", "without a token: {:?}", ask(&[])?);
     ensure!(ask(&["--header", &bearer])?.1 == "403", "without a role");
-    world.kubectl(&[
+    stack.kubectl(&[
         "create",
         "clusterrole",
         "metrics-reader",
@@ -89,7 +87,7 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
         "--non-resource-url=/metrics",
     ])?;
     let account = "--serviceaccount=metrics:reader";
-    world.kubectl(&[
+    stack.kubectl(&[
         "create",
         "clusterrolebinding",
         "metrics-reader",
@@ -104,49 +102,49 @@ pub(super) fn metrics(world: &World, _: &Candidate) -> Proof {
     Ok(format!("401, 403, then {} lines", body.lines().count()))
 }
 
-/// Every grant was used on this stack. The log begins with the stack, so that a form which is installed after another need
-/// not use again what the other has used; what only it is granted, only it can have used.
-pub(super) fn granted_is_used(world: &World, _: &Candidate) -> Proof {
-    release_everything(world)?;
-    let text = fs::read_to_string(world.places.log("audit"))?;
-    let tally = Log::read(&text)?.of(ACCOUNT);
+/// Each grant was used on this stack. The audit log begins with the stack, so a variant that is installed later need not use
+/// a grant again.
+pub(super) fn grants_are_used(stack: &Stack, _: &Candidate) -> Proof {
+    release_everything(stack)?;
+    let text = fs::read_to_string(stack.places.log("audit"))?;
+    let counts = Log::read(&text)?.counts_of(ACCOUNT);
     let mut granted = Grants::default();
-    for role in Candidate::roles(world)? {
+    for role in Candidate::roles(stack)? {
         granted.add(&role)?;
     }
     let texts = |targets: Vec<&Target>| {
         let texts: Vec<String> = targets.iter().map(ToString::to_string).collect();
         texts.join(", ")
     };
-    let (looked_up, unused): (Vec<&Target>, Vec<&Target>) = granted
-        .unused(&tally)
-        .partition(|target| target.resource.ends_with(LOOKED_UP));
+    let (admission_only, unused): (Vec<&Target>, Vec<&Target>) = granted
+        .unused(&counts)
+        .partition(|target| target.resource.ends_with(ADMISSION_ONLY));
     let unused = texts(unused);
-    let missing = texts(granted.missing(&tally).collect());
-    let forbidden = texts(tally.forbidden.iter().collect());
+    let missing = texts(granted.missing(&counts).collect());
+    let forbidden = texts(counts.forbidden.iter().collect());
     ensure!(
         unused.is_empty() && missing.is_empty() && forbidden.is_empty(),
         "granted and not used: [{unused}]; used and not granted: [{missing}]; forbidden: [{forbidden}]"
     );
-    let requests: u64 = tally.asked.values().sum();
+    let requests: u64 = counts.requests.values().sum();
     Ok(format!(
-        "{} grants, {} of them looked up by admission alone, all others used; {requests} requests, none forbidden",
+        "{} grants, {} of them used by admission only, all others used; {requests} requests, none forbidden",
         granted.len(),
-        looked_up.len()
+        admission_only.len()
     ))
 }
 
-/// Claims first, then pools: the release of an address is the last thing that a role is needed for.
-fn release_everything(world: &World) -> anyhow::Result<()> {
+/// Deletes claims first, then pools: releasing addresses is the last use of a role.
+fn release_everything(stack: &Stack) -> anyhow::Result<()> {
     for kind in [
         "ipclaims.ipam.metal3.io",
         "ipaddressclaims.ipam.cluster.x-k8s.io",
         "ippools.ipam.metal3.io",
     ] {
-        // kubectl waits for one after another; we look at all.
-        world.kubectl(&["delete", kind, "--all", "--all-namespaces", "--wait=false"])?;
+        // kubectl would wait for one object after another.
+        stack.kubectl(&["delete", kind, "--all", "--all-namespaces", "--wait=false"])?;
         until(LONG, &format!("the end of all {kind}"), || {
-            let left = world.kubectl(&["get", kind, "--all-namespaces", "--output=name"])?;
+            let left = stack.kubectl(&["get", kind, "--all-namespaces", "--output=name"])?;
             Ok(left.trim().is_empty().then_some(()))
         })?;
     }

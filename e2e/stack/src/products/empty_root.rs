@@ -1,6 +1,5 @@
-//! The claim about the program of the image: one file that needs nothing beside it. It runs in a root folder that is
-//! read-only and holds that file, a kubeconfig and the address of a name server; there is no loader, no library, no
-//! shell and no `/proc`.
+//! The claim about the program of the image: a static binary. It runs in a read-only root directory with only that file, a
+//! kubeconfig and the address of a name server; there is no loader, no library, no shell and no `/proc`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,49 +14,49 @@ use anyhow::{Context, bail, ensure};
 use super::Proof;
 use super::ipam::{LONG, NAMESPACE};
 use super::release::Candidate;
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::namespaces;
 use crate::wait::until;
 
-/// A name that the certificate of the API server is good for, and that nobody but our name server knows.
+/// A name in the API server's certificate that only the test's name server resolves.
 const HOST: &str = "kubernetes.default.svc";
 const USER: u32 = 65532;
-/// Where its probes are served, in the stack's own network: the Pods have others.
+/// The address of its probes, in the stack's network, where it does not collide with Pods.
 const PROBES: &str = "127.0.0.1:9440";
-/// All that is in its root.
+/// All files in its root.
 const CONTENT: [&str; 3] = ["capm3", "etc/resolv.conf", "kubeconfig"];
 
-pub(super) fn runs(world: &World, candidate: &Candidate) -> Proof {
-    let names = NameServer::of(world.places.node_address().parse()?);
+pub(super) fn runs(stack: &Stack, candidate: &Candidate) -> Proof {
+    let names = NameServer::of(stack.places.node_address().parse()?);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 53)).context("opening the port of a name server")?;
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| names.serve(&socket));
-        let proof = watch(world, candidate);
-        names.is_over.store(true, Ordering::Relaxed);
+        let proof = watch(stack, candidate);
+        names.stopped.store(true, Ordering::Relaxed);
         serving
             .join()
             .map_err(|_| anyhow::anyhow!("the name server panicked"))??;
-        let asked = names.asked.load(Ordering::Relaxed);
+        let queries = names.queries.load(Ordering::Relaxed);
         let proof = proof?;
-        ensure!(asked > 0, "nobody asked for {HOST}");
-        Ok(format!("{proof}, {asked} questions for {HOST}"))
+        ensure!(queries > 0, "{HOST} was not resolved");
+        Ok(format!("{proof}, {queries} queries for {HOST}"))
     })
 }
 
-/// It becomes ready, which it does when every watch has been answered over TLS; then it is looked at from outside.
-fn watch(world: &World, candidate: &Candidate) -> Proof {
-    let program = Program::start(world, candidate)?;
+/// Waits until it is ready, that is, each watch has been served over TLS; then checks user, mounts and files.
+fn watch(stack: &Stack, candidate: &Candidate) -> Proof {
+    let program = Program::start(stack, candidate)?;
     let url = format!("http://{PROBES}/readyz");
     until(LONG, "the program to be ready", || {
-        world
+        stack
             .run("curl", &["--silent", "--fail", "--max-time", "10", &url], None)
             .map(Some)
     })
-    .with_context(|| program.said())?;
+    .with_context(|| program.output())?;
     let number = program.number()?;
     let status = fs::read_to_string(format!("/proc/{number}/status")).context("reading its status")?;
     let users = line(&status, "Uid:").context("a status without users")?;
-    let expected = if is_alone()? { 0 } else { USER };
+    let expected = if has_single_user()? { 0 } else { USER };
     ensure!(
         users.split_whitespace().all(|user| user == expected.to_string()),
         "it runs as {users}"
@@ -73,7 +72,7 @@ fn watch(world: &World, candidate: &Candidate) -> Proof {
     Ok(format!("user {USER}, {size} MB"))
 }
 
-/// The program under way; dropping it kills it.
+/// The running program; dropping it kills it.
 struct Program {
     outer: Child,
     log: PathBuf,
@@ -81,19 +80,19 @@ struct Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended.
         drop(self.outer.kill());
         drop(self.outer.wait());
     }
 }
 
 impl Program {
-    fn start(world: &World, candidate: &Candidate) -> anyhow::Result<Self> {
-        let folder = world.places.state_file("empty-root");
+    fn start(stack: &Stack, candidate: &Candidate) -> anyhow::Result<Self> {
+        let folder = stack.places.state_file("empty-root");
         fs::create_dir_all(folder.join("root"))?;
-        fs::write(folder.join("kubeconfig"), kubeconfig(world)?)?;
+        fs::write(folder.join("kubeconfig"), kubeconfig(stack)?)?;
         fs::write(folder.join("resolv.conf"), "nameserver 127.0.0.1\n")?;
-        let log = world.places.log("empty-root");
+        let log = stack.places.log("empty-root");
         let file = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
         let mut command = Command::new("unshare");
         command.args(["--mount", "/bin/sh", "-e", "-c", SCRIPT, "sh"]);
@@ -107,7 +106,7 @@ impl Program {
         Ok(Self { outer, log })
     }
 
-    /// Its number as the machine counts: the only descendant of ours that stays.
+    /// Its process id: the only remaining descendant of this process.
     fn number(&self) -> anyhow::Result<u32> {
         let own = fs::read_link("/proc/self").context("reading /proc/self")?;
         let own: u32 = own.to_string_lossy().parse().context("the number of this process")?;
@@ -118,12 +117,12 @@ impl Program {
         program.context("the program has ended")
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 
-/// Puts the three files into a new root, seals it and goes there. The words behind the first two say how.
+/// Copies the files into a new root, makes it read-only and runs the remaining arguments in it.
 const SCRIPT: &str = r#"
 folder=$1; program=$2; shift 2
 mount -t tmpfs -o mode=755,size=256m root "$folder/root"
@@ -136,28 +135,27 @@ cd /; cd "$folder/root"
 exec "$@"
 "#;
 
-/// The words that change root and user. An ordinary user's stack has one user, which is given the number in a namespace
-/// of its own.
+/// The arguments that change root and user. An ordinary user's stack has one user, which is mapped in another namespace.
 fn become_user() -> anyhow::Result<Vec<String>> {
-    let words = if is_alone()? {
+    let args = if has_single_user()? {
         format!("unshare --user --map-user={USER} --map-group={USER} --root=.")
     } else {
         format!("chroot --userspec={USER}:{USER} --groups= .")
     };
-    Ok(words.split_whitespace().map(str::to_owned).collect())
+    Ok(args.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether there is but one user in this namespace.
-fn is_alone() -> anyhow::Result<bool> {
+/// Whether this user namespace has a single user.
+fn has_single_user() -> anyhow::Result<bool> {
     let map = fs::read_to_string("/proc/self/uid_map").context("reading the map of users")?;
     let counts = map.lines().filter_map(|row| row.split_whitespace().nth(2));
     Ok(counts.filter_map(|count| count.parse::<u64>().ok()).sum::<u64>() <= 1)
 }
 
-/// Everything in one file, with a name where others have an address.
-fn kubeconfig(world: &World) -> anyhow::Result<String> {
-    let flat = world.kubectl(&["config", "view", "--raw", "--flatten", "--minify"])?;
-    let address = format!("https://{}:6443", world.places.node_address());
+/// The kubeconfig with embedded files, and with a name instead of the address.
+fn kubeconfig(stack: &Stack) -> anyhow::Result<String> {
+    let flat = stack.kubectl(&["config", "view", "--raw", "--flatten", "--minify"])?;
+    let address = format!("https://{}:6443", stack.places.node_address());
     ensure!(flat.contains(&address), "the kubeconfig does not name {address}");
     Ok(flat.replace(&address, &format!("https://{HOST}:6443")))
 }
@@ -166,8 +164,7 @@ fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-/// Whether the last thing mounted at the root, if any other was, is read-only. Fields: number, parent, device, root,
-/// place, options.
+/// Whether the last mount of the root is read-only. Fields: number, parent, device, root, mount point, options.
 fn is_sealed(mounts: &str) -> bool {
     let mut at_root = mounts.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().skip(4);
@@ -178,7 +175,7 @@ fn is_sealed(mounts: &str) -> bool {
         .is_some_and(|options| options.split(',').any(|option| option == "ro"))
 }
 
-/// Files below a folder, as paths from its root.
+/// Files below a directory, relative to the root.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> anyhow::Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         let path = entry?.path();
@@ -191,33 +188,32 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<String>) -> anyhow::Resul
     Ok(())
 }
 
-/// Knows one name.
 #[derive(Debug)]
 struct NameServer {
     address: Ipv4Addr,
-    asked: AtomicUsize,
-    is_over: AtomicBool,
+    queries: AtomicUsize,
+    stopped: AtomicBool,
 }
 
 impl NameServer {
     fn of(address: Ipv4Addr) -> Self {
         Self {
             address,
-            asked: AtomicUsize::new(0),
-            is_over: AtomicBool::new(false),
+            queries: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
         }
     }
 
     fn serve(&self, socket: &UdpSocket) -> anyhow::Result<()> {
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         let mut buffer = [0_u8; 512];
-        while !self.is_over.load(Ordering::Relaxed) {
+        while !self.stopped.load(Ordering::Relaxed) {
             match socket.recv_from(&mut buffer) {
                 Ok((length, from)) => {
                     let question = buffer.get(..length).unwrap_or_default();
                     if let Some(answer) = answer(question, self.address)? {
                         socket.send_to(&answer, from)?;
-                        self.asked.fetch_add(1, Ordering::Relaxed);
+                        self.queries.fetch_add(1, Ordering::Relaxed);
                     }
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
@@ -228,13 +224,13 @@ impl NameServer {
     }
 }
 
-/// Length of the header of a message, and where in it flags and numbers stand.
+/// Length of a DNS message header.
 const HEADER: usize = 12;
-/// Types of records.
+/// The type of an address record.
 const A: [u8; 2] = [0, 1];
 
-/// The answer to a question for the name: its address, or that there is none of that type. Other names get none, so
-/// that a look-up of them fails.
+/// The response to a query for the name: its address, or no records of that type. Other names get no response, so that the
+/// lookup fails.
 fn answer(message: &[u8], address: Ipv4Addr) -> anyhow::Result<Option<Vec<u8>>> {
     let wanted: Vec<u8> = HOST.split('.').flat_map(label).chain([0]).collect();
     let Some(rest) = message
@@ -248,12 +244,12 @@ fn answer(message: &[u8], address: Ipv4Addr) -> anyhow::Result<Option<Vec<u8>>> 
     };
     let has_address = kind == A;
     let mut answer = number.to_vec();
-    // A response, recursion asked for and given; one question, the answers, nothing more.
+    // A response, recursion desired and available; one question, the answers, nothing more.
     answer.extend([0x81, 0x80, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
     answer.extend(wanted);
     answer.extend([kind, class].concat());
     if has_address {
-        // The name of the question, type, class, a minute, four bytes.
+        // The name of the question, type, class, TTL of a minute, four bytes.
         answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
         answer.extend(address.octets());
     }
@@ -279,10 +275,10 @@ mod tests {
     }
 
     #[test]
-    fn the_name_server_knows_one_name_and_one_type() {
-        let told = answer(&question(1), NODE).unwrap().unwrap();
-        assert_eq!(told[..8], [7, 9, 0x81, 0x80, 0, 1, 0, 1]);
-        assert_eq!(told[told.len() - 4..], [10, 244, 0, 1]);
+    fn name_server_resolves_one_name_and_one_type() {
+        let reply = answer(&question(1), NODE).unwrap().unwrap();
+        assert_eq!(reply[..8], [7, 9, 0x81, 0x80, 0, 1, 0, 1]);
+        assert_eq!(reply[reply.len() - 4..], [10, 244, 0, 1]);
         let none = answer(&question(28), NODE).unwrap().unwrap();
         assert_eq!((none[7], none.len()), (0, question(28).len()));
         let mut other = question(1);
@@ -294,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_that_counts_is_the_last_one() {
+    fn last_mount_of_the_root_counts() {
         let row = |place: &str, options: &str| format!("1 2 0:1 / {place} {options} - tmpfs x rw\n");
         assert!(is_sealed(&(row("/", "rw") + &row("/", "ro,relatime"))));
         assert!(!is_sealed(&(row("/", "ro") + &row("/", "rw,ro_not"))));

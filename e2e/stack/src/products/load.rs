@@ -1,11 +1,11 @@
-//! Pools and claims in numbers, and what must hold of them at any time.
+//! Pools and claims in numbers, and their invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 
 /// Both kinds of claim.
 const KINDS: [&str; 2] = ["ipclaims.ipam.metal3.io", "ipaddressclaims.ipam.cluster.x-k8s.io"];
@@ -15,7 +15,7 @@ pub(crate) fn pool(name: &str, start: &str, end: &str) -> Value {
         "spec": {"namePrefix": name, "prefix": 16, "gateway": "10.64.0.1", "pools": [{"start": start, "end": end}]}})
 }
 
-/// A claim of Metal3's kind, or of Cluster API's for odd numbers.
+/// An IPClaim for even numbers, an IPAddressClaim for odd ones.
 pub(super) fn claim(pool: &str, number: usize) -> Value {
     let metadata = json!({"name": format!("{pool}-claim-{number}")});
     if number.is_multiple_of(2) {
@@ -27,17 +27,17 @@ pub(super) fn claim(pool: &str, number: usize) -> Value {
     }
 }
 
-pub(crate) fn list(world: &World, namespace: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
-    let text = world.kubectl(&["get", kind, "--namespace", namespace, "--output=json"])?;
+pub(crate) fn list(stack: &Stack, namespace: &str, kind: &str) -> anyhow::Result<Vec<Value>> {
+    let text = stack.kubectl(&["get", kind, "--namespace", namespace, "--output=json"])?;
     let mut list: Value = serde_json::from_str(&text)?;
     Ok(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default())
 }
 
-/// Which claim names which address object; fails when two hold one address or a named object is another claim's.
-pub(super) fn grants(world: &World, namespace: &str) -> anyhow::Result<BTreeMap<String, String>> {
+/// The address of each claim; fails when two objects have one address, or a claim refers to another claim's object.
+pub(super) fn grants(stack: &Stack, namespace: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let mut objects: BTreeMap<(String, String), Value> = BTreeMap::new();
     for kind in ["ipaddresses.ipam.metal3.io", "ipaddresses.ipam.cluster.x-k8s.io"] {
-        for object in list(world, namespace, kind)? {
+        for object in list(stack, namespace, kind)? {
             objects.insert((kind.to_owned(), name(&object)), object);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn grants(world: &World, namespace: &str) -> anyhow::Result<BTreeMap<
         (KINDS[0], "/status/address/name", "ipaddresses.ipam.metal3.io"),
         (KINDS[1], "/status/addressRef/name", "ipaddresses.ipam.cluster.x-k8s.io"),
     ] {
-        for claim in list(world, namespace, kind)? {
+        for claim in list(stack, namespace, kind)? {
             let Some(named) = claim
                 .pointer(member)
                 .and_then(Value::as_str)

@@ -1,8 +1,8 @@
-//! The suite about the project's own release: installed by an unmodified clusterctl, run by the process kubelet under
-//! its own ServiceAccount, judged from outside.
+//! The suite about the project's release: installed by an unmodified clusterctl, run by the process kubelet under its
+//! ServiceAccount, checked from outside.
 //!
-//! The claims stand on one another, so they run in order, and the first that does not hold ends the run: what follows
-//! would only repeat it. Nothing is retried and nothing skipped.
+//! Each claim depends on the previous ones, so they run in order and the first failure ends the run. Nothing is retried or
+//! skipped.
 
 #![expect(
     clippy::indexing_slicing,
@@ -25,9 +25,9 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::claims::report;
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
-use crate::life;
+use crate::instance;
 use crate::places::Places;
 use crate::wait::Stopwatch;
 use release::Candidate;
@@ -36,12 +36,12 @@ use release::Candidate;
 pub(crate) struct Options {
     #[command(flatten)]
     released: Released,
-    /// This suite alone; without, each on a stack of its own.
+    /// Only this suite; default: each on a stack of its own.
     #[arg(long, value_enum)]
     suite: Option<Suite>,
 }
 
-/// Claims that are proved on one stack.
+/// A suite that runs on one stack.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Suite {
     /// IP address management.
@@ -52,16 +52,15 @@ enum Suite {
 
 pub(crate) type Proof = anyhow::Result<String>;
 
-/// A promise, and its proof on what the claims before have left.
 struct Claim {
     name: &'static str,
-    proof: fn(&World, &Candidate) -> Proof,
+    proof: fn(&Stack, &Candidate) -> Proof,
 }
 
-/// Name of the stack: one of its own, so that a developer's is left alone.
+/// The name of the stack, different from the default of developers.
 const STACK: &str = "products";
 
-/// Proves everything on a fresh stack; the exit code says whether all of it holds.
+/// Proves the suites; the exit code is the result.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let released = &options.released;
     if let (true, Some(suite)) = (released.inside, options.suite) {
@@ -89,20 +88,20 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
 }
 
 fn inside(places: &Places, released: &Released, suite: Suite) -> anyhow::Result<ExitCode> {
-    let world = World::new(places, None);
+    let stack = Stack::new(places, None);
     let candidate = Candidate::read(&released.release, &released.binary)?;
-    life::set_image(places, &candidate.image_name()?, &released.binary)?;
+    instance::set_image(places, &candidate.image_name()?, &released.binary)?;
     type Proven<'a> = (&'static str, Box<dyn Fn() -> Proof + 'a>);
-    let (world, candidate) = (&world, &candidate);
+    let (stack, candidate) = (&stack, &candidate);
     let claims: Vec<Proven<'_>> = match suite {
         Suite::Addresses => {
             let all = ipam::CLAIMS.iter();
-            all.map(|claim| -> Proven<'_> { (claim.name, Box::new(|| (claim.proof)(world, candidate))) })
+            all.map(|claim| -> Proven<'_> { (claim.name, Box::new(|| (claim.proof)(stack, candidate))) })
                 .collect()
         }
         Suite::Machines => {
             let all = machines::CLAIMS.iter();
-            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(world, &released.release))) })
+            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(stack, &released.release))) })
                 .collect()
         }
     };

@@ -1,4 +1,4 @@
-//! A release as users get it: files, and the names that are written in them.
+//! The files of a release, and the names in them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::repository::{self, Kind, Release};
 
-/// A release that is to be proved.
+/// A release under test.
 pub(super) struct Candidate {
     components: String,
     metadata: PathBuf,
@@ -17,11 +17,10 @@ pub(super) struct Candidate {
     program: PathBuf,
 }
 
-/// Versions it is offered as: the one that is installed, and the one it is upgraded to.
+/// The installed version, and the version of the upgrade.
 pub(crate) const FIRST: &str = "v1.15.0";
 pub(crate) const NEXT: &str = "v1.15.1";
 
-/// The image that components name.
 pub(super) fn image(components: &str) -> anyhow::Result<&str> {
     let line = components.lines().find_map(|line| line.trim().strip_prefix("image: "));
     Ok(line.context("the components name no image")?.trim_matches(['"', '\'']))
@@ -44,36 +43,34 @@ impl Candidate {
         })
     }
 
-    /// The binary in the image.
     pub(super) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// Installs the form without cert-manager, its variables filled in by clusterctl.
-    pub(super) fn install_self_managed(&self, world: &World) -> anyhow::Result<()> {
+    /// Installs the variant without cert-manager, with variables substituted by clusterctl.
+    pub(super) fn install_self_managed(&self, stack: &Stack) -> anyhow::Result<()> {
         let path = self.self_managed.to_string_lossy();
-        let objects = world.run("clusterctl", &["generate", "yaml", "--from", &path], None)?;
-        world
+        let objects = stack.run("clusterctl", &["generate", "yaml", "--from", &path], None)?;
+        stack
             .run("kubectl", &["apply", "--filename", "-"], Some(&objects))
             .map(drop)
     }
 
-    /// The image of the manager, as the manifest names it.
     fn image(&self) -> anyhow::Result<&str> {
         image(&self.components)
     }
 
-    /// Its last element, without tag: what the process kubelet knows binaries by.
+    /// The last element of the image without tag, the key of the kubelet's image table.
     pub(super) fn image_name(&self) -> anyhow::Result<String> {
         let last = self.image()?.rsplit('/').next().unwrap_or_default();
         Ok(last.split([':', '@']).next().unwrap_or_default().to_owned())
     }
 
-    /// Offers it to clusterctl under a version, with that version as the tag of its image.
-    pub(super) fn publish(&self, world: &World, version: &str) -> anyhow::Result<()> {
+    /// Adds a version to the clusterctl repository, with that version as image tag.
+    pub(super) fn publish(&self, stack: &Stack, version: &str) -> anyhow::Result<()> {
         let image = self.image()?;
         let name = image.rsplit_once(':').map_or(image, |(name, _)| name);
-        let folder = world.places.state_file("products").join(version);
+        let folder = stack.places.state_file("products").join(version);
         fs::create_dir_all(&folder)?;
         let components = folder.join("components.yaml");
         fs::write(
@@ -88,15 +85,14 @@ impl Candidate {
             metadata: self.metadata.clone(),
             templates: Vec::new(),
         };
-        repository::put(&world.places, &release)
+        repository::put(&stack.places, &release)
     }
 
-    /// What the roles of the release grant, read back from the cluster that it was installed into.
-    pub(super) fn roles(world: &World) -> anyhow::Result<Vec<Value>> {
+    pub(super) fn roles(stack: &Stack) -> anyhow::Result<Vec<Value>> {
         let selector = "--selector=cluster.x-k8s.io/provider=ipam-metal3";
         let mut roles = Vec::new();
         for what in ["clusterroles", "roles"] {
-            let list = world.kubectl(&["get", what, "--all-namespaces", selector, "--output=json"])?;
+            let list = stack.kubectl(&["get", what, "--all-namespaces", selector, "--output=json"])?;
             let mut list: Value = serde_json::from_str(&list)?;
             roles.extend(list["items"].as_array_mut().map(std::mem::take).unwrap_or_default());
         }

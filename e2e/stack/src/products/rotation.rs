@@ -1,4 +1,4 @@
-//! The claim about the certificate of the webhooks: it is replaced while requests are admitted, and none of them notices.
+//! The claim about the webhook certificate: it is replaced under load, and no request fails.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,64 +8,66 @@ use super::Proof;
 use super::ipam::{LONG, NAMESPACE};
 use super::load::{list, name, pool};
 use super::release::Candidate;
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::wait::until;
 
 const SECRET: &str = "ipam-webhook-service-cert";
-/// Where each Pod serves its webhooks.
+/// The webhook port of each Pod.
 const PORT: u16 = 9443;
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
-pub(super) fn rotated(world: &World, _: &Candidate) -> Proof {
-    let room = world.room("rotation")?;
-    let old = stored(world)?;
+pub(super) fn rotated(stack: &Stack, _: &Candidate) -> Proof {
+    let namespace = stack.create_namespace("rotation")?;
+    let old = stored(stack)?;
     let pods = until(LONG, "every Pod to serve the certificate", || {
-        serve(world, &old).map(Some)
+        serve(stack, &old).map(Some)
     })?;
     ensure!(pods > 0, "no Pod serves webhooks");
     let load = Load::default();
     let new = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| load.ask(world, &room.name));
-        let new = rotate(world, &old, &load);
-        load.is_over.store(true, Ordering::Relaxed);
-        asking.join().map_err(|_| anyhow::anyhow!("asking panicked"))??;
+        let client = scope.spawn(|| load.run(stack, &namespace.name));
+        let new = rotate(stack, &old, &load);
+        load.stopped.store(true, Ordering::Relaxed);
+        client
+            .join()
+            .map_err(|_| anyhow::anyhow!("the client thread panicked"))??;
         new
     })?;
     ensure!(new != old, "the certificate is the old one");
     Ok(format!(
-        "{pods} Pods serve the new one, {} requests meanwhile, none failed",
+        "{pods} Pods serve the new one, {} requests during the rotation, none failed",
         load.answered()
     ))
 }
 
-/// Has the certificate replaced and waits until every Pod serves the new one, with requests before and after.
-fn rotate(world: &World, old: &str, load: &Load) -> anyhow::Result<String> {
-    load.goes_on()?;
-    world.kubectl(&["delete", "secret", SECRET, "--namespace", NAMESPACE])?;
+/// Replaces the certificate and waits until each Pod serves the new one, with requests before and after.
+fn rotate(stack: &Stack, old: &str, load: &Load) -> anyhow::Result<String> {
+    load.wait_for_requests()?;
+    stack.kubectl(&["delete", "secret", SECRET, "--namespace", NAMESPACE])?;
     let new = until(LONG, "a new certificate", || {
-        Ok(stored(world).ok().filter(|new| new != old))
+        Ok(stored(stack).ok().filter(|new| new != old))
     })?;
     until(LONG, "every Pod to serve the new certificate", || {
-        serve(world, &new).map(Some)
+        serve(stack, &new).map(Some)
     })?;
-    load.goes_on()?;
+    load.wait_for_requests()?;
     Ok(new)
 }
 
-/// Requests that the webhooks admit, one after the other.
+/// Sends requests through the webhooks, one after another.
 #[derive(Debug, Default)]
 struct Load {
     answered: AtomicUsize,
-    is_over: AtomicBool,
+    stopped: AtomicBool,
 }
 
 impl Load {
-    /// Asks until it is over; the first request that fails is the error.
-    fn ask(&self, world: &World, namespace: &str) -> anyhow::Result<()> {
-        while !self.is_over.load(Ordering::Relaxed) {
+    /// Sends requests until stopped; fails with the first failed request.
+    fn run(&self, stack: &Stack, namespace: &str) -> anyhow::Result<()> {
+        while !self.stopped.load(Ordering::Relaxed) {
             let object = pool(&format!("dry-{}", self.answered()), "10.64.3.10", "10.64.3.20");
-            let words = [
+            let args = [
                 "--namespace",
                 namespace,
                 "create",
@@ -73,7 +75,7 @@ impl Load {
                 "--filename",
                 "-",
             ];
-            world.run("kubectl", &words, Some(&object.to_string()))?;
+            stack.run("kubectl", &args, Some(&object.to_string()))?;
             self.answered.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -83,8 +85,8 @@ impl Load {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Waits until a request was answered that was sent after now: the one under way, and the next.
-    fn goes_on(&self) -> anyhow::Result<()> {
+    /// Waits until a request that was sent after this call is answered: the one in progress, and the next.
+    fn wait_for_requests(&self) -> anyhow::Result<()> {
         let before = self.answered();
         until(LONG, "requests to be answered", || {
             Ok((self.answered() > before + 1).then_some(()))
@@ -92,12 +94,12 @@ impl Load {
     }
 }
 
-/// How many Pods there are; fails when one of them does not serve this certificate.
-fn serve(world: &World, certificate: &str) -> anyhow::Result<usize> {
-    let pods = list(world, NAMESPACE, "pods")?;
+/// The number of Pods; fails when one of them does not serve this certificate.
+fn serve(stack: &Stack, certificate: &str) -> anyhow::Result<usize> {
+    let pods = list(stack, NAMESPACE, "pods")?;
     for pod in &pods {
         let address = pod["status"]["podIP"].as_str().context("a Pod without address")?;
-        let served = world.run(
+        let served = stack.run(
             "curl",
             &[
                 "--silent",
@@ -117,13 +119,13 @@ fn serve(world: &World, certificate: &str) -> anyhow::Result<usize> {
     Ok(pods.len())
 }
 
-/// The certificate that is to be served.
-fn stored(world: &World) -> anyhow::Result<String> {
+/// The certificate in the Secret.
+fn stored(stack: &Stack) -> anyhow::Result<String> {
     let template = r#"--output=go-template={{index .data "tls.crt" | base64decode}}"#;
-    leaf(&world.kubectl(&["get", "secret", SECRET, "--namespace", NAMESPACE, template])?)
+    leaf(&stack.kubectl(&["get", "secret", SECRET, "--namespace", NAMESPACE, template])?)
 }
 
-/// The first certificate in a text, without the breaks of its lines.
+/// The first certificate of a text, without line breaks.
 fn leaf(text: &str) -> anyhow::Result<String> {
     let (_, rest) = text.split_once(BEGIN).context("no certificate")?;
     let (body, _) = rest.split_once(END).context("half a certificate")?;
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_certificate_counts_however_its_lines_are_broken() {
+    fn first_certificate_is_read_with_any_line_breaks() {
         let shown = format!("Subject:CN = a\nCert:{BEGIN}\nQUJD\nREVG\n{END}\nSubject:CN = ca\n{BEGIN}\nR0hJ\n{END}\n");
         let written = format!("{BEGIN}\r\nQUJDREVG\r\n{END}\r\n");
         assert_eq!(leaf(&shown).unwrap(), "QUJDREVG");

@@ -1,4 +1,4 @@
-//! The claims about the form of the release that needs no cert-manager, under the roles that it brings.
+//! The claims about the variant of the release without cert-manager, under its roles.
 
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -7,45 +7,45 @@ use super::Proof;
 use super::ipam::{LONG, NAMESPACE, answers, has_address, the_deployment};
 use super::load::{claim, list, name, pool};
 use super::release::Candidate;
-use crate::claims::world::World;
+use crate::claims::stack::Stack;
 use crate::wait::{Stopwatch, until};
 
 const SECRET: &str = "ipam-webhook-certificates";
 
-pub(super) fn installed(world: &World, candidate: &Candidate) -> Proof {
+pub(super) fn installed(stack: &Stack, candidate: &Candidate) -> Proof {
     let watch = Stopwatch::start();
-    candidate.install_self_managed(world)?;
+    candidate.install_self_managed(stack)?;
     until(LONG, "both replicas", || {
-        let deployment = the_deployment(world)?;
+        let deployment = the_deployment(stack)?;
         Ok((deployment["status"]["availableReplicas"] == deployment["spec"]["replicas"]).then_some(()))
     })?;
     let took = watch.elapsed();
-    let certificates = list(world, NAMESPACE, "certificates.cert-manager.io")?;
+    let certificates = list(stack, NAMESPACE, "certificates.cert-manager.io")?;
     ensure!(
         certificates.is_empty(),
-        "cert-manager makes {:?}",
+        "cert-manager issues {:?}",
         certificates.iter().map(name).collect::<Vec<_>>()
     );
-    let room = world.room("self-managed")?;
-    answers(&room)?;
-    // Through the webhooks, and on to an address.
-    room.apply(&pool("own", "10.64.8.10", "10.64.8.20"))?;
-    room.apply(&claim("own", 0))?;
-    room.until("ipclaim/own-claim-0", "granted", has_address)?;
-    room.stays();
+    let namespace = stack.create_namespace("self-managed")?;
+    answers(&namespace)?;
+    // Through the webhooks, up to an address.
+    namespace.apply(&pool("own", "10.64.8.10", "10.64.8.20"))?;
+    namespace.apply(&claim("own", 0))?;
+    namespace.until("ipclaim/own-claim-0", "granted", has_address)?;
+    namespace.keep();
     Ok(format!("both replicas after {:.1} s", took.as_secs_f64()))
 }
 
-/// Somebody empties the Secret: there is a new authority, which every configuration has to carry.
-pub(super) fn spoiled(world: &World, _: &Candidate) -> Proof {
+/// Empties the Secret: a new certificate authority is created, and each webhook configuration must contain it.
+pub(super) fn spoiled(stack: &Stack, _: &Candidate) -> Proof {
     let stored = || -> anyhow::Result<serde_json::Value> {
-        let text = world.kubectl(&["get", "secret", SECRET, "--namespace", NAMESPACE, "--output=json"])?;
+        let text = stack.kubectl(&["get", "secret", SECRET, "--namespace", NAMESPACE, "--output=json"])?;
         let secret: serde_json::Value = serde_json::from_str(&text)?;
         Ok(secret["data"].clone())
     };
     let old = stored()?;
     let members = old.as_object().context("the Secret is empty")?.len();
-    world.kubectl(
+    stack.kubectl(
         &[
             "patch",
             "secret",
@@ -68,12 +68,12 @@ pub(super) fn spoiled(world: &World, _: &Candidate) -> Proof {
             .then_some(())
             .filter(|()| new != old))
     })?;
-    let room = world.room("spoiled")?;
+    let namespace = stack.create_namespace("spoiled")?;
     until(LONG, "webhooks that are trusted", || {
-        room.apply(&pool("trusted", "10.64.9.10", "10.64.9.20")).map(Some)
+        namespace.apply(&pool("trusted", "10.64.9.10", "10.64.9.20")).map(Some)
     })?;
     Ok(format!(
-        "{members} files made anew, trusted after {:.1} s",
+        "{members} files created again, trusted after {:.1} s",
         watch.elapsed().as_secs_f64()
     ))
 }

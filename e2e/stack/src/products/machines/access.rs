@@ -1,4 +1,4 @@
-//! The claim about what the manager of clusters and machines may do.
+//! The claim about the permissions of the manager of clusters and machines.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use metal3_ledger::{Grants, Log, Target};
 use serde_json::Value;
 
 use super::Proof;
-use crate::claims::world::World;
-use crate::products::access::LOOKED_UP;
+use crate::claims::stack::Stack;
+use crate::products::access::ADMISSION_ONLY;
 
-/// Granted, and not needed by the life of one cluster on a calm day: what needs it instead. Each is struck in the tests
-/// of the room that declares it.
-const ELSEWHERE: Explained = &[
+/// Grants that the life cycle of one cluster does not use, and their purpose. The tests of the package that declares a
+/// grant use it.
+const UNUSED: Explained = &[
     (
         "create ipaddressclaims.ipam.cluster.x-k8s.io",
         "a data template that names a pool of another provider",
@@ -24,25 +24,28 @@ const ELSEWHERE: Explained = &[
     ),
     (
         "get ipaddressclaims.ipam.cluster.x-k8s.io",
-        "a lost answer to its creation",
+        "a lost response to its creation",
     ),
     ("patch ipaddressclaims.ipam.cluster.x-k8s.io", "its finalizer"),
-    ("get ipclaims.ipam.metal3.io", "a lost answer to a creation"),
+    ("get ipclaims.ipam.metal3.io", "a lost response to a creation"),
     ("get metal3datas.infrastructure.cluster.x-k8s.io", "the same"),
     (
         "get metal3clusters.infrastructure.cluster.x-k8s.io",
-        "the claim on an endpoint whose Metal3Cluster was forced to go",
+        "the claim on an endpoint whose Metal3Cluster was force-deleted",
     ),
     (
         "delete metal3clusters.infrastructure.cluster.x-k8s.io",
-        "a second Metal3Cluster of a Cluster that goes, which nobody owns",
+        "a second Metal3Cluster of a Cluster that is deleted, without an owner",
     ),
-    ("patch events", "what happens again to the same object"),
+    ("patch events", "a repeated event about the same object"),
     (
         "create subjectaccessreviews.authorization.k8s.io",
-        "whoever reads metrics",
+        "a client that reads metrics",
     ),
-    ("create tokenreviews.authentication.k8s.io", "whoever reads metrics"),
+    (
+        "create tokenreviews.authentication.k8s.io",
+        "a client that reads metrics",
+    ),
     ("list awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
     ("watch awsmanagedcontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
     ("list k0smotroncontrolplanes.controlplane.cluster.x-k8s.io", SOURCE),
@@ -55,20 +58,20 @@ const ELSEWHERE: Explained = &[
     ("watch rke2controlplanes.controlplane.cluster.x-k8s.io", SOURCE),
 ];
 
-const SOURCE: &str = "a Metal3Cluster that is told no endpoint, beside a control plane of that kind";
+const SOURCE: &str = "a Metal3Cluster without an endpoint, with a control plane of that kind";
 
-/// Grants, as texts, and why each was not used.
+/// Grants with the reason why they are not used.
 type Explained = &'static [(&'static str, &'static str)];
 
-/// A manager, as far as it is somebody who asks.
+/// A manager as a client of the API server.
 #[derive(Debug)]
 pub(crate) struct Account {
-    /// The user, as the audit log has it.
+    /// The user in the audit log.
     pub(crate) user: &'static str,
-    /// What kubectl is asked for its two roles.
+    /// The kubectl arguments that select its roles.
     pub(crate) roles: &'static [&'static str],
-    /// What it was granted and did not use.
-    pub(crate) elsewhere: Explained,
+    /// Grants that it does not use.
+    pub(crate) unused_grants: Explained,
 }
 
 /// The manager of clusters and machines.
@@ -79,17 +82,17 @@ pub(crate) const MACHINES: Account = Account {
         "--all-namespaces",
         "--selector=cluster.x-k8s.io/provider=infrastructure-metal3",
     ],
-    elsewhere: ELSEWHERE,
+    unused_grants: UNUSED,
 };
 
-pub(super) fn granted_is_used(world: &World, _: &Path) -> Proof {
-    let used = used(world, &MACHINES, &[])?;
-    let known = MACHINES.elsewhere.iter().map(|(known, _)| *known);
+pub(super) fn grants_are_used(stack: &Stack, _: &Path) -> Proof {
+    let used = used(stack, &MACHINES, &[])?;
+    let known = MACHINES.unused_grants.iter().map(|(known, _)| *known);
     let obsolete: Vec<&str> = known
         .filter(|known| used.unused.iter().all(|target| target != known))
         .collect();
     ensure!(obsolete.is_empty(), "explained and used: {obsolete:?}");
-    for (target, why) in MACHINES.elsewhere {
+    for (target, why) in MACHINES.unused_grants {
         println!("       granted and not used: {target}: {why}");
     }
     Ok(format!(
@@ -100,36 +103,35 @@ pub(super) fn granted_is_used(world: &World, _: &Path) -> Proof {
     ))
 }
 
-/// What somebody did with what was granted.
+/// The use of grants.
 pub(crate) struct Used {
-    /// How much it was.
     pub(crate) granted: usize,
-    /// What of it was not used; each is explained.
+    /// Unused grants; each is explained.
     pub(crate) unused: Vec<String>,
     pub(crate) requests: u64,
 }
 
-/// What the audit log says of somebody. An error when a grant is not used and not explained, or something was asked for
-/// that is not granted, or was refused, but for refusals that are known.
-pub(crate) fn used(world: &World, account: &Account, refused: &[&str]) -> anyhow::Result<Used> {
-    let text = fs::read_to_string(world.places.log("audit"))?;
-    let tally = Log::read(&text)?.of(account.user);
+/// Evaluates the audit log of a manager. Fails for an unused grant without explanation, for a request without grant, and for
+/// a forbidden request that is not listed in `refused`.
+pub(crate) fn used(stack: &Stack, account: &Account, refused: &[&str]) -> anyhow::Result<Used> {
+    let text = fs::read_to_string(stack.places.log("audit"))?;
+    let counts = Log::read(&text)?.counts_of(account.user);
     let mut granted = Grants::default();
-    for role in roles(world, account.roles)? {
+    for role in roles(stack, account.roles)? {
         granted.add(&role)?;
     }
     let texts = |targets: Vec<&Target>| -> Vec<String> { targets.iter().map(ToString::to_string).collect() };
-    let is_seen = |target: &&Target| !target.resource.ends_with(LOOKED_UP);
-    let unused = texts(granted.unused(&tally).filter(is_seen).collect());
-    let surprising = |targets: Vec<&Target>| -> Vec<String> {
-        let told = texts(targets).into_iter();
-        told.filter(|target| !refused.contains(&target.as_str())).collect()
+    let is_audited = |target: &&Target| !target.resource.ends_with(ADMISSION_ONLY);
+    let unused = texts(granted.unused(&counts).filter(is_audited).collect());
+    let unexpected = |targets: Vec<&Target>| -> Vec<String> {
+        let texts_of = texts(targets).into_iter();
+        texts_of.filter(|target| !refused.contains(&target.as_str())).collect()
     };
-    let missing = surprising(granted.missing(&tally).collect());
-    let forbidden = surprising(tally.forbidden.iter().collect());
+    let missing = unexpected(granted.missing(&counts).collect());
+    let forbidden = unexpected(counts.forbidden.iter().collect());
     let unexplained: Vec<&String> = unused
         .iter()
-        .filter(|target| account.elsewhere.iter().all(|(known, _)| known != target))
+        .filter(|target| account.unused_grants.iter().all(|(known, _)| known != target))
         .collect();
     ensure!(
         unexplained.is_empty() && missing.is_empty() && forbidden.is_empty(),
@@ -140,18 +142,17 @@ pub(crate) fn used(world: &World, account: &Account, refused: &[&str]) -> anyhow
     Ok(Used {
         granted: granted.len(),
         unused,
-        requests: tally.asked.values().sum(),
+        requests: counts.requests.values().sum(),
     })
 }
 
-/// The roles, read back from the cluster that they were installed into.
-fn roles(world: &World, which: &[&str]) -> anyhow::Result<Vec<Value>> {
-    let mut words = vec!["get", "--output=json"];
-    words.extend(which);
-    let mut list: Value = serde_json::from_str(&world.kubectl(&words)?)?;
+fn roles(stack: &Stack, which: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let mut args = vec!["get", "--output=json"];
+    args.extend(which);
+    let mut list: Value = serde_json::from_str(&stack.kubectl(&args)?)?;
     let roles = list["items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-    // What users fill with what they grant is there, too, where something is read of other providers.
+    // Aggregated roles that users fill are listed, too.
     let own = roles.iter().filter(|role| role["aggregationRule"].is_null()).count();
-    ensure!(own == 2, "the release brought {own} roles of its own");
+    ensure!(own == 2, "the release has {own} roles of its own");
     Ok(roles)
 }

@@ -1,4 +1,4 @@
-//! The life of a cluster.
+//! The life cycle of a cluster.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,41 +7,41 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::scene::{self, CLUSTER, HOSTS, count};
-use super::{MANAGERS, NAMESPACE, Proof, metal};
-use crate::claims::world::World;
+use super::template::{self, CLUSTER, HOSTS, count};
+use super::{MANAGERS, NAMESPACE, Proof, host_simulator};
+use crate::claims::stack::Stack;
 use crate::products::load::{list, name};
 use crate::wait::{Stopwatch, until};
 
-/// A rollout of a few machines, each of which several managers wait for.
+/// A rollout of a few machines, which involves several managers.
 const LONG: Duration = Duration::from_secs(480);
 
-pub(super) fn runs(world: &World, _: &Path) -> Proof {
-    scene::set(world)?;
-    let manifest = scene::manifest(world)?;
+pub(super) fn runs(stack: &Stack, _: &Path) -> Proof {
+    template::set(stack)?;
+    let manifest = template::manifest(stack)?;
     let watch = Stopwatch::start();
-    metal::while_it_lives(world, || {
-        world.run("kubectl", &["apply", "--filename", "-"], Some(&manifest))?;
-        running(world, 3)
+    host_simulator::while_simulated(stack, || {
+        stack.run("kubectl", &["apply", "--filename", "-"], Some(&manifest))?;
+        running(stack, 3)
     })?;
     let took = watch.elapsed();
-    let hosts = list(world, NAMESPACE, "baremetalhosts")?;
-    for machine in list(world, NAMESPACE, "metal3machines")? {
-        let id = matched(world, &machine, &hosts)?;
+    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
+    for machine in list(stack, NAMESPACE, "metal3machines")? {
+        let id = matched(stack, &machine, &hosts)?;
         let own = name(&machine);
-        let node = world.kubectl(&["get", "node", &own, "--output=jsonpath={.spec.providerID}"])?;
+        let node = stack.kubectl(&["get", "node", &own, "--output=jsonpath={.spec.providerID}"])?;
         ensure!(node == id, "Node {own} has the ID {node:?}");
     }
-    let addresses = list(world, NAMESPACE, "ipclaims.ipam.metal3.io")?.len();
+    let addresses = list(stack, NAMESPACE, "ipclaims.ipam.metal3.io")?.len();
     ensure!(addresses == 2, "{addresses} claims on the workers' pool");
     Ok(format!("3 machines run after {:.1} s, 2 addresses", took.as_secs_f64()))
 }
 
-/// Waits until so many Machines run, and each of their infrastructure says that it is provisioned.
-pub(crate) fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
+/// Waits until this number of Machines run and their infrastructure is provisioned.
+pub(crate) fn running(stack: &Stack, wanted: usize) -> anyhow::Result<()> {
     let mut last = String::new();
     until(LONG, &format!("{wanted} Machines that run"), || {
-        let both = list(world, NAMESPACE, "machines,metal3machines")?;
+        let both = list(stack, NAMESPACE, "machines,metal3machines")?;
         let (machines, infrastructure): (Vec<Value>, Vec<Value>) =
             both.into_iter().partition(|one| one["kind"] == "Machine");
         let provisioned = count(&infrastructure, |one| {
@@ -58,9 +58,9 @@ pub(crate) fn running(world: &World, wanted: usize) -> anyhow::Result<()> {
     .with_context(|| last)
 }
 
-/// A machine and its host name each other, and the host was told what to run with all that belongs to it. The ID that
-/// their Node is to carry.
-pub(crate) fn matched(world: &World, machine: &Value, hosts: &[Value]) -> anyhow::Result<String> {
+/// Checks that a machine and its host refer to each other and that the host has image, user data and metadata. Returns the
+/// provider ID of their Node.
+pub(crate) fn matched(stack: &Stack, machine: &Value, hosts: &[Value]) -> anyhow::Result<String> {
     let own = name(machine);
     let mut claimed = hosts
         .iter()
@@ -74,74 +74,73 @@ pub(crate) fn matched(world: &World, machine: &Value, hosts: &[Value]) -> anyhow
         machine["spec"]["providerID"]
     );
     for member in ["userData", "metaData", "image"] {
-        ensure!(host["spec"][member].is_object(), "{} was given no {member}", name(host));
+        ensure!(host["spec"][member].is_object(), "{} has no {member}", name(host));
     }
     let bootstrap = host["spec"]["userData"]["name"].as_str().unwrap_or_default();
-    world.kubectl(&["--namespace", NAMESPACE, "get", "secret", bootstrap])?;
+    stack.kubectl(&["--namespace", NAMESPACE, "get", "secret", bootstrap])?;
     Ok(id)
 }
 
-pub(super) fn told(world: &World, _: &Path) -> Proof {
+pub(super) fn events_reported(stack: &Stack, _: &Path) -> Proof {
     let wanted = [
         "AssociateBareMetalHostSuccess",
         "Metal3DataSecretsReady",
         "Provisioned",
         "Rendered",
     ];
-    let told = until(LONG, "the Events", || {
-        let events = list(world, NAMESPACE, "events")?;
-        let ours = events.iter().filter(|event| {
+    let reasons = until(LONG, "the Events", || {
+        let events = list(stack, NAMESPACE, "events")?;
+        let reported = events.iter().filter(|event| {
             let reporter = event["reportingComponent"].as_str().unwrap_or_default();
             reporter == "capm3-controller" || event["source"]["component"] == "capm3-controller"
         });
-        let reasons: BTreeSet<String> = ours
+        let reasons: BTreeSet<String> = reported
             .filter_map(|event| event["reason"].as_str())
             .map(str::to_owned)
             .collect();
         Ok(wanted.iter().all(|reason| reasons.contains(*reason)).then_some(reasons))
     })?;
-    Ok(told.into_iter().collect::<Vec<_>>().join(" "))
+    Ok(reasons.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn scaled(world: &World, _: &Path) -> Proof {
+pub(super) fn scaled(stack: &Stack, _: &Path) -> Proof {
     let scale = |replicas: &str| {
-        let words = ["--namespace", NAMESPACE, "scale", "machinedeployment", CLUSTER];
-        let mut words = words.to_vec();
-        words.push(replicas);
-        world.kubectl(&words).map(drop)
+        let args = ["--namespace", NAMESPACE, "scale", "machinedeployment", CLUSTER];
+        let mut args = args.to_vec();
+        args.push(replicas);
+        stack.kubectl(&args).map(drop)
     };
-    let killed = metal::while_it_lives(world, || {
+    let killed = host_simulator::while_simulated(stack, || {
         scale("--replicas=4")?;
-        let killed = kill_leader(world)?;
-        running(world, 5)?;
+        let killed = kill_leader(stack)?;
+        running(stack, 5)?;
         scale("--replicas=1")?;
-        running(world, 2)?;
-        freed(world, HOSTS - 2)?;
+        running(stack, 2)?;
+        freed(stack, HOSTS - 2)?;
         Ok(killed)
     })?;
     Ok(format!("2 -> 4 -> 1, {killed} killed"))
 }
 
-/// `kill -9` of the container that leads machines.
-pub(crate) fn kill_leader(world: &World) -> anyhow::Result<String> {
-    let Leader { pod, process, .. } = leader(world, MANAGERS, "controller-leader-election-capm3")?;
+/// `kill -9` of the leader of the machine controllers.
+pub(crate) fn kill_leader(stack: &Stack) -> anyhow::Result<String> {
+    let Leader { pod, process, .. } = leader(stack, MANAGERS, "controller-leader-election-capm3")?;
     let process = process.context("the container runs in no process")?;
-    world.run("kill", &["-9", &process], None)?;
+    stack.run("kill", &["-9", &process], None)?;
     Ok(pod)
 }
 
-/// Who holds a lease.
+/// The holder of a lease.
 pub(crate) struct Leader {
-    /// As the lease names it: another for each process.
+    /// The identity in the lease, unique per process.
     pub(crate) holder: String,
     pub(crate) pod: String,
-    /// The process of the Pod's container, unless that is not running. Right after the leader died it is another's, which
-    /// leads nothing.
+    /// The process of the Pod's container, if it runs. Right after the leader ended it is its replacement, which does not lead.
     pub(crate) process: Option<String>,
 }
 
-pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Result<Leader> {
-    let words = [
+pub(crate) fn leader(stack: &Stack, namespace: &str, lease: &str) -> anyhow::Result<Leader> {
+    let args = [
         "--namespace",
         namespace,
         "get",
@@ -149,8 +148,8 @@ pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Res
         lease,
         "--output=jsonpath={.spec.holderIdentity}",
     ];
-    let holder = world.kubectl(&words)?;
-    let pods = list(world, namespace, "pods")?;
+    let holder = stack.kubectl(&args)?;
+    let pods = list(stack, namespace, "pods")?;
     let mut leading = pods.iter().filter(|pod| holder.starts_with(&name(pod)));
     let pod = leading.next().with_context(|| format!("no Pod of {holder}"))?;
     let id = pod["status"]["containerStatuses"][0]["containerID"]
@@ -161,10 +160,10 @@ pub(crate) fn leader(world: &World, namespace: &str, lease: &str) -> anyhow::Res
     Ok(Leader { holder, pod, process })
 }
 
-/// Waits until so many hosts belong to nobody, and run and hold nothing of anybody.
-pub(crate) fn freed(world: &World, wanted: usize) -> anyhow::Result<()> {
+/// Waits until this number of hosts have no consumer and are available and empty.
+pub(crate) fn freed(stack: &Stack, wanted: usize) -> anyhow::Result<()> {
     until(LONG, &format!("{wanted} free hosts"), || {
-        let hosts = list(world, NAMESPACE, "baremetalhosts")?;
+        let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
         let is_free = |host: &Value| {
             let spec = &host["spec"];
             ["consumerRef", "image", "userData", "metaData", "networkData"]
@@ -176,22 +175,22 @@ pub(crate) fn freed(world: &World, wanted: usize) -> anyhow::Result<()> {
     })
 }
 
-/// What users put there stays: the logins of hosts, and the way into the cluster.
+/// Secrets of users are kept: the logins of hosts, and the kubeconfig of the cluster.
 fn is_of_users(secret: &Value) -> bool {
     let name = name(secret);
     name.ends_with("-bmc") || name == format!("{CLUSTER}-kubeconfig")
 }
 
-pub(super) fn deleted(world: &World, _: &Path) -> Proof {
+pub(super) fn deleted(stack: &Stack, _: &Path) -> Proof {
     let watch = Stopwatch::start();
-    metal::while_it_lives(world, || {
-        world.kubectl(&["--namespace", NAMESPACE, "delete", "cluster", CLUSTER, "--wait=false"])?;
-        gone(world, "clusters,machines")?;
-        freed(world, HOSTS)
+    host_simulator::while_simulated(stack, || {
+        stack.kubectl(&["--namespace", NAMESPACE, "delete", "cluster", CLUSTER, "--wait=false"])?;
+        until_deleted(stack, "clusters,machines")?;
+        freed(stack, HOSTS)
     })?;
-    nothing_is_left(world)?;
-    until(LONG, "the end of the Secrets that were made", || {
-        let left = list(world, NAMESPACE, "secrets")?;
+    nothing_is_left(stack)?;
+    until(LONG, "the deletion of generated Secrets", || {
+        let left = list(stack, NAMESPACE, "secrets")?;
         Ok((count(&left, |secret| !is_of_users(secret)) == 0).then_some(()))
     })?;
     Ok(format!(
@@ -200,17 +199,17 @@ pub(super) fn deleted(world: &World, _: &Path) -> Proof {
     ))
 }
 
-/// Waits until there is no object of these kinds.
-pub(crate) fn gone(world: &World, kinds: &str) -> anyhow::Result<()> {
+/// Waits until no object of these kinds exists.
+pub(crate) fn until_deleted(stack: &Stack, kinds: &str) -> anyhow::Result<()> {
     until(LONG, &format!("the end of all {kinds}"), || {
-        let left = world.kubectl(&["--namespace", NAMESPACE, "get", kinds, "--output=name"])?;
+        let left = stack.kubectl(&["--namespace", NAMESPACE, "get", kinds, "--output=name"])?;
         Ok(left.trim().is_empty().then_some(()))
     })
 }
 
-/// Waits until all is gone that a deleted cluster owned and that was made for it.
-pub(crate) fn nothing_is_left(world: &World) -> anyhow::Result<()> {
+/// Waits until all objects are deleted that a cluster owned or that were created for it.
+pub(crate) fn nothing_is_left(stack: &Stack) -> anyhow::Result<()> {
     let kinds = "metal3clusters,metal3machines,metal3dataclaims,metal3datas,ipclaims.ipam.metal3.io,\
                  ipaddresses.ipam.metal3.io,metal3machinetemplates";
-    gone(world, kinds)
+    until_deleted(stack, kinds)
 }

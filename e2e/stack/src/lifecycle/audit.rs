@@ -1,0 +1,133 @@
+//! Compares the permissions of the three managers with their requests in the suite.
+
+use metal3_ledger::Log;
+
+use super::{Part, TestEnv, foreign, other_providers};
+use crate::claims::stack::Stack;
+use crate::products::Proof;
+use crate::products::machines::access::{Account, MACHINES, used};
+
+/// The manager of addresses. Its own suite uses each permission.
+const ADDRESSES: Account = Account {
+    user: "system:serviceaccount:metal3-ipam-system:ipam-manager",
+    roles: &[
+        "clusterroles,roles",
+        "--all-namespaces",
+        "--selector=cluster.x-k8s.io/provider=ipam-metal3",
+    ],
+    unused_grants: &[
+        ("create ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("delete ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddresses.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("patch ipaddressclaims/status.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        ("get ipaddresses.ipam.metal3.io", "a lost response to its creation"),
+        ("get ipclaims.ipam.metal3.io", "a write that does not show"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
+    ],
+};
+
+/// The manager of hosts.
+const HOSTS: Account = Account {
+    user: "system:serviceaccount:baremetal-operator-system:baremetal-operator-controller-manager",
+    roles: &[
+        "--namespace=baremetal-operator-system",
+        "clusterrole/baremetal-operator-manager-role",
+        "role/baremetal-operator-leader-election-role",
+    ],
+    unused_grants: &[
+        ("get hardwaredata.metal3.io", "a lost response to its creation"),
+        ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
+        ("patch events", AGAIN),
+        ("create subjectaccessreviews.authorization.k8s.io", METRICS),
+        ("create tokenreviews.authentication.k8s.io", METRICS),
+    ],
+};
+
+/// A manager of the release and its leader election lease.
+pub(super) struct Manager {
+    pub(super) account: &'static Account,
+    pub(super) namespace: &'static str,
+    pub(super) lease: &'static str,
+}
+
+pub(super) static MANAGERS: [Manager; 3] = [
+    Manager {
+        account: &MACHINES,
+        namespace: "capm3-system",
+        lease: "controller-leader-election-capm3",
+    },
+    Manager {
+        account: &ADDRESSES,
+        namespace: "metal3-ipam-system",
+        lease: "controller-leader-election-ipam-capm3",
+    },
+    Manager {
+        account: &HOSTS,
+        namespace: "baremetal-operator-system",
+        lease: "baremetal-operator",
+    },
+];
+
+const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this template has none";
+const AGAIN: &str = "a repeated event about the same object";
+const METRICS: &str = "a client that reads metrics";
+
+/// Requests that are rejected in a part, and the reason.
+const REFUSED: &[(Part, &str, &str)] = &[
+    (
+        Part::Upgrade,
+        "get leases.coordination.k8s.io",
+        "clusterctl delete removes the roles before the Pods, which renew their leases until they end",
+    ),
+    (
+        Part::Foreign,
+        "list testclusters.infrastructure.cluster.x-k8s.io",
+        "a Metal3Cluster of another infrastructure reads the endpoint earlier with this permission, and works without it",
+    ),
+];
+
+/// Each grant is used or explained, and no request was forbidden.
+pub(super) fn grants_are_used(env: &TestEnv<'_>) -> Proof {
+    let (mut texts, mut wrong) = (Vec::new(), Vec::new());
+    let known = REFUSED.iter().filter(|(part, ..)| env.parts.contains(part));
+    let refused: Vec<&str> = known
+        .map(|(_, target, why)| {
+            println!("       may be forbidden: {target}: {why}");
+            *target
+        })
+        .collect();
+    for account in MANAGERS.iter().map(|manager| manager.account) {
+        let name = account.user.rsplit(':').next().unwrap_or_default();
+        match used(env.stack, account, &refused) {
+            Ok(used) => texts.push(format!(
+                "{name}: {} grants, {} explained, {} requests",
+                used.granted,
+                used.unused.len(),
+                used.requests
+            )),
+            Err(error) => wrong.push(format!("{error:#}")),
+        }
+    }
+    anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
+    Ok(texts.join("; "))
+}
+
+/// For runs that do not use the whole release: no request was forbidden, except lists of other providers' kinds, which a
+/// Metal3Cluster reads for an earlier endpoint and does not require.
+pub(super) fn no_request_was_forbidden(stack: &Stack) -> anyhow::Result<()> {
+    let log = Log::read(&std::fs::read_to_string(stack.places.log("audit"))?)?;
+    for manager in &MANAGERS {
+        let mut forbidden = log.counts_of(manager.account.user).forbidden;
+        forbidden.retain(|target| {
+            let is_test_server = foreign::provider::RESOURCE == format!("{}.{}", target.resource, target.group);
+            target.verb != "list" || !(is_test_server || other_providers::has_resource(&target.group, &target.resource))
+        });
+        anyhow::ensure!(forbidden.is_empty(), "{}: {forbidden:?}", manager.account.user);
+    }
+    Ok(())
+}

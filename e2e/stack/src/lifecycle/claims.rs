@@ -1,0 +1,106 @@
+//! The claims of the suite.
+
+use super::report::Report;
+use super::{Claim, Part, TestEnv, audit, cluster, cluster_move, foreign, install, kills, rolls, upgrade};
+
+/// A claim of each run.
+const fn always(name: &'static str, proof: fn(&TestEnv<'_>) -> crate::products::Proof) -> Claim {
+    let part = None;
+    Claim { name, part, proof }
+}
+
+const fn of(part: Part, name: &'static str, proof: fn(&TestEnv<'_>) -> crate::products::Proof) -> Claim {
+    let part = Some(part);
+    Claim { name, part, proof }
+}
+
+/// In this order: each claim starts with the state that the previous one left; those of a part restore the state.
+const CLAIMS: &[Claim] = &[
+    always("the_host_manager_runs_from_the_release", install::hosts),
+    always(
+        "clusterctl_init_installs_machines_and_addresses_next_to_cluster_api",
+        install::providers,
+    ),
+    always(
+        "the_real_ironic_inspects_every_machine_and_its_host_is_available",
+        cluster::available,
+    ),
+    // Before an upgrade: moving to a management cluster with an older release is not supported.
+    of(
+        Part::Foreign,
+        "machines_join_a_cluster_of_another_infrastructure_that_moves_there_and_back_and_is_deleted",
+        foreign::life_cycle,
+    ),
+    always(
+        "a_generated_cluster_becomes_available_and_its_machines_are_nodes",
+        cluster::runs,
+    ),
+    always(
+        "disks_and_config_drives_hold_exactly_the_ordered_bytes",
+        cluster::written,
+    ),
+    always(
+        "workers_are_scaled_up_and_down_while_the_leader_is_killed",
+        cluster::scaled,
+    ),
+    of(
+        Part::Rolls,
+        "workers_are_replaced_one_by_one_with_one_additional_machine",
+        rolls::with_one_more,
+    ),
+    of(
+        Part::Rolls,
+        "workers_are_replaced_one_by_one_with_one_machine_less",
+        rolls::with_one_less,
+    ),
+    of(
+        Part::Move,
+        "a_cluster_moves_to_another_management_cluster_and_its_machines_keep_running",
+        cluster_move::there,
+    ),
+    of(
+        Part::Move,
+        "it_moves_back_and_its_machines_keep_running",
+        cluster_move::back,
+    ),
+    of(
+        Part::Upgrade,
+        "the_next_version_takes_over_without_a_change_in_ironic",
+        upgrade::applied,
+    ),
+    of(
+        Part::Upgrade,
+        "deleting_the_providers_changes_no_host_and_reinstalling_them_resumes",
+        upgrade::deleted_and_reinstalled,
+    ),
+    always(
+        "deleting_the_cluster_frees_each_host_with_blank_disks",
+        cluster::deleted,
+    ),
+    of(
+        Part::Kills,
+        "a_life_cycle_with_leaders_killed_at_five_points_ends_like_an_undisturbed_one",
+        kills::survived,
+    ),
+    always(
+        "each_permission_is_used_or_explained_and_no_request_was_forbidden",
+        audit::grants_are_used,
+    ),
+];
+
+/// Proves them; returns whether all hold.
+pub(super) fn prove(env: &TestEnv<'_>, report: &mut Report) -> bool {
+    let wanted = |claim: &&Claim| claim.part.is_none_or(|part| env.parts.contains(&part));
+    let claims: Vec<&Claim> = CLAIMS.iter().filter(wanted).collect();
+    for (held, claim) in claims.iter().enumerate() {
+        let proof = (claim.proof)(env);
+        let figures = proof.as_ref().map_or("FAILS", String::as_str);
+        report.step(env, &claim.name.replace('_', " "), figures);
+        if !crate::claims::report(claim.name, proof) {
+            println!("{held} of {} claims hold", claims.len());
+            return false;
+        }
+    }
+    println!("{} claims about the life cycle hold", claims.len());
+    true
+}
