@@ -68,7 +68,7 @@ impl IronicSession {
             index,
             waker,
             changed_at: Mutex::default(),
-            slots: Mutex::new(Slots::uncounted(limit)),
+            slots: Mutex::new(Slots::with_unknown_holders(limit)),
         }))
     }
 

@@ -96,8 +96,7 @@ fn check_refused(planner: &mut Planner<'_>) -> Result<(), Decision> {
     planner.retry(&failure)
 }
 
-/// Requires that Ironic operates the node: a fault or maintenance is recorded instead of waited for silently (differs:
-/// `host-maintenance-told`).
+/// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-told`).
 fn require_operable(planner: &Planner<'_>, node: &Node) -> Result<(), Decision> {
     let failure = |message: String| {
         let kind = kind_in(planner.state());

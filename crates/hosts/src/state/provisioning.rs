@@ -173,7 +173,7 @@ fn config_drive(
     let facts = planner.facts;
     let agent = named.agent_network.filter(|_| named.network_data.is_none());
     let (mut reads, mut missing) = (BTreeSet::new(), None);
-    let mut values = |name: Option<&str>, sight: Observed<Secret<'_>>, read: Read| match (name, sight) {
+    let mut values = |name: Option<&str>, observed: Observed<Secret<'_>>, read: Read| match (name, observed) {
         (None, _) => {}
         (Some(_), Observed::Unknown | Observed::Found(Secret { values: None, .. })) => {
             reads.insert(read);

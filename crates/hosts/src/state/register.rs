@@ -255,11 +255,11 @@ pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> Result<(), Decision>
         (login, planner.facts.credentials, Read::Credentials),
         (network, planner.facts.agent_network, Read::AgentNetwork),
     ];
-    for (name, sight, read) in used {
+    for (name, observed, read) in used {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             continue;
         };
-        let secret = match sight {
+        let secret = match observed {
             Observed::Unknown => return Err(Decision::read(read)),
             Observed::Absent => continue,
             Observed::Found(secret) => secret,
