@@ -99,11 +99,11 @@ fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
 fn host_change_enqueues_machines_that_name_it_and_claimable_host_those_without_one() {
     let caches = Caches::default();
     let named = json!({ "annotations": { "metal3.io/BareMetalHost": "metal/h0" } });
-    let goes = |finalizer: &str| json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer] });
+    let deleting = |finalizer: &str| json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [finalizer] });
     for made in [
         machine("names-it", 2, &named),
-        machine("goes", 3, &goes(MACHINE_FINALIZER)),
-        machine("goes-without-us", 4, &goes("example.org/other")),
+        machine("deleting", 3, &deleting(MACHINE_FINALIZER)),
+        machine("foreign-finalizer", 4, &deleting("example.org/other")),
         machine("without-host", 5, &json!({})),
     ] {
         caches.metal3_machines.observed(Item::Object(made)).unwrap();
@@ -121,7 +121,7 @@ fn host_change_enqueues_machines_that_name_it_and_claimable_host_those_without_o
     let on = json!({ "status": { "poweredOn": true } });
     assert_eq!(enqueued(&json!({}), &on, false), ["names-it"]);
     let free = json!({ "status": { "provisioning": { "state": "available" } } });
-    assert_eq!(enqueued(&json!({}), &free, false), ["goes", "names-it", "without-host"]);
+    assert_eq!(enqueued(&json!({}), &free, false), ["deleting", "names-it", "without-host"]);
     assert_eq!(
         enqueued(&json!({}), &json!({}), true).len(),
         4,

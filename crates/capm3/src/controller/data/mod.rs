@@ -166,7 +166,7 @@ fn of_objects(
 /// The templates to reconcile after a change of a Metal3Data: the one it names, and the one whose index it uses by its
 /// name.
 fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
-    let says = |data: &Metal3Data| {
+    let relevant = |data: &Metal3Data| {
         let meta = &data.metadata;
         (
             meta.deletion_timestamp.clone(),
@@ -175,7 +175,7 @@ fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
         )
     };
     // A template does not depend on its status.
-    if change.is_same(|old, new| says(old) == says(new)) {
+    if change.is_same(|old, new| relevant(old) == relevant(new)) {
         return BTreeSet::new();
     }
     let Some(key) = change.key() else {

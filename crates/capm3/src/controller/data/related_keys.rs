@@ -96,8 +96,8 @@ impl RelatedKeys {
 
     fn template(&mut self, change: &Change<'_, Metal3DataTemplate>) {
         replace(&mut self.templates_going, change, |template| {
-            let goes = template.metadata.deletion_timestamp.is_some();
-            goes.then(|| template.metadata.namespace.clone().unwrap_or_default())
+            let is_deleting = template.metadata.deletion_timestamp.is_some();
+            is_deleting.then(|| template.metadata.namespace.clone().unwrap_or_default())
         });
     }
 
@@ -260,8 +260,8 @@ fn replace<K: Resource, V: Ord, T: IntoIterator<Item = V>>(
         Change::Deleted { old, .. } => (*old, None),
         Change::Unreadable { .. } | Change::Synced => return,
     };
-    let said = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
-    index.replace(&key, said(old), said(new));
+    let names_of = |object: Option<&K>| object.map(&names).into_iter().flatten().collect::<Vec<_>>();
+    index.replace(&key, names_of(old), names_of(new));
 }
 
 #[cfg(test)]
@@ -281,7 +281,7 @@ mod tests {
         }))
         .unwrap();
         let mut related = RelatedKeys::default();
-        for made in [template("stays", None), template("goes", Some("2026-01-01T00:00:00Z"))] {
+        for made in [template("stays", None), template("deleting", Some("2026-01-01T00:00:00Z"))] {
             let (old, new, was_unreadable) = (None, &made, false);
             related.template(&Change::Applied {
                 old,
@@ -290,7 +290,7 @@ mod tests {
             });
         }
         let (old, key) = (Some(&claim), Key::of(&claim));
-        let told = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
+        let enqueued = |change: &Change<'_, Metal3DataClaim>| -> Vec<String> {
             let templates = related.templates_of_claim(change).into_iter();
             templates.map(|template| template.name).collect()
         };
@@ -299,17 +299,17 @@ mod tests {
             new: &claim,
             was_unreadable,
         };
-        assert_eq!(told(&live(false)), ["stays"]);
-        assert_eq!(told(&live(true)), ["goes", "stays"]);
-        assert_eq!(told(&Change::Unreadable { key: &key, old: None }), ["goes"]);
+        assert_eq!(enqueued(&live(false)), ["stays"]);
+        assert_eq!(enqueued(&live(true)), ["deleting", "stays"]);
+        assert_eq!(enqueued(&Change::Unreadable { key: &key, old: None }), ["deleting"]);
         let (key, old, was_unreadable) = (&key, None, true);
         assert_eq!(
-            told(&Change::Deleted {
+            enqueued(&Change::Deleted {
                 key,
                 old,
                 was_unreadable
             }),
-            ["goes"]
+            ["deleting"]
         );
     }
 }

@@ -137,7 +137,7 @@ impl Templates {
 
     /// Whether an unreadable object may use an index of the template, or be a claim on a template in deletion.
     fn has_unreadable(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> bool {
-        let goes = template.is_some_and(|template| template.metadata.deletion_timestamp.is_some());
+        let is_deleting = template.is_some_and(|template| template.metadata.deletion_timestamp.is_some());
         let claims = || {
             self.caches
                 .claims
@@ -150,7 +150,7 @@ impl Templates {
                 .and_then(|rest| rest.strip_prefix('-'));
             object.namespace == key.namespace && number.is_some_and(|number| number.parse::<u32>().is_ok())
         };
-        self.caches.data.read(|cache| cache.unreadable().any(holds)) || (goes && claims())
+        self.caches.data.read(|cache| cache.unreadable().any(holds)) || (is_deleting && claims())
     }
 
     async fn perform(

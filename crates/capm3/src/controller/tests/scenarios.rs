@@ -49,7 +49,7 @@ async fn deletion_survives_every_fault_in_every_write() {
 #[tokio::test(start_paused = true)]
 async fn pause_survives_every_fault_in_every_write() {
     sweep(Scenario {
-        name: "a cluster is paused and goes on",
+        name: "a cluster is paused and resumed",
         stages: &[
             &[Cluster, Host("h0"), Machine("m0")],
             &[Pause(true), Data("m0")],

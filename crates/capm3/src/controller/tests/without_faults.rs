@@ -74,11 +74,11 @@ async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_only(
     for (label, left) in [("edge", None), ("other", Some("other"))] {
         let run = Run::start();
         run.provisioned().await;
-        let says = || async {
+        let field = || async {
             let secret = run.secrets().get("h0-bmc").await.unwrap();
             secret.metadata.labels.unwrap_or_default().remove(CLUSTER_NAME_LABEL)
         };
-        assert_eq!(says().await.as_deref(), Some("edge"));
+        assert_eq!(field().await.as_deref(), Some("edge"));
         let change = Patch::Merge(json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: label } } }));
         let secrets = run.secrets();
         secrets.patch("h0-bmc", &PatchParams::default(), &change).await.unwrap();
@@ -86,7 +86,7 @@ async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_only(
         run.take(&[State("h0", "deprovisioning")]).await;
         run.take(&[State("h0", "available"), DataGoes("m0")]).await;
         assert!(run.host().await.spec.consumer_ref.is_none());
-        assert_eq!(says().await.as_deref(), left);
+        assert_eq!(field().await.as_deref(), left);
     }
 }
 
@@ -121,10 +121,10 @@ impl Log {
     fn on_record(&self) -> Vec<(String, String)> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let says = |line: &Value, at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let field = |line: &Value, at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         lines
-            .filter(|line| says(line, "/target") == "metal3::audit")
-            .map(|line| (says(&line, "/fields/message"), says(&line, "/fields/version")))
+            .filter(|line| field(line, "/target") == "metal3::audit")
+            .map(|line| (field(&line, "/fields/message"), field(&line, "/fields/version")))
             .collect()
     }
 }

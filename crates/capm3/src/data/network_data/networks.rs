@@ -1,4 +1,4 @@
-//! Networks: v4, v6, then those whose address the link supplies; their routes and name servers.
+//! Networks: IPv4, IPv6, then dynamic ones; their routes and name servers.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

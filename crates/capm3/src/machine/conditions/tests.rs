@@ -53,7 +53,7 @@ fn legacy(conditions: &Conditions) -> Vec<String> {
 fn after(stages: &[Stage]) -> Conditions {
     stages
         .iter()
-        .fold(Conditions::default(), |said, stage| said.at(stage, Some(1), at(0)))
+        .fold(Conditions::default(), |conditions, stage| conditions.at(stage, Some(1), at(0)))
 }
 
 #[test]
@@ -85,22 +85,22 @@ fn each_prerequisite_has_its_own_reason_in_both_generations() {
             "WaitingForBootstrapReady",
         ),
     ] {
-        let said = after(&[Stage::Before(prerequisite)]);
+        let conditions = after(&[Stage::Before(prerequisite)]);
         assert_eq!(
-            standard(&said),
+            standard(&conditions),
             [
                 format!("AssociateBareMetalHost False {reason}"),
                 text("Ready False NotReady")
             ]
         );
         assert_eq!(
-            legacy(&said),
+            legacy(&conditions),
             [
                 format!("AssociateBMH False Info {older}"),
                 format!("Ready False Info {older}")
             ]
         );
-        let expected = said
+        let expected = conditions
             .standard
             .iter()
             .find(|condition| condition.type_ == "Ready")
@@ -202,8 +202,8 @@ fn expected_rows() -> Vec<(Stage, &'static str, &'static str)> {
 #[test]
 fn each_wait_and_failure_with_a_host_is_reported_where_the_go_manager_reports_it() {
     for (stage, expected, older) in expected_rows() {
-        let said = after(&[stage]);
-        let (rows, older_rows) = (standard(&said), legacy(&said));
+        let conditions = after(&[stage]);
+        let (rows, older_rows) = (standard(&conditions), legacy(&conditions));
         assert!(rows.contains(&text(expected)), "{expected}: {rows:?}");
         assert!(older_rows.contains(&text(older)), "{older}: {older_rows:?}");
         assert_eq!(
@@ -240,9 +240,9 @@ fn pause_does_not_change_data_conditions_and_a_failed_pause_has_its_reason() {
     let paused = Stage::Paused {
         message: text("the Cluster is paused"),
     };
-    let said = after(&[hosted(Request::Made, Data::Rendered, Node::Known), paused]);
+    let conditions = after(&[hosted(Request::Made, Data::Rendered, Node::Known), paused]);
     assert_eq!(
-        standard(&said),
+        standard(&conditions),
         [
             "AssociateBareMetalHost False Paused",
             "AssociateMetal3MachineMetaData True AssociateMetal3MachineMetaDataSuccess",
@@ -250,16 +250,16 @@ fn pause_does_not_change_data_conditions_and_a_failed_pause_has_its_reason() {
             "Ready False NotReady",
         ]
     );
-    assert!(legacy(&said).contains(&text("AssociateBMH False Info Metal3MachinePaused")));
-    let of = |said: &Conditions| {
-        let paused = said
+    assert!(legacy(&conditions).contains(&text("AssociateBMH False Info Metal3MachinePaused")));
+    let of = |conditions: &Conditions| {
+        let paused = conditions
             .standard
             .iter()
             .find(|condition| condition.type_ == "Paused")
             .unwrap();
         format!("{:?} {} {}", paused.status, paused.reason, paused.message)
     };
-    assert_eq!(of(&said), "True Paused the Cluster is paused");
+    assert_eq!(of(&conditions), "True Paused the Cluster is paused");
     assert_eq!(of(&after(&[Stage::Before(Prerequisite::Owner)])), "False NotPaused ");
     for (pausing, reason, older) in [
         (
@@ -273,13 +273,13 @@ fn pause_does_not_change_data_conditions_and_a_failed_pause_has_its_reason() {
             "PauseAnnotationRemoveFailed",
         ),
     ] {
-        let said = after(&[Stage::HostPauseFailed {
+        let conditions = after(&[Stage::HostPauseFailed {
             pausing,
             message: text("m"),
         }]);
-        assert_eq!(of(&said), format!("False {reason} m"));
-        assert_eq!(standard(&said)[0], format!("AssociateBareMetalHost False {reason}"));
-        assert_eq!(legacy(&said)[0], format!("AssociateBMH False Info {older}"));
+        assert_eq!(of(&conditions), format!("False {reason} m"));
+        assert_eq!(standard(&conditions)[0], format!("AssociateBareMetalHost False {reason}"));
+        assert_eq!(legacy(&conditions)[0], format!("AssociateBMH False Info {older}"));
     }
 }
 
@@ -298,13 +298,13 @@ fn deletion_reports_what_blocks_it() {
             "Warning DeletionFailed",
         ),
     ] {
-        let said = after(&[Stage::Deleting(deletion)]);
+        let conditions = after(&[Stage::Deleting(deletion)]);
         assert_eq!(
-            standard(&said)[0],
+            standard(&conditions)[0],
             format!("AssociateMetal3MachineMetaData False {reason}")
         );
         assert_eq!(
-            legacy(&said),
+            legacy(&conditions),
             [
                 format!("KubernetesNodeReady False {older}"),
                 format!("Ready False {older}")
@@ -321,12 +321,12 @@ fn resolved_failure_is_not_reported() {
         Node::NotExpected,
     );
     let went_on = hosted(Request::Made, Data::Rendered, Node::NotExpected);
-    let said = after(&[failed, went_on]);
+    let conditions = after(&[failed, went_on]);
     assert_eq!(
-        legacy(&said),
+        legacy(&conditions),
         ["AssociateBMH True", "Metal3DataReady True", "Ready True"]
     );
-    assert_eq!(standard(&said).last().unwrap(), "Ready True Ready");
+    assert_eq!(standard(&conditions).last().unwrap(), "Ready True Ready");
 }
 
 fn stages() -> impl Strategy<Value = Stage> {
@@ -369,24 +369,24 @@ proptest! {
     fn repeated_stage_changes_nothing_and_times_change_only_with_the_status(
         stages in proptest::collection::vec(stages(), 1..8),
     ) {
-        let mut said = Conditions::default();
+        let mut conditions = Conditions::default();
         for (stage, time) in stages.iter().zip(1..) {
-            let before = said.clone();
-            said = said.at(stage, Some(1), at(time));
-            prop_assert_eq!(&said.clone().at(stage, Some(1), at(time + 100)), &said);
-            for condition in &said.standard {
+            let before = conditions.clone();
+            conditions = conditions.at(stage, Some(1), at(time));
+            prop_assert_eq!(&conditions.clone().at(stage, Some(1), at(time + 100)), &conditions);
+            for condition in &conditions.standard {
                 let old = before.standard.iter().find(|old| old.type_ == condition.type_);
                 let moved = old.is_none_or(|old| old.status != condition.status);
                 let expected = if moved { at(time) } else { old.map_or(at(time), |old| old.last_transition_time) };
                 prop_assert_eq!(condition.last_transition_time, expected);
                 prop_assert!(!condition.reason.is_empty());
             }
-            let ready = |status| said.standard.iter().any(|c| c.type_ == "Ready" && c.status == status);
+            let ready = |status| conditions.standard.iter().any(|c| c.type_ == "Ready" && c.status == status);
             let all_hold = SUMMARIZED.iter().all(|condition_type| {
-                said.standard.iter().any(|c| c.type_ == *condition_type && c.status == ConditionStatus::True)
+                conditions.standard.iter().any(|c| c.type_ == *condition_type && c.status == ConditionStatus::True)
             });
             prop_assert_eq!(ready(ConditionStatus::True), all_hold);
-            prop_assert!(said.standard.len() <= 32 && said.legacy.len() <= 32);
+            prop_assert!(conditions.standard.len() <= 32 && conditions.legacy.len() <= 32);
         }
     }
 }

@@ -220,10 +220,10 @@ impl Server {
             wrong.push(format!("{name} lost its consumer while it ran something"));
         }
         if !has_image(before) && has_image(after) {
-            let wants = self
+            let expected = self
                 .get(ObjectKind::Machine, new)
                 .map(|machine| text(machine, "/spec/image/url"));
-            if wants.is_some_and(|wants| wants != text(after, "/spec/image/url")) {
+            if expected.is_some_and(|expected| expected != text(after, "/spec/image/url")) {
                 wrong.push(format!("{name} was provisioned with the spec of an earlier {new}"));
             }
         }
@@ -250,7 +250,7 @@ impl Server {
                 wrong.push(format!("{name} was deprovisioned under {old}, which was moved away"));
             }
             if machine.is_none() {
-                wrong.push(format!("{name} was deprovisioned for a machine that is gone"));
+                wrong.push(format!("{name} was deprovisioned for a deleted machine"));
             }
         }
         self.check_provisioning(name, before, after, wrong);

@@ -274,9 +274,9 @@ impl Simulation {
             plan = self.plan(&cache, machine, (false, host_is_live));
         }
         if plan.confirm {
-            let stands = self.server.get(ObjectKind::Machine, machine) == cache.get(&key);
+            let is_current = self.server.get(ObjectKind::Machine, machine) == cache.get(&key);
             copy(&mut cache, &self.server, ObjectKind::Machine, machine);
-            if !stands && cache.contains_key(&key) {
+            if !is_current && cache.contains_key(&key) {
                 copy(
                     &mut self.replicas[replica].cache,
                     &self.server,
@@ -483,7 +483,7 @@ impl Simulation {
         for (name, host) in self.server.all(ObjectKind::Host) {
             let user = consumer(host);
             if !user.is_empty() && self.server.get(ObjectKind::Machine, user).is_none() && !is_left(host) {
-                lacks.push(format!("{name} is kept by {user}, which is gone"));
+                lacks.push(format!("{name} is held by the deleted {user}"));
             }
         }
         lacks

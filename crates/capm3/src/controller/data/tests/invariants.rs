@@ -85,15 +85,15 @@ fn wrong_secrets(state: &State, object: &Metal3Data) -> Vec<String> {
             continue;
         };
         let text = String::from_utf8(text.0.clone()).unwrap();
-        let said = |key: &str| {
+        let rendered = |key: &str| {
             text.lines()
                 .find_map(|line| line.strip_prefix(key).map(|value| value.trim_matches('"').to_owned()))
         };
-        if said("number: ") != object.spec.index.map(|index| index.to_string()) {
-            wrong.push(format!("{name} tells its machine: {text}"));
+        if rendered("number: ") != object.spec.index.map(|index| index.to_string()) {
+            wrong.push(format!("{name} renders: {text}"));
         }
-        if said("ip: ").is_some_and(|address| !granted.contains(&address)) {
-            wrong.push(format!("{name} has {granted:?} and tells its machine: {text}"));
+        if rendered("ip: ").is_some_and(|address| !granted.contains(&address)) {
+            wrong.push(format!("{name} has {granted:?} and renders: {text}"));
         }
     }
     wrong
