@@ -28,7 +28,6 @@ pub(crate) const fn claim(level: Level, phase: Phase) -> &'static str {
     }
 }
 
-/// Checks that claim.
 pub(crate) async fn check(env: &TestEnv, phase: Phase, number: Number) -> anyhow::Result<()> {
     match phase {
         Phase::Enrol => enrolled(env, number).await,

@@ -54,7 +54,6 @@ pub(crate) struct TestEnv {
     program: Program,
 }
 
-/// The settings of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) level: Level,
@@ -201,7 +200,6 @@ impl TestEnv {
         Ok(self.api::<BareMetalHost>().get_opt(&name(number)).await?)
     }
 
-    /// The hardware in HardwareData.
     pub(crate) async fn hardware(&self, number: Number) -> anyhow::Result<Value> {
         let data = self.api::<HardwareData>().get(&name(number)).await?;
         let data = serde_json::to_value(data)?;
@@ -253,7 +251,6 @@ impl TestEnv {
         Ok(found.unwrap_or_default())
     }
 
-    /// The ordered image of a host.
     pub(crate) fn image(&self, number: Number) -> anyhow::Result<&Image> {
         self.session.image(usize::from(number.0))
     }

@@ -20,7 +20,6 @@ pub(crate) enum Phase {
 impl Phase {
     pub(crate) const ALL: [Self; 4] = [Self::Enrol, Self::Provision, Self::Deprovision, Self::Delete];
 
-    /// Makes the user's change.
     pub(crate) async fn start(self, env: &TestEnv, number: Number) -> anyhow::Result<()> {
         match self {
             Self::Enrol => {
@@ -38,7 +37,6 @@ impl Phase {
         }
     }
 
-    /// Waits for the resulting state.
     pub(crate) async fn wait(self, env: &TestEnv, number: Number) -> anyhow::Result<()> {
         env.until(number, &format!("through {self:?}"), |host| self.is_reached(host))
             .await?;

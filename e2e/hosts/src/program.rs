@@ -25,7 +25,6 @@ pub(crate) struct ProgramOptions {
     pub(crate) deprovision_budget: usize,
 }
 
-/// A supervised program.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// One task; dropping it kills the program.
