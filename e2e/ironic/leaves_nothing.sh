@@ -60,7 +60,7 @@ inside() {
   found=$(git -C "$folder/checkout" status --porcelain --ignored)
   nothing "in the checkout" "$found"
   found=$(find "$CACHE/ironic/run/$INSTANCE" -mindepth 1 -maxdepth 1 ! -name log ! -name lock)
-  nothing "of the instance, beside its logs" "$found"
+  nothing "of the instance, except logs" "$found"
 }
 
 nothing() {
