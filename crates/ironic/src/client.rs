@@ -1,8 +1,8 @@
-//! The connection to one Ironic: sends [`Call`]s, and does nothing that a call does not say.
+//! The client of one Ironic: sends [`Call`]s.
 //!
-//! It keeps three promises. At most [`CONNECTIONS`] requests are under way, so that Ironic keeps their connections. A
-//! change is sent once: only reads and repeatable changes are sent again, and only when the connection broke. The
-//! dialect follows from what Ironic's answers say, without a request of its own (differs: `ironic-no-readiness-probe`).
+//! Invariants: at most [`CONNECTIONS`] requests are in flight, so that Ironic keeps their connections open. A change is
+//! sent once: only reads and repeatable changes are retried, and only when the connection broke. The microversion
+//! follows from Ironic's responses, without a request of its own (differs: `ironic-no-readiness-probe`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Semaphore;
 
 use crate::calls;
-use crate::credentials::{CONNECTIONS, Material, SetupError};
+use crate::credentials::{CONNECTIONS, CredentialFiles, SetupError};
 use crate::endpoint::Settings;
 use crate::error::{self, Error, Refusal};
 use crate::failure;
@@ -30,22 +30,22 @@ const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
 const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
 const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
 
-/// How often files are looked at: a rotated certificate is in use within this time.
-/// differs (`ironic-credentials-reread`): the Go manager reads those that its environment names at its start alone.
+/// How often the files are checked: a rotated certificate is in use within this time. differs
+/// (`ironic-credentials-reread`): the Go manager reads the files that its environment names at its start only.
 const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
-/// Pauses before a request is sent again. Ironic's listen backlog is five: a crowd sees resets that pass at once.
+/// Pauses before a retry. Ironic's listen backlog is five: many clients cause resets that pass at once.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
-/// A page of a thousand nodes has some megabytes. What is longer is not ours.
+/// A page of a thousand nodes has some megabytes. A longer body is not from Ironic.
 const LONGEST_BODY: usize = 32 << 20;
 
-/// An answer, and what else it told.
+/// A response with its metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response<T> {
-    /// The answer.
+    /// The decoded body.
     pub value: T,
-    /// The identity that Ironic's log gives the request: for audit lines.
+    /// The request ID in Ironic's log, for audit lines.
     pub request_id: Option<String>,
-    /// What Ironic's clock showed.
+    /// The time of Ironic's clock.
     pub server_time: Option<DateTime<Utc>>,
 }
 
@@ -57,29 +57,29 @@ pub struct Client(Arc<Shared>);
 struct Shared {
     settings: Settings,
     clock: Arc<dyn Clock>,
-    way: Way,
-    dialect: Mutex<Option<Microversion>>,
+    connection: Connection,
+    microversion: Mutex<Option<Microversion>>,
     under_way: Semaphore,
     sent: AtomicU64,
 }
 
-/// How requests travel.
+/// How requests are sent.
 #[derive(Debug)]
-enum Way {
-    /// HTTP, with the files as they are.
-    Sockets(tokio::sync::Mutex<Live>),
-    /// To a simulator in this process: no files, no login.
+enum Connection {
+    /// HTTP, with the current files.
+    Http(tokio::sync::Mutex<HttpState>),
+    /// To a simulator in this process, without files or login.
     Transport(Arc<dyn Transport>),
 }
 
 #[derive(Debug)]
-struct Live {
+struct HttpState {
     http: reqwest::Client,
-    material: Material,
+    files: CredentialFiles,
     checked: Monotonic,
 }
 
-/// One exchange, whatever its status.
+/// A response with any status.
 struct Exchange {
     status: u16,
     headers: HeaderMap,
@@ -87,60 +87,60 @@ struct Exchange {
 }
 
 impl Client {
-    /// Reads the files of the settings and makes a client. Nothing is sent. The process must have installed a crypto
+    /// Reads the files of the settings and creates a client. Nothing is sent. The process must have installed a crypto
     /// provider for TLS before.
     ///
     /// # Errors
     /// When a file cannot be read or used.
     pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
-        let material = Material::read(&settings).await?;
-        let live = Live {
-            http: material.client(&settings)?,
-            material,
+        let files = CredentialFiles::read(&settings).await?;
+        let live = HttpState {
+            http: files.client(&settings)?,
+            files,
             checked: clock.monotonic(),
         };
-        let way = Way::Sockets(tokio::sync::Mutex::new(live));
-        Ok(Self::of(settings, clock, way))
+        let connection = Connection::Http(tokio::sync::Mutex::new(live));
+        Ok(Self::of(settings, clock, connection))
     }
 
-    /// Makes a client that sends over a transport of its own. Login and trust of the settings play no part.
+    /// Creates a client with another transport. Login and trust of the settings are not used.
     #[must_use]
     pub fn over(transport: Arc<dyn Transport>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        Self::of(settings, clock, Way::Transport(transport))
+        Self::of(settings, clock, Connection::Transport(transport))
     }
 
-    fn of(settings: Settings, clock: Arc<dyn Clock>, way: Way) -> Self {
+    fn of(settings: Settings, clock: Arc<dyn Clock>, connection: Connection) -> Self {
         Self(Arc::new(Shared {
             settings,
             clock,
-            way,
-            dialect: Mutex::new(None),
+            connection,
+            microversion: Mutex::new(None),
             under_way: Semaphore::new(CONNECTIONS),
             sent: AtomicU64::new(0),
         }))
     }
 
-    /// How many requests were sent, repetitions included.
+    /// The number of requests sent, retries included.
     #[must_use]
     pub fn requests_sent(&self) -> u64 {
         self.0.sent.load(Ordering::Relaxed)
     }
 
-    /// What this Ironic can do. Asks its root if nothing was asked yet.
+    /// The features of this Ironic. Requests its root if nothing was requested before.
     ///
     /// # Errors
-    /// When it cannot be reached or has no dialect in common with us.
+    /// When Ironic cannot be reached or has no microversion in common with this client.
     pub async fn features(&self) -> Result<Features, Error> {
-        if self.dialect().is_none() {
+        if self.microversion().is_none() {
             self.send(&calls::service::root()).await?;
         }
-        Ok(Features::of(self.dialect().unwrap_or(version::MINIMUM)))
+        Ok(Features::of(self.microversion().unwrap_or(version::MINIMUM)))
     }
 
-    /// Carries out a call.
+    /// Sends a call.
     ///
     /// # Errors
-    /// One kind per thing to do about it; see [`Error`].
+    /// One kind for each way to handle it; see [`Error`].
     pub async fn send<T>(&self, call: &Call<T>) -> Result<Response<T>, Error> {
         let request = call.request();
         let exchange = self.negotiated(request).await?;
@@ -154,7 +154,7 @@ impl Client {
                 request_id,
                 server_time: text(&exchange.headers, "date").and_then(|date| parse_date(&date)),
             }),
-            // Kinds and positions only: serde would quote values.
+            // Category and position only: serde would quote values.
             Err(error) => Err(Error::Unexpected {
                 operation: request.operation(),
                 status: Some(exchange.status),
@@ -168,57 +168,57 @@ impl Client {
         }
     }
 
-    fn dialect(&self) -> Option<Microversion> {
-        *self.0.dialect.lock()
+    fn microversion(&self) -> Option<Microversion> {
+        *self.0.microversion.lock()
     }
 
-    /// Sends in the dialect known so far; once more in another one if Ironic does not take that.
+    /// Sends with the known microversion; a second time with another one if Ironic rejects the first.
     async fn negotiated(&self, request: &Request) -> Result<Exchange, Error> {
-        let speaks = self.speak(request)?;
-        let exchange = self.patient(request, speaks).await?;
+        let microversion = self.microversion_for(request)?;
+        let exchange = self.with_retries(request, microversion).await?;
         let Some(range) = range(&exchange.headers) else {
             return Ok(exchange);
         };
         let chosen = version::choose(range)?;
-        *self.0.dialect.lock() = Some(chosen);
-        // Only a dialect outside the range is refused for its own sake; nothing was done then.
-        if exchange.status == 406 && !(range.minimum..=range.maximum).contains(&speaks) {
-            let speaks = self.speak(request)?;
-            return self.patient(request, speaks).await;
+        *self.0.microversion.lock() = Some(chosen);
+        // 406 for a microversion inside the range has another cause. Nothing was done.
+        if exchange.status == 406 && !(range.minimum..=range.maximum).contains(&microversion) {
+            let microversion = self.microversion_for(request)?;
+            return self.with_retries(request, microversion).await;
         }
         Ok(exchange)
     }
 
-    fn speak(&self, request: &Request) -> Result<Microversion, Error> {
-        let speaks = self.dialect().unwrap_or(version::FIRST);
+    fn microversion_for(&self, request: &Request) -> Result<Microversion, Error> {
+        let microversion = self.microversion().unwrap_or(version::FIRST);
         match request.min_version() {
-            Some(needs) if needs > speaks => Err(Error::TooOld {
+            Some(required) if required > microversion => Err(Error::TooOld {
                 operation: request.operation(),
-                needs,
-                speaks,
+                required,
+                in_use: microversion,
             }),
-            _ => Ok(speaks),
+            _ => Ok(microversion),
         }
     }
 
-    async fn patient(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
+    async fn with_retries(&self, request: &Request, microversion: Microversion) -> Result<Exchange, Error> {
         let pauses: &[Duration] = if request.effect().may_repeat() { &PAUSES } else { &[] };
         for pause in pauses {
-            match self.exchange(request, speaks).await {
+            match self.exchange(request, microversion).await {
                 Err(Error::Unreachable { .. }) => tokio::time::sleep(*pause).await,
                 other => return other,
             }
         }
-        self.exchange(request, speaks).await
+        self.exchange(request, microversion).await
     }
 
-    async fn exchange(&self, request: &Request, speaks: Microversion) -> Result<Exchange, Error> {
-        // The semaphore is never closed, so a permit always comes.
+    async fn exchange(&self, request: &Request, microversion: Microversion) -> Result<Exchange, Error> {
+        // The semaphore is never closed, so a permit always arrives.
         let _permit = self.0.under_way.acquire().await;
         self.0.sent.fetch_add(1, Ordering::Relaxed);
-        match &self.0.way {
-            Way::Transport(transport) => self.over_transport(transport.as_ref(), request, speaks).await,
-            Way::Sockets(live) => self.over_sockets(live, request, speaks).await,
+        match &self.0.connection {
+            Connection::Transport(transport) => self.over_transport(transport.as_ref(), request, microversion).await,
+            Connection::Http(live) => self.over_http(live, request, microversion).await,
         }
     }
 
@@ -226,7 +226,7 @@ impl Client {
         &self,
         transport: &dyn Transport,
         request: &Request,
-        speaks: Microversion,
+        microversion: Microversion,
     ) -> Result<Exchange, Error> {
         let (operation, unreachable) = (request.operation(), |reason: String| Error::Unreachable {
             operation: request.operation(),
@@ -235,7 +235,7 @@ impl Client {
         let mut outgoing = http::Request::builder()
             .method(method(request))
             .uri(self.0.settings.endpoint.url(request).as_str());
-        for (name, value) in headers(speaks) {
+        for (name, value) in headers(microversion) {
             outgoing = outgoing.header(name, value);
         }
         if request.body().is_some() {
@@ -257,15 +257,15 @@ impl Client {
         })
     }
 
-    async fn over_sockets(
+    async fn over_http(
         &self,
-        live: &tokio::sync::Mutex<Live>,
+        live: &tokio::sync::Mutex<HttpState>,
         request: &Request,
-        speaks: Microversion,
+        microversion: Microversion,
     ) -> Result<Exchange, Error> {
         let (http, login) = self.live(live).await;
         let mut outgoing = http.request(method(request), self.0.settings.endpoint.url(request));
-        for (name, value) in headers(speaks) {
+        for (name, value) in headers(microversion) {
             outgoing = outgoing.header(name, value);
         }
         if let Some((username, password)) = &login {
@@ -296,10 +296,10 @@ impl Client {
 
     async fn refused(&self, request: &Request, exchange: &Exchange, request_id: Option<String>) -> Error {
         let mut message = error::message(exchange.status, &exchange.body);
-        let leaks_login = match &self.0.way {
-            Way::Transport(_) => false,
-            Way::Sockets(live) => {
-                let login = &live.lock().await.material.login;
+        let leaks_login = match &self.0.connection {
+            Connection::Transport(_) => false,
+            Connection::Http(live) => {
+                let login = &live.lock().await.files.login;
                 let password = login.as_ref().map(|(_, password)| password.expose_secret());
                 password.is_some_and(|password| message.contains(password))
             }
@@ -318,25 +318,25 @@ impl Client {
         )
     }
 
-    /// The client for the files as they are. A file that cannot be used leaves the last good client in place.
-    async fn live(&self, live: &tokio::sync::Mutex<Live>) -> (reqwest::Client, Option<(String, SecretString)>) {
+    /// The client for the current files. If a file cannot be used, the last good client stays.
+    async fn live(&self, live: &tokio::sync::Mutex<HttpState>) -> (reqwest::Client, Option<(String, SecretString)>) {
         let mut live = live.lock().await;
         let now = self.0.clock.monotonic();
         if now.since(live.checked) >= FILES_CHECKED_EVERY {
             live.checked = now;
-            let read = Material::read(&self.0.settings).await;
-            let fresh = read.and_then(|material| {
-                let changed = !material.is_as(&live.material);
-                let client = changed.then(|| material.client(&self.0.settings)).transpose()?;
-                Ok(client.map(|http| (http, material)))
+            let read = CredentialFiles::read(&self.0.settings).await;
+            let fresh = read.and_then(|files| {
+                let changed = !files.is_equal(&live.files);
+                let client = changed.then(|| files.client(&self.0.settings)).transpose()?;
+                Ok(client.map(|http| (http, files)))
             });
             match fresh {
-                Ok(Some((http, material))) => (live.http, live.material) = (http, material),
+                Ok(Some((http, files))) => (live.http, live.files) = (http, files),
                 Ok(None) => {}
                 Err(error) => tracing::warn!(%error, "keeping the last good certificates and login for Ironic"),
             }
         }
-        (live.http.clone(), live.material.login.clone())
+        (live.http.clone(), live.files.login.clone())
     }
 }
 
@@ -350,10 +350,10 @@ fn method(request: &Request) -> reqwest::Method {
     }
 }
 
-fn headers(speaks: Microversion) -> [(&'static str, String); 3] {
+fn headers(microversion: Microversion) -> [(&'static str, String); 3] {
     [
-        (VERSION_HEADER, speaks.to_string()),
-        ("openstack-api-version", format!("baremetal {speaks}")),
+        (VERSION_HEADER, microversion.to_string()),
+        ("openstack-api-version", format!("baremetal {microversion}")),
         ("accept", "application/json".to_owned()),
     ]
 }

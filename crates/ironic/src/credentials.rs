@@ -1,6 +1,6 @@
-//! What the files of [`Settings`] say now, and the HTTP client made of it.
+//! The content of the files of [`Settings`], and the HTTP client made from it.
 //!
-//! Files are read whole and compared, not watched: Kubernetes swaps a link under mounted files, which watchers miss.
+//! Files are read and compared, not watched: Kubernetes swaps a link above mounted files, which watchers miss.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use thiserror::Error;
 
 use crate::endpoint::{Login, Settings};
 
-/// Ironic keeps ten connections alive; the rest are closed after each answer.
+/// Ironic keeps ten connections open; others are closed after each response.
 pub(crate) const CONNECTIONS: usize = 8;
-/// It closes one that is idle for ten seconds: we let go first.
+/// Ironic closes a connection that is idle for ten seconds: the client closes it first.
 const IDLE: Duration = Duration::from_secs(8);
-/// A host that does not take a connection by then is not there.
+/// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// Why there is no client.
@@ -36,25 +36,25 @@ pub enum SetupError {
     /// A file holds no certificate or key that can be used. Its content is not shown.
     #[error("{} holds no usable {what} in PEM form", path.display())]
     Pem {
-        /// Which.
+        /// Its path.
         path: PathBuf,
         /// `certificate`, `certificate and key`.
         what: &'static str,
     },
-    /// Certificate and key do not fit, or the like.
+    /// Certificate and key do not match, or the like.
     #[error("TLS cannot be set up from these files; check that certificate and key belong together")]
     Tls,
 }
 
 /// The content of the files.
 #[derive(Debug, Default)]
-pub(crate) struct Material {
+pub(crate) struct CredentialFiles {
     ca: Option<Vec<u8>>,
     identity: Option<SecretString>,
     pub(crate) login: Option<(String, SecretString)>,
 }
 
-impl Material {
+impl CredentialFiles {
     pub(crate) async fn read(settings: &Settings) -> Result<Self, SetupError> {
         let trust = &settings.trust;
         let ca = match &trust.ca {
@@ -80,17 +80,17 @@ impl Material {
         Ok(Self { ca, identity, login })
     }
 
-    pub(crate) fn is_as(&self, other: &Self) -> bool {
+    pub(crate) fn is_equal(&self, other: &Self) -> bool {
         let exposed = |secret: &Option<SecretString>| secret.as_ref().map(|secret| secret.expose_secret().to_owned());
-        let login = |material: &Self| {
-            let login = material.login.as_ref();
+        let login = |files: &Self| {
+            let login = files.login.as_ref();
             login.map(|(name, password)| (name.clone(), password.expose_secret().to_owned()))
         };
         self.ca == other.ca && exposed(&self.identity) == exposed(&other.identity) && login(self) == login(other)
     }
 
-    /// A client that trusts and shows what these files say, follows no redirect and no proxy of the environment.
-    /// differs (`ironic-no-redirects`): whom the endpoint names gets the login, and nobody else.
+    /// A client with this trust and identity, which follows no redirect and no proxy of the environment. differs
+    /// (`ironic-no-redirects`): only the configured endpoint receives the login.
     pub(crate) fn client(&self, settings: &Settings) -> Result<reqwest::Client, SetupError> {
         let trust = &settings.trust;
         let mut builder = reqwest::Client::builder()
@@ -117,7 +117,7 @@ impl Material {
             })?;
             builder = builder.identity(identity);
         }
-        // The error of the builder could show what it read.
+        // The builder's error could show file content.
         builder.build().map_err(|_| SetupError::Tls)
     }
 }

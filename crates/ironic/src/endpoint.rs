@@ -1,7 +1,7 @@
-//! Where Ironic is, and how we and it know each other.
+//! The address of Ironic, and the authentication of both sides.
 //!
-//! An endpoint is one origin. A login belongs to it: every address that is asked is made from the endpoint, and nothing
-//! that a server answers (a redirect, a link to a next page) can make another one. Secrets do not show in `Debug`.
+//! An endpoint is one origin, and the login belongs to it: every URL is made from the endpoint, and no response (a
+//! redirect, a link to a next page) can change it. `Debug` shows no secrets.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::request::Request;
 
-/// Why text is no endpoint.
+/// Why a text is no endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct EndpointError(&'static str);
@@ -25,7 +25,7 @@ impl Endpoint {
     /// Reads `https://host:6385`, with or without `/v1` and a final slash.
     ///
     /// # Errors
-    /// Names what is wrong; never shows the text, which might hold a login.
+    /// Names the problem without the text, which may contain a login.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
         let mut url = Url::parse(text.trim())
             .map_err(|_| EndpointError("the Ironic endpoint is not a URL; write https://host:6385"))?;
@@ -48,13 +48,13 @@ impl Endpoint {
         Ok(Self(url))
     }
 
-    /// Whether the way there is encrypted.
+    /// Whether the connection is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.0.scheme() == "https"
     }
 
-    /// The address of a request.
+    /// The URL of a request.
     pub(crate) fn url(&self, request: &Request) -> Url {
         let mut url = self.0.clone();
         // Both schemes have a path, so there is always one to extend.
@@ -69,10 +69,10 @@ impl Endpoint {
     }
 }
 
-/// How Ironic knows us.
+/// The authentication of the client.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// It does not ask.
+    /// None.
     Open,
     /// HTTP basic.
     Basic {
@@ -81,22 +81,22 @@ pub enum Login {
         /// The password.
         password: SecretString,
     },
-    /// HTTP basic, from the files `username` and `password` of this folder; read again when they change.
+    /// HTTP basic, from the files `username` and `password` of this directory; read again when they change.
     Folder(PathBuf),
 }
 
-/// How we know Ironic.
+/// TLS trust.
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
-    /// The CA bundle: nothing else is trusted then. Without it: what the system trusts.
+    /// The CA bundle, the only trusted one then. `None`: the system's CAs.
     pub ca: Option<PathBuf>,
-    /// Our own certificate.
+    /// The client certificate.
     pub client: Option<ClientCertificate>,
-    /// Whether any certificate will do. Only ever set by an explicit flag.
+    /// Whether certificates are not verified. Set by an explicit flag only.
     pub insecure: bool,
 }
 
-/// The files of our own certificate.
+/// The files of a client certificate.
 #[derive(Debug, Clone)]
 pub struct ClientCertificate {
     /// The chain.
@@ -105,21 +105,21 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
-/// All that a client is made of.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where.
+    /// The address.
     pub endpoint: Endpoint,
-    /// Who we are.
+    /// The login.
     pub login: Login,
-    /// Whom we trust.
+    /// The trust.
     pub trust: Trust,
-    /// How long one request may take, connection and body included.
+    /// The timeout of one request, connection and body included.
     pub time_limit: Duration,
 }
 
 impl Settings {
-    /// An endpoint without login, with the system's trust and a limit of 30 seconds.
+    /// An endpoint without login, with the system's trust and a timeout of 30 seconds.
     #[must_use]
     pub const fn new(endpoint: Endpoint) -> Self {
         Self {

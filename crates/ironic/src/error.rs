@@ -1,9 +1,8 @@
-//! What can go wrong between us and Ironic, one kind per thing a caller does differently.
+//! Errors of requests to Ironic, one kind for each way to handle it.
 //!
-//! [`classify`] turns an answer into a kind. It looks at the status and at the effect of the request; the text is used
-//! for one thing only, because Ironic says it nowhere else: to tell a locked node from the other conflicts. A text that
-//! is not recognised falls to the kind whose cure is always safe, reading the node again. The phrases are held against
-//! the real Ironic by the contract claims.
+//! [`classify`] derives the kind from the status and the effect of the request. The message is used only to tell a
+//! locked node from other conflicts, because Ironic reports that nowhere else. An unknown message leads to the kind
+//! that is always safe to handle: read the node again. Contract claims compare the phrases with the real Ironic.
 
 use std::fmt;
 
@@ -14,21 +13,21 @@ use crate::request::Effect;
 use crate::text::printable;
 use crate::version::{Microversion, NoCommonVersion};
 
-/// What Ironic writes when a node is reserved by a running task.
+/// Ironic's message for a node that a running task has reserved.
 const LOCKED_PHRASE: &str = "is locked by host";
-/// What it writes when an action does not fit the state of the node.
+/// Ironic's message for an action that does not fit the state of the node.
 const WRONG_STATE_PHRASE: &str = "can not be performed on node";
 
-/// An answer that says no.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was attempted: `delete a node`.
+    /// The operation: `delete a node`.
     pub operation: &'static str,
     /// The HTTP status.
     pub status: u16,
-    /// Ironic's words, on one line, without secrets of the request.
+    /// Ironic's message, on one line, without secrets of the request.
     pub message: String,
-    /// The identity that Ironic's log gives the request.
+    /// The request ID in Ironic's log.
     pub request_id: Option<String>,
 }
 
@@ -45,68 +44,71 @@ impl fmt::Display for Refusal {
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Error {
-    /// There is no such thing, or not yet (an inventory before the first inspection).
+    /// The object does not exist, or not yet (an inventory before the first inspection).
     #[error("not found: {0}")]
     NotFound(Refusal),
-    /// The node is reserved by a running task. Wait until the change feed shows it free.
+    /// A running task has reserved the node. Wait until the change feed shows it unlocked.
     #[error("node is locked: {0}")]
     Locked(Refusal),
-    /// The node is not in a state that allows this, perhaps because someone asked first. Read it and decide again.
+    /// The state of the node does not allow this, perhaps because another client was faster. Read the node and decide
+    /// again.
     #[error("wrong state: {0}")]
     WrongState(Refusal),
-    /// Something with this name or address exists already. Look it up.
+    /// An object with this name or address exists already. Read it.
     #[error("exists already: {0}")]
     Exists(Refusal),
-    /// Ironic will not take this however often it is sent.
+    /// Ironic will not accept this however often it is sent.
     #[error("invalid: {0}")]
     Invalid(Refusal),
-    /// The login is missing, wrong, or not allowed to do this.
+    /// The login is missing, wrong, or lacks the permission.
     #[error("Ironic refuses the login: {0}; check user name and password")]
     Unauthorised(Refusal),
-    /// Ironic has no free worker or database connection. Wait.
+    /// Ironic has no free worker or database connection. Retry later.
     #[error("Ironic is busy: {0}")]
     Busy(Refusal),
-    /// Ironic does not speak a dialect that we do.
+    /// Ironic and this client have no microversion in common.
     #[error(transparent)]
     NoCommonVersion(#[from] NoCommonVersion),
     /// This Ironic is too old for the request. Nothing was sent.
-    #[error("{operation}: needs Ironic API {needs}, this Ironic speaks {speaks}: upgrade Ironic")]
+    #[error("{operation}: requires Ironic API {required}, this Ironic offers {in_use}: upgrade Ironic")]
     TooOld {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// The oldest dialect that has it.
-        needs: Microversion,
-        /// The dialect in use.
-        speaks: Microversion,
+        /// The oldest microversion with this request.
+        required: Microversion,
+        /// The microversion in use.
+        in_use: Microversion,
     },
-    /// No whole answer came: refused, reset, or broken off. The request may have been carried out.
+    /// No complete response: refused, reset, or broken off. The request may have taken effect.
     #[error("{operation}: Ironic cannot be reached: {reason}")]
     Unreachable {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
         /// The innermost cause.
         reason: String,
     },
-    /// The server's certificate is not trusted, or it does not trust ours. Nothing was sent.
-    #[error("{operation}: no trust between us and Ironic: {reason}; check the CA bundle and the client certificate")]
+    /// One of the two sides does not trust the other's certificate. Nothing was sent.
+    #[error(
+        "{operation}: TLS trust failed between this client and Ironic: {reason}; check the CA bundle and the client certificate"
+    )]
     Untrusted {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// What TLS says.
+        /// The TLS error.
         reason: String,
     },
-    /// No answer in time. The request may have been carried out.
+    /// No response in time. The request may have taken effect.
     #[error("{operation}: no answer from Ironic within the time limit")]
     Timeout {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
     },
-    /// An answer that is not Ironic's, or not one that we can read. A change may have been carried out.
+    /// The response is not from Ironic, or cannot be decoded. A change may have taken effect.
     #[error("{operation}: unexpected answer: {reason}")]
     Unexpected {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// The status, where there was one.
+        /// The status, if there is one.
         status: Option<u16>,
         /// What is wrong with it.
         reason: String,
@@ -133,7 +135,7 @@ impl Error {
         }
     }
 
-    /// Whether the request may have been carried out although the call failed. True whenever that is unknown.
+    /// Whether the request may have taken effect although the call failed. True if that is unknown.
     #[must_use]
     pub const fn may_have_happened(&self) -> bool {
         matches!(
@@ -143,7 +145,7 @@ impl Error {
     }
 }
 
-/// The kind of an answer that is not a success. `None` for a status that Ironic does not use for a refusal.
+/// The kind of an error response.
 #[must_use]
 pub fn classify(effect: Effect, refusal: Refusal) -> Error {
     let says = |phrase| refusal.message.contains(phrase);
@@ -153,7 +155,7 @@ pub fn classify(effect: Effect, refusal: Refusal) -> Error {
         409 if says(LOCKED_PHRASE) => Error::Locked(refusal),
         409 if effect == Effect::Create => Error::Exists(refusal),
         409 => Error::WrongState(refusal),
-        // The loser of a race for a transition gets 400.
+        // The client that loses a race for a transition gets 400.
         400 if says(WRONG_STATE_PHRASE) => Error::WrongState(refusal),
         400 if effect == (Effect::Transition { arguments: false }) => Error::WrongState(refusal),
         400 | 406 | 405 | 413 | 415 | 422 => Error::Invalid(refusal),
@@ -166,7 +168,7 @@ pub fn classify(effect: Effect, refusal: Refusal) -> Error {
     }
 }
 
-/// The words in the body of a refusal, whatever its form: JSON within JSON, plain JSON, or none of Ironic's.
+/// The message in the body of an error response: JSON within JSON, plain JSON, or not from Ironic.
 #[must_use]
 pub fn message(status: u16, body: &[u8]) -> String {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
@@ -186,7 +188,7 @@ fn words(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(inner) = value.get("error_message") {
         return match inner {
-            // Ironic puts a document into a string; older ones and some layers put it in plainly.
+            // Ironic puts a document into a string; older versions and some layers contain it directly.
             Value::String(inner) => serde_json::from_str::<Value>(inner)
                 .ok()
                 .and_then(|value| words(&value))

@@ -1,4 +1,4 @@
-//! What the connection itself says when no whole answer comes.
+//! Errors of the connection.
 
 use std::error::Error as StdError;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::error::Error;
 use crate::text::printable;
 
-/// The kind of a failed exchange. Addresses are taken out of the text: the endpoint is known to whoever reads it.
+/// Classifies a failed request. URLs are removed from the message: the reader knows the endpoint.
 pub(crate) fn classify(operation: &'static str, error: reqwest::Error) -> Error {
     if error.is_timeout() {
         return Error::Timeout { operation };
@@ -24,7 +24,7 @@ fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (
         Some(error),
         |error: &&'a (dyn StdError + 'static)| -> Option<&'a (dyn StdError + 'static)> {
             let error: &'a (dyn StdError + 'static) = *error;
-            // What an I/O error wraps is not its source but its inside.
+            // An I/O error contains its cause as inner error, not as source.
             if let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
                 return Some(inner);
             }
@@ -37,7 +37,7 @@ fn innermost(error: &(dyn StdError + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }
 
-/// Whether TLS ended it: a certificate that one of the two does not trust.
+/// Whether TLS failed: one side does not trust the other's certificate.
 fn is_tls(error: &(dyn StdError + 'static)) -> bool {
     causes(error).any(|cause| {
         cause.downcast_ref::<rustls::Error>().is_some_and(|tls| {

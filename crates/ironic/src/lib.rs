@@ -1,12 +1,12 @@
-//! Ironic over its REST API.
+//! A client of Ironic's REST API.
 //!
-//! [`calls`] says what can be asked, as values; [`model`] what is answered; [`error`] what can go wrong and what to do
-//! about each; [`Client`] carries calls out. Only the client touches the network, and it makes no decisions beyond
-//! the dialect to speak and sending a harmless request again.
+//! [`calls`] contains the requests, as values; [`model`] the responses; [`error`] the errors and how to handle each;
+//! [`Client`] sends calls. Only the client uses the network. It decides nothing but the microversion and the retry of
+//! harmless requests.
 //!
-//! Instead of asking after each node, [`feed`] asks which nodes changed; [`slots`] counts who may be busy.
+//! [`feed`] polls for changed nodes instead of reading each node; [`slots`] bounds the number of busy hosts.
 //!
-//! This crate knows no Kubernetes object and keeps no state of a host's life: that is the host controller's.
+//! This crate uses no Kubernetes object and keeps no state of a host: the host controller does.
 #![warn(missing_docs)]
 
 pub mod calls;

@@ -1,7 +1,7 @@
-//! A request as data: what is asked, how often it may be asked, and what its answer means.
+//! A request as data: what it does, whether it may be retried, and how its response is decoded.
 //!
-//! Nothing is sent here. A path is a list of segments, so that no name can climb out of its place in it. The body may
-//! hold secrets: `Debug` never shows it.
+//! Nothing is sent here. A path is a list of segments, so that no name can leave its segment. The body may contain
+//! secrets: `Debug` never shows it.
 
 use std::fmt;
 
@@ -11,41 +11,41 @@ use serde_json::Value;
 use crate::text;
 use crate::version::Microversion;
 
-/// The methods that Ironic knows.
+/// HTTP methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Reads.
     Get,
-    /// Creates, or calls a vendor's method.
+    /// Creates, or calls a vendor method.
     Post,
     /// Sets a state.
     Put,
     /// Applies a JSON patch.
     Patch,
-    /// Removes.
+    /// Deletes.
     Delete,
 }
 
-/// What happens when the request is carried out, and so how a failure must be taken.
+/// The effect of a request, which decides how a failure is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing changes: may be repeated.
+    /// Changes nothing: may be retried.
     Read,
-    /// Changes to the same end however often it is carried out: may be repeated.
+    /// Has the same result however often it is sent: may be retried.
     Repeatable,
     /// Creates something with a unique name or address.
     Create,
-    /// Asks for a change of state. Someone else may have asked first.
+    /// Requests a transition. Another client may have been faster.
     Transition {
-        /// Whether arguments go with it that may themselves be refused.
+        /// Whether it has arguments that Ironic may reject.
         arguments: bool,
     },
-    /// Any other change: never repeated here, the caller looks and decides again.
+    /// Any other change: never retried here; the caller reads and decides again.
     Once,
 }
 
 impl Effect {
-    /// Whether the client itself may send the request again when the connection broke.
+    /// Whether the client may retry the request when the connection broke.
     #[must_use]
     pub const fn may_repeat(self) -> bool {
         matches!(self, Self::Read | Self::Repeatable)
@@ -65,7 +65,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What is attempted, in words for a person: `change the power state`.
+    /// The operation, for people: `change the power state`.
     #[must_use]
     pub const fn operation(&self) -> &'static str {
         self.operation
@@ -77,7 +77,7 @@ impl Request {
         self.method
     }
 
-    /// The segments of the path behind `/v1`, unescaped.
+    /// The segments of the path after `/v1`, unescaped.
     #[must_use]
     pub fn path(&self) -> &[String] {
         &self.path
@@ -89,25 +89,25 @@ impl Request {
         &self.query
     }
 
-    /// The body. It may hold secrets.
+    /// The body. It may contain secrets.
     #[must_use]
     pub const fn body(&self) -> Option<&Value> {
         self.body.as_ref()
     }
 
-    /// What carrying it out does.
+    /// The effect.
     #[must_use]
     pub const fn effect(&self) -> Effect {
         self.effect
     }
 
-    /// The oldest dialect that has it, where that is newer than our minimum.
+    /// The oldest microversion with this request, if newer than the minimum.
     #[must_use]
     pub const fn min_version(&self) -> Option<Microversion> {
         self.min_version
     }
 
-    /// Whether the text repeats something from the body that must not be shown.
+    /// Whether the text contains a secret of the body.
     #[must_use]
     pub fn leaks_secret(&self, text: &str) -> bool {
         self.body.as_ref().is_some_and(|body| text::repeats_secret(body, text))
@@ -126,10 +126,10 @@ impl fmt::Debug for Request {
     }
 }
 
-/// How an answer's body is read.
+/// Decodes the body of a response.
 pub type Decode<T> = fn(&[u8]) -> Result<T, serde_json::Error>;
 
-/// A request together with the meaning of its answer.
+/// A request with the type of its response.
 pub struct Call<T> {
     pub(crate) request: Request,
     pub(crate) decode: Decode<T>,
@@ -142,10 +142,10 @@ impl<T> Call<T> {
         &self.request
     }
 
-    /// Reads the body of a successful answer.
+    /// Decodes the body of a successful response.
     ///
     /// # Errors
-    /// When it is not what the request promises.
+    /// When it does not match the type.
     pub fn decode(&self, body: &[u8]) -> Result<T, serde_json::Error> {
         (self.decode)(body)
     }
@@ -188,12 +188,12 @@ fn request(operation: &'static str, method: Method, path: &[&str], effect: Effec
     }
 }
 
-/// A request whose answer is JSON.
+/// A read with a JSON response.
 pub(crate) fn read<T: DeserializeOwned>(operation: &'static str, path: &[&str]) -> Call<T> {
     read_with(operation, path, |body| serde_json::from_slice(body))
 }
 
-/// A request whose answer is read in its own way.
+/// A read with a decoder of its own.
 pub(crate) fn read_with<T>(operation: &'static str, path: &[&str], decode: Decode<T>) -> Call<T> {
     Call {
         request: request(operation, Method::Get, path, Effect::Read, None),
@@ -201,7 +201,7 @@ pub(crate) fn read_with<T>(operation: &'static str, path: &[&str], decode: Decod
     }
 }
 
-/// A change whose answer is JSON.
+/// A change with a JSON response.
 pub(crate) fn change<T: DeserializeOwned>(
     operation: &'static str,
     method: Method,
@@ -215,7 +215,7 @@ pub(crate) fn change<T: DeserializeOwned>(
     }
 }
 
-/// A change whose answer says no more than that it was taken.
+/// A change whose response has no content.
 pub(crate) fn order(
     operation: &'static str,
     method: Method,

@@ -1,23 +1,23 @@
-//! Slots: how many hosts may load the provisioning network at once, and whose turn it is.
+//! Slots: how many hosts may load the provisioning network at once, and which are next.
 //!
-//! One process decides, so counting needs no request: a grant is recorded when it is given. First come, first served.
-//! The invariant: once the holders are known, a slot is free only if nobody waits, and the number of holders exceeds
-//! the limit only by those that already held a slot when it was set. What a slot is *for*, and which hosts need one,
-//! is the host controller's to say.
+//! One process decides, so counting needs no request: a slot is recorded when it is granted, first come, first served.
+//! The invariant: once the holders are known, a slot is free only if no key waits, and the number of holders exceeds
+//! the limit only by those that held a slot when the limit was lowered. The host controller decides which hosts need a
+//! slot, and when.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// Upstream's default for the number of busy hosts.
+/// The default of the Go manager.
 pub const DEFAULT_LIMIT: usize = 20;
 
-/// What asking for a slot gives.
+/// The result of a request for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotState {
-    /// It has one.
+    /// The key has a slot.
     Granted,
-    /// It waits behind this many others.
+    /// The key waits.
     Waiting {
-        /// How many come first.
+        /// The number of keys before it.
         ahead: usize,
     },
 }
@@ -28,32 +28,32 @@ pub struct Slots<K> {
     limit: usize,
     holders: BTreeSet<K>,
     queue: VecDeque<K>,
-    /// Before the holders are known nobody gets a slot: unknown is not absent.
-    counted: bool,
+    /// Before the holders are known no slot is granted: unknown is not absent.
+    holders_known: bool,
 }
 
 impl<K: Ord + Clone> Slots<K> {
-    /// Slots whose holders are not known yet: everyone waits until [`Slots::restore`].
+    /// Slots with unknown holders: every key waits until [`Slots::restore`].
     #[must_use]
-    pub const fn uncounted(limit: usize) -> Self {
+    pub const fn with_unknown_holders(limit: usize) -> Self {
         Self {
             limit,
             holders: BTreeSet::new(),
             queue: VecDeque::new(),
-            counted: false,
+            holders_known: false,
         }
     }
 
-    /// Says who holds a slot, as the states of the nodes show after a start. Returns those whose turn it is now.
+    /// Sets the holders, from the states of the nodes after a start. Returns the keys with new slots.
     #[must_use = "those who got a slot must be woken"]
     pub fn restore(&mut self, holders: impl IntoIterator<Item = K>) -> Vec<K> {
         self.holders.extend(holders);
         self.queue.retain(|key| !self.holders.contains(key));
-        self.counted = true;
+        self.holders_known = true;
         self.refill()
     }
 
-    /// Asks for a slot. Asking again changes nothing, so a caller may ask on every pass.
+    /// Requests a slot. Repeating it changes nothing, so each reconcile may call it.
     pub fn request(&mut self, key: &K) -> SlotState {
         if self.holders.contains(key) {
             return SlotState::Granted;
@@ -61,7 +61,7 @@ impl<K: Ord + Clone> Slots<K> {
         if let Some(ahead) = self.queue.iter().position(|waiting| waiting == key) {
             return SlotState::Waiting { ahead };
         }
-        if self.counted && self.queue.is_empty() && self.holders.len() < self.limit {
+        if self.holders_known && self.queue.is_empty() && self.holders.len() < self.limit {
             self.holders.insert(key.clone());
             return SlotState::Granted;
         }
@@ -71,7 +71,7 @@ impl<K: Ord + Clone> Slots<K> {
         }
     }
 
-    /// Gives back a slot, or the place in the queue. Returns those whose turn it is now.
+    /// Releases a slot, or the place in the queue. Returns the keys with new slots.
     #[must_use = "those who got a slot must be woken"]
     pub fn release(&mut self, key: &K) -> Vec<K> {
         self.holders.remove(key);
@@ -79,25 +79,25 @@ impl<K: Ord + Clone> Slots<K> {
         self.refill()
     }
 
-    /// Changes the limit. Nobody loses a slot by it.
+    /// Changes the limit. No key loses a slot.
     #[must_use = "those who got a slot must be woken"]
     pub fn set_limit(&mut self, limit: usize) -> Vec<K> {
         self.limit = limit;
         self.refill()
     }
 
-    /// Who holds a slot, in order.
+    /// The keys with a slot, in order.
     pub fn holders(&self) -> impl Iterator<Item = &K> {
         self.holders.iter()
     }
 
-    /// Who waits, first come first.
+    /// The waiting keys, first come first.
     pub fn waiting(&self) -> impl Iterator<Item = &K> {
         self.queue.iter()
     }
 
     fn refill(&mut self) -> Vec<K> {
-        let free = if self.counted {
+        let free = if self.holders_known {
             self.limit.saturating_sub(self.holders.len())
         } else {
             0
@@ -113,15 +113,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn counted(limit: usize) -> Slots<u8> {
-        let mut slots = Slots::uncounted(limit);
+    fn holders_known(limit: usize) -> Slots<u8> {
+        let mut slots = Slots::with_unknown_holders(limit);
         assert!(slots.restore([]).is_empty());
         slots
     }
 
     #[test]
     fn nobody_gets_a_slot_before_the_holders_are_known() {
-        let mut slots = Slots::uncounted(2);
+        let mut slots = Slots::with_unknown_holders(2);
         assert_eq!(slots.request(&1), SlotState::Waiting { ahead: 0 });
         assert_eq!(slots.request(&2), SlotState::Waiting { ahead: 1 });
         assert_eq!(slots.request(&3), SlotState::Waiting { ahead: 2 });
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_slot_that_frees_goes_in_the_same_turn_to_who_came_first() {
-        let mut slots = counted(1);
+        let mut slots = holders_known(1);
         assert_eq!(slots.request(&9), SlotState::Granted);
         for (ahead, key) in [8, 2, 5].into_iter().enumerate() {
             assert_eq!(slots.request(&key), SlotState::Waiting { ahead });
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn more_holders_than_the_limit_keep_their_slots_and_the_rest_wait() {
-        let mut slots = Slots::uncounted(2);
+        let mut slots = Slots::with_unknown_holders(2);
         assert!(slots.restore([1, 2, 3]).is_empty());
         assert_eq!(slots.request(&4), SlotState::Waiting { ahead: 0 });
         assert!(slots.release(&1).is_empty());
@@ -176,8 +176,8 @@ mod tests {
         fn a_slot_is_free_only_when_nobody_waits_and_grants_follow_the_order_of_asking(
             steps in proptest::collection::vec(step(), 0..80)
         ) {
-            let mut slots = Slots::uncounted(3);
-            let (mut limit, mut counted, mut allowed) = (3, false, 0);
+            let mut slots = Slots::with_unknown_holders(3);
+            let (mut limit, mut holders_known, mut allowed) = (3, false, 0);
             for step in steps {
                 let queue: Vec<u8> = slots.waiting().copied().collect();
                 let before = slots.holders().count();
@@ -185,15 +185,15 @@ mod tests {
                     Step::Ask(key) => { slots.request(&key); Vec::new() }
                     Step::Leave(key) => slots.release(&key),
                     Step::Limit(new) => { limit = new; slots.set_limit(new) }
-                    Step::Restore(holders) => { counted = true; allowed = 12; slots.restore(holders) }
+                    Step::Restore(holders) => { holders_known = true; allowed = 12; slots.restore(holders) }
                 };
                 let order: Vec<u8> = queue.into_iter().filter(|key| granted.contains(key)).collect();
                 prop_assert_eq!(&order, &granted);
                 let held = slots.holders().count();
                 prop_assert!(held <= limit.max(before).max(allowed));
                 allowed = 0;
-                prop_assert!(!counted || held >= limit || slots.waiting().count() == 0);
-                prop_assert!(counted || held == 0);
+                prop_assert!(!holders_known || held >= limit || slots.waiting().count() == 0);
+                prop_assert!(holders_known || held == 0);
                 prop_assert!(slots.holders().all(|key| slots.waiting().all(|waiting| waiting != key)));
             }
         }

@@ -1,15 +1,15 @@
-//! Text that crosses the border: what may go into a node's fields, and what an error message may show.
+//! Checks of text: which may enter a node's fields, and which an error message may show.
 //!
 //! Ironic puts `driver_info` and `instance_info` on kernel command lines and into files of the ramdisk, so a control
-//! character there could add lines of its own. In the other direction Ironic and proxies repeat parts of a request in
-//! their messages, so a message is checked against the secrets of the request before anyone sees it.
+//! character could add lines there. Ironic and proxies repeat parts of a request in their messages, so a message is
+//! checked for secrets of the request before it is shown.
 
 use serde_json::Value;
 use thiserror::Error;
 
-/// The fields of a node whose text gets onto command lines and into files.
+/// The fields of a node that appear on command lines and in files.
 pub const CHECKED_FIELDS: [&str; 2] = ["driver_info", "instance_info"];
-/// Keys whose values are secret, wherever they stand. Compared in lower case, as a part of the key.
+/// Keys with secret values, at any depth. Compared in lower case, as a part of the key.
 const SECRET_KEYS: [&str; 7] = [
     "password",
     "secret",
@@ -19,10 +19,10 @@ const SECRET_KEYS: [&str; 7] = [
     "headers",
     "private_key",
 ];
-/// The longest message that is passed on, in characters.
+/// The longest message to show, in characters.
 const MESSAGE_MAX: usize = 2000;
 
-/// A value for Ironic with a control character in it.
+/// A value with a control character.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} has a control character (a line break, a tab or the like); remove it")]
 pub struct ControlCharacter {
@@ -58,7 +58,7 @@ pub fn check(field: &str, value: &Value) -> Result<(), ControlCharacter> {
     }
 }
 
-/// The text on one line and of bearable length.
+/// The text on one line, truncated.
 #[must_use]
 pub fn printable(text: &str) -> String {
     text.chars()
@@ -67,7 +67,7 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
-/// Whether the text holds a string that stands under a secret key of the body, or is the value of a patch of one.
+/// Whether the text contains a string under a secret key of the body, or the value of a patch of such a key.
 #[must_use]
 pub fn repeats_secret(body: &Value, text: &str) -> bool {
     search(body, text, false)

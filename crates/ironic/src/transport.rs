@@ -1,24 +1,24 @@
-//! A way to Ironic without sockets: for simulators that live in the same process.
+//! A transport without sockets, for simulators in the same process.
 //!
-//! With it no time passes outside the timers of the async runtime, so a test may hold the time still; sockets would let
-//! a limit run out while an answer is on its way. It carries the same requests as HTTP does, headers included, but no
-//! login: whoever is in the process is let in. Not for use outside tests and the sandbox.
+//! No time passes outside the timers of the async runtime, so a test may pause time; with sockets a timeout could
+//! expire while a response is in flight. It sends the same requests as HTTP, headers included, without a login. Only
+//! for tests and the sandbox.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// What comes of an exchange.
+/// The response to a request.
 pub type ResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<http::Response<Vec<u8>>, ConnectionBroken>> + Send + 'a>>;
 
-/// The connection broke before the answer was there. The request may have been carried out.
+/// The connection broke before the response. The request may have taken effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConnectionBroken(pub String);
 
-/// Carries a request to Ironic, and its answer back.
+/// Sends a request to Ironic.
 pub trait Transport: fmt::Debug + Send + Sync {
-    /// One exchange.
+    /// Sends one request.
     fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_>;
 }

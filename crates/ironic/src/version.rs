@@ -1,7 +1,7 @@
-//! Microversions: which dialect of its API Ironic speaks with us, and what that dialect knows.
+//! Microversions: which one the client uses, and what it supports.
 //!
-//! Nothing is probed: every answer of Ironic names the range it supports, and [`choose`] picks from it. The choice is
-//! made among a fixed list, never «the newest»: a dialect that nobody tried is not spoken.
+//! No request is needed: every response of Ironic contains the supported range, and [`choose`] picks from it. The
+//! choice is made from a fixed list and never the newest: an untested microversion is not used.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl Microversion {
         Self(minor)
     }
 
-    /// Reads `1.N`; anything else is no version of this API.
+    /// Parses `1.N`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.trim().strip_prefix("1.")?;
@@ -33,61 +33,61 @@ impl fmt::Display for Microversion {
     }
 }
 
-/// Virtual media can be attached and detached. Below it the provider does not work.
+/// Virtual media can be attached and detached. The minimum of the provider.
 pub const MINIMUM: Microversion = Microversion(89);
 /// Attached virtual media can be listed.
 pub const LIST_VIRTUAL_MEDIA: Microversion = Microversion(93);
 /// A node may forbid power off.
 pub const DISABLE_POWER_OFF: Microversion = Microversion(95);
-/// A node shows its health.
+/// A node has a health field.
 pub const HEALTH: Microversion = Microversion(109);
 /// A deployment that waits for its ramdisk can be aborted.
 pub const ABORT_DEPLOYMENT: Microversion = Microversion(110);
 
-/// What we speak, the most able first.
-const SPOKEN: [Microversion; 5] = [ABORT_DEPLOYMENT, HEALTH, DISABLE_POWER_OFF, LIST_VIRTUAL_MEDIA, MINIMUM];
+/// The tested microversions, the newest first.
+const TESTED: [Microversion; 5] = [ABORT_DEPLOYMENT, HEALTH, DISABLE_POWER_OFF, LIST_VIRTUAL_MEDIA, MINIMUM];
 
-/// The dialect of the first request, before Ironic has named its range. An older Ironic answers it with 406, which
-/// does nothing and names the range.
+/// The microversion of the first request, before the range is known. An older Ironic responds with 406, does nothing,
+/// and returns the range.
 pub const FIRST: Microversion = ABORT_DEPLOYMENT;
 
-/// The range that an answer names.
+/// The range in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The oldest that is understood.
+    /// The oldest supported one.
     pub minimum: Microversion,
     /// The newest.
     pub maximum: Microversion,
 }
 
-/// Ironic and we have no dialect in common.
+/// Ironic and this client have no microversion in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("Ironic offers API {} to {}; at least {MINIMUM} is needed: upgrade Ironic", .0.minimum, .0.maximum)]
 pub struct NoCommonVersion(pub Range);
 
-/// The most able dialect of ours within the range.
+/// The newest tested microversion within the range.
 ///
 /// # Errors
 /// When there is none.
 pub fn choose(range: Range) -> Result<Microversion, NoCommonVersion> {
-    SPOKEN
+    TESTED
         .into_iter()
         .find(|version| (range.minimum..=range.maximum).contains(version))
         .ok_or(NoCommonVersion(range))
 }
 
-/// What the dialect in use can do.
+/// What a microversion supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Features(Microversion);
 
 impl Features {
-    /// The features of a dialect.
+    /// The features of a microversion.
     #[must_use]
     pub const fn of(version: Microversion) -> Self {
         Self(version)
     }
 
-    /// The dialect itself.
+    /// The microversion.
     #[must_use]
     pub const fn version(self) -> Microversion {
         self.0
@@ -105,7 +105,7 @@ impl Features {
         self.0 >= LIST_VIRTUAL_MEDIA
     }
 
-    /// Whether nodes show their health.
+    /// Whether nodes have a health field.
     #[must_use]
     pub fn health(self) -> bool {
         self.0 >= HEALTH

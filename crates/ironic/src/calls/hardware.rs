@@ -10,7 +10,7 @@ use crate::request::{Call, Effect, Method, change, order, read, read_with};
 use crate::text::{self, ControlCharacter};
 use crate::version::LIST_VIRTUAL_MEDIA;
 
-/// The BIOS settings with what is known of each.
+/// The BIOS settings with their details.
 #[must_use]
 pub fn bios(node: &NodeRef) -> Call<Page<BiosSetting>> {
     read_with("read BIOS settings", &["nodes", node.segment(), "bios"], |body| {
@@ -41,7 +41,7 @@ pub fn traits(node: &NodeRef) -> Call<Vec<String>> {
     })
 }
 
-/// Replaces them.
+/// Replaces the traits.
 #[must_use]
 pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
     let path = ["nodes", node.segment(), "traits"];
@@ -54,7 +54,7 @@ pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
     )
 }
 
-/// The attached images, asked of the BMC while we wait.
+/// The attached images, which Ironic reads from the BMC synchronously.
 #[must_use]
 pub fn virtual_media(node: &NodeRef) -> Call<Vec<VirtualMedia>> {
     read("list virtual media", &["nodes", node.segment(), "vmedia"]).with_min_version(LIST_VIRTUAL_MEDIA)
@@ -77,14 +77,14 @@ pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, Co
     ))
 }
 
-/// Takes it out.
+/// Detaches the CD.
 #[must_use]
 pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "vmedia"];
     order("detach virtual media", Method::Delete, &path, Effect::Once, None).with_query("device_types", "cdrom")
 }
 
-/// Has the BMC send its events somewhere. The answer is the BMC's; `Id` in it names the subscription.
+/// Subscribes `destination` to the events of the BMC. `Id` in the BMC's response identifies the subscription.
 #[must_use]
 pub fn subscribe(node: &NodeRef, destination: &str, context: &str, headers: &[(String, String)]) -> Call<Value> {
     let headers: Vec<Value> = headers
@@ -96,7 +96,7 @@ pub fn subscribe(node: &NodeRef, destination: &str, context: &str, headers: &[(S
     change("subscribe to events", Method::Post, &path, Effect::Once, body).with_query("method", "create_subscription")
 }
 
-/// Ends it.
+/// Ends a subscription.
 #[must_use]
 pub fn unsubscribe(node: &NodeRef, id: &str) -> Call<()> {
     let path = ["nodes", node.segment(), "vendor_passthru"];

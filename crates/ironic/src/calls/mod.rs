@@ -1,6 +1,6 @@
-//! Every request that the provider makes, as a value. [`crate::Client::send`] carries them out.
+//! Every request that the provider sends, as a value. [`crate::Client::send`] sends it.
 //!
-//! Reading this folder tells what is asked of Ironic and with which words; nothing else in the project spells a path.
+//! No other module of the project contains a path of the API.
 
 pub mod hardware;
 pub mod node;
@@ -12,10 +12,10 @@ pub mod state;
 
 use metal3_domain::ids::NodeUuid;
 
-/// Names a node in a request.
+/// Identifies a node in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeRef {
-    /// By identity.
+    /// By UUID.
     Uuid(NodeUuid),
     /// By name.
     Name(String),

@@ -1,4 +1,4 @@
-//! Nodes as a whole: find, list, create, change, delete, and the reports about one node.
+//! Nodes: find, list, create, change, delete, and the reports about one node.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -12,12 +12,12 @@ use crate::request::{Call, Effect, Method, change, order, read, read_with};
 use crate::text::{self, ControlCharacter};
 use crate::version::DISABLE_POWER_OFF;
 
-/// The order of a listing.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As created: the only order in which no node can be missed, since its key never changes.
+    /// By creation: the only order in which no node can be missed, since its key never changes.
     Created,
-    /// Newest change first. Nodes that never changed have no place in it and get lost between pages.
+    /// Newest change first. Nodes that never changed are not reliably listed across pages.
     NewestChange,
 }
 
@@ -28,13 +28,13 @@ pub struct NewNode {
     pub name: String,
     /// The hardware type.
     pub driver: String,
-    /// The way to the BMC.
+    /// Address and credentials of the BMC.
     pub driver_info: Map<String, Value>,
-    /// What the machine is.
+    /// Hardware properties.
     pub properties: Map<String, Value>,
     /// Interfaces and other fields: `boot_interface`, `automated_clean`.
     pub more: Map<String, Value>,
-    /// Whether it may not be switched off. Say it only to an Ironic that knows it.
+    /// Whether power off is forbidden. Set it only if Ironic supports the field.
     pub disable_power_off: Option<bool>,
 }
 
@@ -53,7 +53,7 @@ pub fn get(node: &NodeRef) -> Call<Node> {
     read("read a node", &["nodes", node.segment()])
 }
 
-/// A page of nodes with all their fields, read as [`Node`] or as a part of it. Ironic silently takes a smaller limit than asked for if it has one.
+/// A page of nodes with all their fields, read as [`Node`] or as a part of it. Ironic may silently use a smaller limit.
 #[must_use]
 pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<T>> {
     let mut call = read_with("list nodes", &["nodes"], |body| page::decode("nodes", body))
@@ -68,7 +68,7 @@ pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marke
     }
 }
 
-/// Creates a node. Its identity is in the answer.
+/// Creates a node. The response contains its UUID.
 ///
 /// # Errors
 /// When a control character would get into its fields.
@@ -78,7 +78,7 @@ pub fn create(new: NewNode) -> Result<Call<Node>, ControlCharacter> {
     body.insert("driver".into(), new.driver.into());
     body.insert("driver_info".into(), Value::Object(new.driver_info));
     body.insert("properties".into(), Value::Object(new.properties));
-    // differs (`ironic-optional-power-off`): the Go manager sends it always, so no older Ironic takes its nodes.
+    // differs (`ironic-optional-power-off`): the Go manager always sends it, so older Ironic versions reject its nodes.
     let needs = new.disable_power_off.map(|forbidden| {
         body.insert("disable_power_off".into(), forbidden.into());
         DISABLE_POWER_OFF
@@ -94,7 +94,7 @@ pub fn create(new: NewNode) -> Result<Call<Node>, ControlCharacter> {
     })
 }
 
-/// Changes fields. The answer is the node as it is then.
+/// Changes fields. The response is the changed node.
 ///
 /// # Errors
 /// When a control character would get into its fields.
@@ -109,7 +109,7 @@ pub fn patch(node: &NodeRef, patch: Patch) -> Result<Call<Node>, ControlCharacte
     ))
 }
 
-/// Deletes the record. The machine goes on as it is.
+/// Deletes the node. The machine keeps running.
 #[must_use]
 pub fn delete(node: &NodeRef) -> Call<()> {
     order(
@@ -121,7 +121,7 @@ pub fn delete(node: &NodeRef) -> Call<()> {
     )
 }
 
-/// Has Ironic leave the node alone.
+/// Sets maintenance: Ironic does not manage the node.
 #[must_use]
 pub fn set_maintenance(node: &NodeRef, reason: &str) -> Call<()> {
     let path = ["nodes", node.segment(), "maintenance"];
@@ -129,26 +129,27 @@ pub fn set_maintenance(node: &NodeRef, reason: &str) -> Call<()> {
     order("set maintenance", Method::Put, &path, Effect::Repeatable, Some(body))
 }
 
-/// Has Ironic look after it again. Clears its fault, too.
+/// Clears maintenance, and the fault.
 #[must_use]
 pub fn clear_maintenance(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "maintenance"];
     order("clear maintenance", Method::Delete, &path, Effect::Repeatable, None)
 }
 
-/// Asks whether the node's interfaces could do their work.
+/// Validates the interfaces of the node.
 #[must_use]
 pub fn validate(node: &NodeRef) -> Call<Validation> {
     read("validate a node", &["nodes", node.segment(), "validate"])
 }
 
-/// What inspection found. Not found before the first inspection.
+/// The result of the last inspection. Not found before the first one.
 #[must_use]
 pub fn inventory(node: &NodeRef) -> Call<Inspection> {
     read("read an inventory", &["nodes", node.segment(), "inventory"])
 }
 
-/// What went wrong, oldest first, in whole words: without details they are cut off, and the reason often comes last.
+/// The history of errors, oldest first, with details: without them messages are truncated, and the reason often comes
+/// last.
 #[must_use]
 pub fn history(node: &NodeRef) -> Call<Page<HistoryEntry>> {
     read_with("read a history", &["nodes", node.segment(), "history"], |body| {

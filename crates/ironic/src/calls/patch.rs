@@ -1,7 +1,7 @@
 //! Changes of a node as a JSON patch.
 //!
-//! Only `add` and `remove` are used: `add` replaces what is there, and `remove` is for keys that are known to be
-//! present, since Ironic refuses to remove what is not.
+//! Only `add` and `remove` are used: `add` replaces an existing value, and `remove` is for existing keys only, since
+//! Ironic rejects it for missing ones.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use crate::text::{self, ControlCharacter};
 pub struct Patch(Vec<(String, Option<Value>)>);
 
 impl Patch {
-    /// No change yet.
+    /// An empty patch.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -32,7 +32,7 @@ impl Patch {
         self
     }
 
-    /// Makes one key of a map what is wanted: nothing when it is so already.
+    /// Sets or removes one key of a map; adds nothing if the key already has the wanted value.
     #[must_use]
     pub fn set_if_changed(self, map: (&str, &Map<String, Value>), key: &str, wanted: Option<Value>) -> Self {
         let (name, current) = map;
@@ -44,13 +44,13 @@ impl Patch {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Whether the patch is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The patch as it is sent.
+    /// The request body.
     ///
     /// # Errors
     /// When a control character would get into a field of the node.

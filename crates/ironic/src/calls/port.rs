@@ -14,7 +14,7 @@ fn ports() -> Call<Page<Port>> {
         .with_query("fields", "uuid,node_uuid,address,pxe_enabled")
 }
 
-/// The ports of a node, a page of them.
+/// A page of the ports of a node.
 #[must_use]
 pub fn of_node(node: &NodeRef, behind: Option<&Marker>) -> Call<Page<Port>> {
     let key = match node {
@@ -28,7 +28,7 @@ pub fn of_node(node: &NodeRef, behind: Option<&Marker>) -> Call<Page<Port>> {
     }
 }
 
-/// The port with an address: at most one.
+/// The port with a MAC address: at most one.
 #[must_use]
 pub fn with_address(address: &MacAddress) -> Call<Page<Port>> {
     ports().with_query("address", address.to_string())

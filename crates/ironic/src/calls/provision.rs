@@ -1,4 +1,4 @@
-//! Asking for a transition of the provision state.
+//! Transitions of the provision state.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,9 +14,9 @@ pub struct Step {
     pub interface: String,
     /// Its name.
     pub step: String,
-    /// What it is given.
+    /// Its arguments.
     pub args: serde_json::Map<String, Value>,
-    /// Its place among deploy steps; the others have none.
+    /// Its priority among deploy steps; other steps have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u16>,
 }
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Step {
     }
 }
 
-/// What the machine is told at its first start: an object with `meta_data`, `network_data` and `user_data`. Secret.
+/// The config drive of the first boot: an object with `meta_data`, `network_data` and `user_data`. Secret.
 #[derive(Clone, Default, PartialEq)]
 pub struct ConfigDrive(pub serde_json::Map<String, Value>);
 
@@ -37,43 +37,43 @@ impl std::fmt::Debug for ConfigDrive {
     }
 }
 
-/// What is asked for.
+/// A transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transition {
-    /// Take the node under control, or back from a failure.
+    /// Manage the node, or return it from a failure.
     Manage,
-    /// Look at the hardware.
+    /// Inspect the hardware.
     Inspect,
-    /// Take over a machine as it runs.
+    /// Adopt a running machine.
     Adopt,
-    /// Clean it, as configured, and offer it.
+    /// Clean the node, as configured, and make it available.
     Provide,
-    /// Carry out these cleaning steps. Destructive.
+    /// Run these cleaning steps. Destructive.
     Clean(Vec<Step>),
     /// Deploy. Destructive.
     Deploy {
         /// For the first start.
         config_drive: ConfigDrive,
-        /// In place of or beside Ironic's own.
+        /// In place of Ironic's own steps, or in addition to them.
         steps: Vec<Step>,
     },
-    /// Deploy again over what is there. Destructive.
+    /// Deploy again over the existing image. Destructive.
     Rebuild {
         /// For the first start.
         config_drive: ConfigDrive,
     },
     /// Tear down. Destructive.
     Delete,
-    /// Give up what goes on.
+    /// Abort the running operation.
     Abort,
-    /// Go on after a hold.
+    /// Continue after a hold.
     Unhold,
-    /// Carry out these steps on a machine in use.
+    /// Run these steps on an active node.
     Service(Vec<Step>),
 }
 
 impl Transition {
-    /// Ironic's word.
+    /// The target in Ironic's API.
     #[must_use]
     pub const fn verb(&self) -> &'static str {
         match self {
@@ -91,7 +91,7 @@ impl Transition {
         }
     }
 
-    /// Whether data on the machine may be lost by it, so that it must leave an audit line.
+    /// Whether it may delete data of the machine, so that it requires an audit line.
     #[must_use]
     pub const fn is_destructive(&self) -> bool {
         match self {
@@ -119,7 +119,7 @@ impl Transition {
     }
 }
 
-/// Asks for a transition. Ironic takes it or refuses it at once and does it later.
+/// Requests a transition. Ironic accepts or rejects it at once and performs it later.
 ///
 /// # Errors
 /// When a control character would get into the arguments of a step.

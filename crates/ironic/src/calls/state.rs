@@ -16,11 +16,11 @@ pub enum Power {
     On,
     /// Switch off at once.
     Off,
-    /// Ask the system to end, and switch off when it has not after this time.
+    /// Ask the operating system to shut down, and switch off after this time.
     SoftOff(Duration),
     /// Off and on at once.
     Reboot,
-    /// Ask the system to end, then start again.
+    /// Ask the operating system to shut down, then start again.
     SoftReboot,
 }
 
@@ -35,7 +35,7 @@ impl Power {
         }
     }
 
-    /// Whether a running system is cut off by it, so that it must leave an audit line.
+    /// Whether it interrupts a running system, so that it requires an audit line.
     #[must_use]
     pub const fn is_destructive(self) -> bool {
         match self {
@@ -45,17 +45,17 @@ impl Power {
     }
 }
 
-/// The states alone.
+/// The states of a node.
 #[must_use]
 pub fn get(node: &NodeRef) -> Call<States> {
     read("read the states of a node", &["nodes", node.segment(), "states"])
 }
 
-/// Asks for a change of power.
+/// Requests a change of power.
 #[must_use]
 pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
     let path = ["nodes", node.segment(), "states", "power"];
-    // A soft power off is refused with 400 by machines that cannot do it: the argument is the verb itself.
+    // A machine without soft power off rejects it with 400: the argument is the verb itself.
     let arguments = matches!(power, Power::SoftOff(_) | Power::SoftReboot);
     let effect = Effect::Transition { arguments };
     order(
@@ -67,7 +67,7 @@ pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
     )
 }
 
-/// Says which logical disks the next cleaning is to make.
+/// Sets the logical disks for the next cleaning.
 #[must_use]
 pub fn set_target_raid(node: &NodeRef, logical_disks: &[Value]) -> Call<()> {
     let path = ["nodes", node.segment(), "states", "raid"];
@@ -81,7 +81,7 @@ pub fn set_target_raid(node: &NodeRef, logical_disks: &[Value]) -> Call<()> {
     )
 }
 
-/// Which device the machine boots from. Asking moves `updated_at` of the node.
+/// The boot device. Reading it changes `updated_at` of the node.
 #[must_use]
 pub fn boot_device(node: &NodeRef) -> Call<BootDevice> {
     read(
@@ -90,7 +90,7 @@ pub fn boot_device(node: &NodeRef) -> Call<BootDevice> {
     )
 }
 
-/// Sets it.
+/// Sets the boot device.
 #[must_use]
 pub fn set_boot_device(node: &NodeRef, device: &str, persistent: bool) -> Call<()> {
     let path = ["nodes", node.segment(), "management", "boot_device"];
@@ -153,7 +153,7 @@ pub fn attach_vif(node: &NodeRef, id: &str) -> Call<()> {
     )
 }
 
-/// Detaches one.
+/// Detaches a network.
 #[must_use]
 pub fn detach_vif(node: &NodeRef, id: &str) -> Call<()> {
     let path = ["nodes", node.segment(), "vifs", id];

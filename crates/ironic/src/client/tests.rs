@@ -252,11 +252,11 @@ async fn a_wire_is_told_the_kind_of_a_body_as_a_socket_is() {
             .lines()
             .find_map(|line| line.strip_prefix("content-type: ").map(str::to_owned))
     };
-    let over_sockets: Vec<Option<String>> = server.asked().iter().map(told).collect();
+    let over_http: Vec<Option<String>> = server.asked().iter().map(told).collect();
     let transport = std::sync::Arc::new(Listening::default());
     let wired = Client::over(transport.clone(), server.settings(), clock());
     wired.send(&read).await.unwrap();
     wired.send(&change).await.unwrap();
-    assert_eq!(*transport.0.lock(), over_sockets);
-    assert_eq!(over_sockets, [None, Some("application/json".to_owned())]);
+    assert_eq!(*transport.0.lock(), over_http);
+    assert_eq!(over_http, [None, Some("application/json".to_owned())]);
 }

@@ -1,11 +1,11 @@
-//! The change feed of one Ironic: instead of asking after every host, it asks which nodes changed.
+//! The change feed of one Ironic: it polls for changed nodes instead of reading each node.
 //!
-//! [`ChangeTracker`] decides what to ask next and what an answer means; it is pure. [`Feed`] is the loop around it. A wake-up
-//! says *that* a node changed, never what to do; whoever is woken reads the store, and Ironic itself before a decision
-//! that writes.
+//! [`ChangeTracker`] decides what to request and interprets the response; it is pure. [`Feed`] is the loop around it.
+//! An event reports *that* a node changed, not what to do: the receiver reads the store, and Ironic itself before a
+//! decision that writes.
 //!
-//! The store is a cache of what listings and [`Feed::send_and_record`] showed last. It may be behind Ironic by a period; since
-//! when a record is known to be so is [`Feed::as_of`]. It never falls behind an answer that was handed in.
+//! The store is a cache of the last lists and of [`Feed::send_and_record`]. It may be behind Ironic by one poll
+//! interval; [`Feed::as_of`] is the age of a record. It is never older than a recorded response.
 //!
 //! # What the feed does not see
 //!
@@ -45,7 +45,7 @@ pub use listed_node::ListedNode;
 pub use step::{FeedEvent, PageRequest, Step};
 pub use tracker::ChangeTracker;
 
-/// The feed of one endpoint. Cheap to clone; [`Feed::run`] belongs to one task.
+/// The feed of one endpoint. Cheap to clone; one task calls [`Feed::run`].
 #[derive(Clone)]
 pub struct Feed(Arc<Shared>);
 
@@ -55,7 +55,7 @@ struct Shared {
     tracker: Mutex<ChangeTracker>,
     failing_since: Mutex<Option<DateTime<Utc>>>,
     poll_requested: Notify,
-    /// It wakes those who wait in the order in which they came.
+    /// It events waiting tasks in order.
     listed: Notify,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// A feed that has seen nothing.
+    /// A feed without nodes.
     #[must_use]
     pub fn new(client: Client, clock: Arc<dyn Clock>) -> Self {
         Self(Arc::new(Shared {
@@ -81,25 +81,25 @@ impl Feed {
         }))
     }
 
-    /// Asks, waits and wakes until nobody listens any more.
-    pub async fn run(&self, wakes: mpsc::Sender<FeedEvent>) {
-        while !wakes.is_closed() {
+    /// Polls and sends events until the receiver is closed.
+    pub async fn run(&self, events: mpsc::Sender<FeedEvent>) {
+        while !events.is_closed() {
             let next = self.tracker().next(self.0.clock.monotonic());
-            let ask = match next {
-                Step::Fetch(ask) => ask,
-                Step::Wait(rest) => {
+            let request = match next {
+                Step::Fetch(request) => request,
+                Step::Wait(pause) => {
                     tokio::select! {
                         biased;
-                        () = wakes.closed() => {}
+                        () = events.closed() => {}
                         () = self.0.poll_requested.notified() => {}
-                        () = tokio::time::sleep(rest) => {}
+                        () = tokio::time::sleep(pause) => {}
                     }
                     continue;
                 }
             };
-            let answer = self.0.client.send(&ask.call()).await;
+            let answer = self.0.client.send(&request.call()).await;
             let now = self.0.clock.monotonic();
-            let woken = match answer {
+            let new_events = match answer {
                 Ok(answered) => self.tracker().answered(now, answered.value, answered.server_time),
                 Err(error) => {
                     self.tracker().failed(now, error);
@@ -110,27 +110,27 @@ impl Feed {
             if self.tracker().has_listed() {
                 self.0.listed.notify_waiters();
             }
-            for wake in woken {
-                if wakes.send(wake).await.is_err() {
+            for event in new_events {
+                if events.send(event).await.is_err() {
                     return;
                 }
             }
         }
     }
 
-    /// The node as it was last seen. `None` is unknown, not absent: absence is told by [`FeedEvent::Deleted`].
+    /// The cached node. `None` is unknown, not absent: [`FeedEvent::Deleted`] reports a deletion.
     #[must_use]
     pub fn node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
         self.tracker().node(uuid)
     }
 
-    /// Since when the node is known to be as [`Feed::node`] shows it, on the clock of this process.
+    /// Since when the node is known to be as [`Feed::node`] returns it, on the clock of this process.
     #[must_use]
     pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
         self.tracker().as_of(uuid)
     }
 
-    /// Every node as it was last seen.
+    /// All cached nodes.
     #[must_use]
     pub fn nodes(&self) -> Vec<Arc<Node>> {
         self.tracker().nodes().cloned().collect()
@@ -138,25 +138,25 @@ impl Feed {
 
     /// Waits until every node was listed once.
     pub async fn listed(&self) {
-        // Made before the look, it hears of what comes after the look.
+        // Created before the check, so that it does not miss a notification after it.
         let listed = self.0.listed.notified();
         if !self.tracker().has_listed() {
             listed.await;
         }
     }
 
-    /// Takes a node of ours to heart: while it moves, the feed is quick.
+    /// Marks a node as managed: while its state changes, the feed polls quickly.
     pub fn manage(&self, uuid: NodeUuid) {
         self.tracker().manage(uuid);
     }
 
-    /// No longer.
+    /// Removes the mark.
     pub fn release(&self, uuid: &NodeUuid) {
         self.tracker().release(uuid);
     }
 
-    /// Sends a call that is answered with the node: its creation, a change, or a read. From then on no older view of it
-    /// is shown.
+    /// Sends a call whose response is the node: its creation, a change, or a read. The store keeps no older record
+    /// afterwards.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -167,28 +167,28 @@ impl Feed {
         Ok(answered)
     }
 
-    /// Says that something was just asked of Ironic: look soon.
+    /// Reports a request to Ironic: the feed polls soon.
     pub fn poll_soon(&self) {
         self.tracker().poll_soon(self.0.clock.monotonic());
         self.0.poll_requested.notify_one();
     }
 
-    /// What went wrong at the last try, if it did.
+    /// The error of the last attempt, if it failed.
     #[must_use]
     pub fn last_error(&self) -> Option<Error> {
         self.tracker().last_error().cloned()
     }
 
-    /// When the first of the tries failed that have failed since the last answer.
+    /// When the first attempt since the last success failed.
     #[must_use]
     pub fn failing_since(&self) -> Option<DateTime<Utc>> {
         *self.since()
     }
 
     fn note_error(&self) {
-        let is_troubled = self.last_error().is_some();
+        let has_failed = self.last_error().is_some();
         let mut since = self.since();
-        *since = since.or_else(|| Some(self.0.clock.now())).filter(|_| is_troubled);
+        *since = since.or_else(|| Some(self.0.clock.now())).filter(|_| has_failed);
     }
 
     fn since(&self) -> MutexGuard<'_, Option<DateTime<Utc>>> {

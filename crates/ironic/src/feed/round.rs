@@ -1,21 +1,21 @@
-//! One reading of the feed: of the newest changes, or of every node.
+//! One poll of the feed: of the newest changes, or of every node.
 
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::Monotonic;
 
 use crate::model::page::Marker;
 
-/// What is under way.
+/// The current poll.
 #[derive(Debug)]
 pub(super) enum Round {
-    Resting {
+    Waiting {
         until: Monotonic,
     },
     Newest(Newest),
     Full {
         began: Monotonic,
         behind: Option<Marker>,
-        nameless: bool,
+        has_unidentified: bool,
     },
 }
 

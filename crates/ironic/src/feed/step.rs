@@ -1,4 +1,4 @@
-//! What the tracker says: a page to ask for, a rest, someone to wake.
+//! The results of the tracker: a page to request, a wait, events.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use crate::calls::node::{Order, list};
 use crate::model::page::{Marker, Page};
 use crate::request::Call;
 
-/// A page to ask for.
+/// A page to request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// In which order.
+    /// The order.
     pub order: Order,
-    /// How many nodes.
+    /// The number of nodes.
     pub limit: u16,
-    /// Behind which node.
+    /// The node before the page.
     pub behind: Option<Marker>,
 }
 
 impl PageRequest {
-    /// The call that asks for it.
+    /// The call for it.
     #[must_use]
     pub fn call(&self) -> Call<Page<ListedNode>> {
         list(self.order, self.limit, self.behind.as_ref())
     }
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// PageRequest for a page.
+    /// Request a page.
     Fetch(PageRequest),
-    /// Nothing for so long.
+    /// Wait for this long.
     Wait(Duration),
 }
 
-/// Someone has something to look at.
+/// A change that controllers have to handle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FeedEvent {
-    /// The record of this node is not what it was, or is new.
+    /// The record of this node is new or changed.
     Changed(NodeUuid),
-    /// A full listing did not have this node any more.
+    /// A complete list did not contain this node any more.
     Deleted(NodeUuid),
-    /// This node exists and its record cannot be read.
+    /// This node exists and its record cannot be decoded.
     Unreadable(NodeUuid),
-    /// Ironic is back after an outage: look at everything.
+    /// Ironic is available after an outage: reconcile everything.
     Resync,
 }

@@ -96,7 +96,7 @@ fn the_feed_is_quick_while_a_managed_node_moves_and_calm_otherwise() {
     world.run(Duration::from_secs(1));
     world.forget_counts();
     world.run(Duration::from_secs(60));
-    assert_eq!(world.newest_asked, 6, "a moving node of someone else");
+    assert_eq!(world.newest_asked, 6, "a in_transition node of someone else");
     world.tracker.manage(uuid(0));
     world.run(Duration::from_secs(10));
     world.forget_counts();
@@ -200,10 +200,10 @@ fn a_marker_that_is_gone_begins_the_listing_again_at_once() {
     let first = world.step();
     assert!(first.is_none(), "the newest page");
     world.step();
-    let Step::Fetch(ask) = world.tracker.next(world.now()) else {
+    let Step::Fetch(request) = world.tracker.next(world.now()) else {
         panic!("the second page is due")
     };
-    assert!(ask.behind.is_some());
+    assert!(request.behind.is_some());
     world.tracker.failed(world.now(), not_found());
     assert!(world.tracker.last_error().is_none());
     world.run(Duration::from_secs(1));
@@ -218,10 +218,10 @@ fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
     world.run(FULL_EVERY * 2);
     assert_eq!((world.told_unreadable, world.gone.len()), (1, 0));
     assert!(world.tracker.node(&uuid(1)).is_some());
-    world.nameless = true;
+    world.has_unidentified = true;
     world.delete(2);
     world.run(FULL_EVERY * 2);
-    assert!(world.gone.is_empty(), "the nameless one may be it");
+    assert!(world.gone.is_empty(), "the has_unidentified one may be it");
 }
 
 #[test]
@@ -274,10 +274,10 @@ async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
     let clock = clock();
     let client = Client::new(server.settings(), clock.clone()).await.unwrap();
     let feed = Feed::new(client, clock);
-    let (sender, mut wakes) = mpsc::channel(1);
+    let (sender, mut events) = mpsc::channel(1);
     let reader = async {
-        let wake = wakes.recv().await;
-        drop(wakes);
+        let wake = events.recv().await;
+        drop(events);
         wake
     };
     let ((), wake) = tokio::join!(feed.run(sender), reader);

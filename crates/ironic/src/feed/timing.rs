@@ -1,34 +1,34 @@
-//! How often and how much is asked. Every figure of the feed that is a choice stands here, with its reason.
+//! Intervals and page sizes of the feed, with their reasons.
 
 use std::time::Duration;
 
-/// While a node of ours moves: a change is seen within a second.
+/// While a managed node changes state: a change is seen within a second.
 pub(super) const QUICK: Duration = Duration::from_secs(1);
-/// Otherwise. Nobody waits then; Ironic itself looks at power every two minutes.
-pub(super) const CALM: Duration = Duration::from_secs(10);
-/// How long the feed stays quick after something was asked for: Ironic takes a lock and moves within this time.
+/// Otherwise. No controller waits then; Ironic itself checks power every two minutes.
+pub(super) const SLOW: Duration = Duration::from_secs(10);
+/// How long the feed polls quickly after a request: Ironic locks and changes the node within this time.
 pub(super) const QUICK_AFTER_REQUEST: Duration = Duration::from_secs(5);
-/// Full listings find what the feed cannot see. Half a second of Ironic's time per thousand nodes.
+/// Complete lists find what the feed cannot see. They take half a second of Ironic's time per thousand nodes.
 pub(super) const FULL_EVERY: Duration = Duration::from_secs(300);
-/// How far stamps may be out of order: commits that come late, conductors whose clocks differ, whole seconds.
+/// How far timestamps may be out of order: late commits, conductors with different clocks, whole seconds.
 pub(super) const OVERLAP: Duration = Duration::from_secs(15);
 
-/// Nodes in a page when few move: one small answer.
+/// Nodes in a page when few change: one small response.
 pub(super) const SMALL_PAGE: u16 = 20;
-/// And when many do, or the last round needed more than a page.
+/// Nodes in a page when many change, or when the last round needed more than one page.
 pub(super) const LARGE_PAGE: u16 = 200;
-/// From so many moving nodes on.
+/// The number of changing nodes that counts as many.
 pub(super) const MANY: usize = 10;
-/// Nodes in a page of a full listing: Ironic's own default limit.
+/// Nodes in a page of a complete list: Ironic's default limit.
 pub(super) const FULL_PAGE: u16 = 1000;
-/// A round that needs more pages than this is given up for a full listing, which is cheaper by then.
+/// A round with more pages is replaced by a complete list, which is cheaper then.
 pub(super) const MOST_PAGES: u32 = 10;
 
 /// The first pause after a failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause: how late a recovery may be noticed.
+/// The longest pause: how late a recovery is noticed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// So many failures in a row are an outage, after which everything is looked at again.
+/// This many failures in a row are an outage, after which everything is reconciled.
 pub(super) const OUTAGE: u32 = 2;
 
 /// The pause after this many failures in a row.

@@ -1,7 +1,8 @@
-//! What to ask next, and what an answer means. Pure: time and answers are handed in.
+//! What to request next, and what a response means. Pure: time and responses are arguments.
 //!
-//! A round reads the newest changes down to the floor of the [`Watermark`]; a full listing follows when it is due or
-//! something is in doubt. The watermark moves at the end of a round only, so a round that breaks off is read again.
+//! A round reads the newest changes down to the floor of the [`Watermark`]; a complete list follows when it is due or
+//! the feed may have missed a change. The watermark moves at the end of a round only, so an interrupted round is read
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use super::listed_node::ListedNode;
 use super::round::{Newest, Round};
 use super::step::{FeedEvent, PageRequest, Step};
 use super::timing::{
-    self, CALM, FULL_EVERY, FULL_PAGE, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, QUICK_AFTER_REQUEST, SMALL_PAGE,
+    self, FULL_EVERY, FULL_PAGE, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, QUICK_AFTER_REQUEST, SLOW, SMALL_PAGE,
 };
 use super::watermark::Watermark;
 use crate::calls::node::Order;
@@ -24,39 +25,39 @@ use crate::model::node::Node;
 use crate::model::page::Page;
 
 #[derive(Debug)]
-struct Known {
+struct CachedNode {
     node: Arc<Node>,
-    /// `None` when the record came from elsewhere than a listing.
+    /// `None` when the record does not come from a list.
     fingerprint: Option<u64>,
-    /// The full listing during or after which it was seen.
+    /// The complete list during or after which it was seen.
     listing: u64,
-    /// When it was asked for: it is at least as new as that.
+    /// When it was requested: it is at least as new as that.
     as_of: Monotonic,
 }
 
 /// The state of a feed.
 #[derive(Debug)]
 pub struct ChangeTracker {
-    known: BTreeMap<NodeUuid, Known>,
+    known: BTreeMap<NodeUuid, CachedNode>,
     managed: BTreeSet<NodeUuid>,
-    /// When the page under way was asked for.
+    /// When the current page was requested.
     asked: Monotonic,
-    /// When the last round began that was read to its end: what it did not show had not changed.
+    /// When the last completed round began: nodes that it did not contain had not changed.
     round_began: Option<Monotonic>,
-    /// Nodes that move, managed or not.
-    moving: BTreeSet<NodeUuid>,
+    /// Nodes in a transition, managed or not.
+    in_transition: BTreeSet<NodeUuid>,
     round: Round,
     watermark: Option<Watermark>,
     clock_was_behind: bool,
     listing: u64,
     listed: Option<Monotonic>,
-    in_doubt: bool,
+    needs_full_list: bool,
     large_pages: bool,
     quick_until: Monotonic,
     failures: u32,
     last_error: Option<Error>,
     unreadable: BTreeSet<NodeUuid>,
-    woken: Vec<FeedEvent>,
+    events: Vec<FeedEvent>,
 }
 
 impl Default for ChangeTracker {
@@ -66,7 +67,7 @@ impl Default for ChangeTracker {
 }
 
 impl ChangeTracker {
-    /// Has seen nothing, so everything is in doubt.
+    /// A tracker without nodes, which begins with a complete list.
     #[must_use]
     pub const fn new() -> Self {
         let start = Monotonic::new(Duration::ZERO);
@@ -75,25 +76,25 @@ impl ChangeTracker {
             managed: BTreeSet::new(),
             asked: start,
             round_began: None,
-            moving: BTreeSet::new(),
-            round: Round::Resting { until: start },
+            in_transition: BTreeSet::new(),
+            round: Round::Waiting { until: start },
             watermark: None,
             clock_was_behind: false,
             listing: 0,
             listed: None,
-            in_doubt: true,
+            needs_full_list: true,
             large_pages: false,
             quick_until: start,
             failures: 0,
             last_error: None,
             unreadable: BTreeSet::new(),
-            woken: Vec::new(),
+            events: Vec::new(),
         }
     }
 
     /// The next step at this time.
     pub fn next(&mut self, now: Monotonic) -> Step {
-        if let Round::Resting { until } = self.round {
+        if let Round::Waiting { until } = self.round {
             if now < until {
                 return Step::Wait(until.since(now));
             }
@@ -117,8 +118,8 @@ impl ChangeTracker {
                 limit: self.page(),
                 behind: behind.clone(),
             },
-            // Left above.
-            Round::Resting { .. } => PageRequest {
+            // Returned above.
+            Round::Waiting { .. } => PageRequest {
                 order: Order::NewestChange,
                 limit: SMALL_PAGE,
                 behind: None,
@@ -126,8 +127,8 @@ impl ChangeTracker {
         })
     }
 
-    /// Takes in the page that was asked for.
-    #[must_use = "those who are named must be woken"]
+    /// Processes the requested page.
+    #[must_use = "those who are named must be events"]
     pub fn answered(
         &mut self,
         now: Monotonic,
@@ -135,49 +136,53 @@ impl ChangeTracker {
         server: Option<DateTime<Utc>>,
     ) -> Vec<FeedEvent> {
         if self.failures >= OUTAGE {
-            self.woken.push(FeedEvent::Resync);
-            self.in_doubt = true;
+            self.events.push(FeedEvent::Resync);
+            self.needs_full_list = true;
         }
         (self.failures, self.last_error) = (0, None);
-        let resting = Round::Resting { until: now };
-        match std::mem::replace(&mut self.round, resting) {
+        let waiting = Round::Waiting { until: now };
+        match std::mem::replace(&mut self.round, waiting) {
             Round::Newest(round) => self.newest_page(round, page, server),
-            Round::Full { began, nameless, .. } => self.full_page(now, began, nameless, page),
-            // An answer that nobody asked for.
-            Round::Resting { until } => self.round = Round::Resting { until },
+            Round::Full {
+                began,
+                has_unidentified,
+                ..
+            } => self.full_page(now, began, has_unidentified, page),
+            // A response without a request.
+            Round::Waiting { until } => self.round = Round::Waiting { until },
         }
-        std::mem::take(&mut self.woken)
+        std::mem::take(&mut self.events)
     }
 
-    /// Takes in that no page came.
+    /// Processes a failed request.
     pub fn failed(&mut self, now: Monotonic, error: Error) {
-        let marker_is_gone = matches!(error, Error::NotFound(_));
-        let began_in_the_middle = match &self.round {
+        let is_marker_deleted = matches!(error, Error::NotFound(_));
+        let has_marker = match &self.round {
             Round::Newest(Newest { behind, .. }) | Round::Full { behind, .. } => behind.is_some(),
-            Round::Resting { .. } => false,
+            Round::Waiting { .. } => false,
         };
-        // The node that marked the place was deleted: begin again at once.
-        if marker_is_gone && began_in_the_middle && self.failures == 0 {
-            self.in_doubt = true;
+        // The marker's node was deleted: begin again at once.
+        if is_marker_deleted && has_marker && self.failures == 0 {
+            self.needs_full_list = true;
             self.failures = 1;
-            self.round = Round::Resting { until: now };
+            self.round = Round::Waiting { until: now };
             return;
         }
         self.failures = self.failures.saturating_add(1);
         self.last_error = Some(error);
-        self.round = Round::Resting {
+        self.round = Round::Waiting {
             until: now.after(timing::pause(self.failures)),
         };
     }
 
-    /// The node as last seen.
+    /// The cached node.
     #[must_use]
     pub fn node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
         self.known.get(uuid).map(|known| Arc::clone(&known.node))
     }
 
-    /// Since when the node is known to be as [`ChangeTracker::node`] shows it. A record that cannot be read has not been seen,
-    /// however often the feed comes by.
+    /// Since when the node is known to be as [`ChangeTracker::node`] returns it. A round does not confirm a record that
+    /// cannot be decoded.
     #[must_use]
     pub fn as_of(&self, uuid: &NodeUuid) -> Option<Monotonic> {
         let known = self.known.get(uuid)?;
@@ -191,37 +196,37 @@ impl ChangeTracker {
         self.listed.is_some()
     }
 
-    /// Every node that is known.
+    /// All cached nodes.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.known.values().map(|known| &known.node)
     }
 
-    /// This node is ours: the feed is quick while it moves.
+    /// Marks a node as managed: the feed polls quickly while it changes state.
     pub fn manage(&mut self, uuid: NodeUuid) {
         self.managed.insert(uuid);
     }
 
-    /// It is no longer ours.
+    /// Removes the mark.
     pub fn release(&mut self, uuid: &NodeUuid) {
         self.managed.remove(uuid);
     }
 
-    /// Takes in a node from another answer, which was asked for at `asked`.
+    /// Records a node from another response, which was requested at `asked`.
     pub fn observed(&mut self, node: Node, asked: Monotonic) {
-        self.keep(node, None, asked);
+        self.store(node, None, asked);
     }
 
-    /// Something was just asked for: rest no longer than when quick.
+    /// Ironic received a request: wait no longer than the quick interval.
     pub fn poll_soon(&mut self, now: Monotonic) {
         self.quick_until = now.after(QUICK_AFTER_REQUEST);
-        if let Round::Resting { until } = &mut self.round
+        if let Round::Waiting { until } = &mut self.round
             && self.failures == 0
         {
             *until = (*until).min(now.after(QUICK));
         }
     }
 
-    /// What went wrong at the last try.
+    /// The error of the last attempt.
     #[must_use]
     pub const fn last_error(&self) -> Option<&Error> {
         self.last_error.as_ref()
@@ -230,32 +235,32 @@ impl ChangeTracker {
     fn newest_page(&mut self, mut round: Newest, page: Page<ListedNode>, server: Option<DateTime<Utc>>) {
         round.pages = round.pages.saturating_add(1);
         let floor = self.watermark.map(|watermark| watermark.floor(server));
-        // Newest first, so the last one tells how far down this page goes; nodes that never changed come after all.
+        // Newest first, so the last node shows how far down this page goes; nodes that never changed come after all.
         let last = page.items.last().map(|listed_node| listed_node.node.updated_at);
         round.newest = round
             .newest
             .max(page.items.iter().filter_map(|seen| seen.node.updated_at).max());
         round.clock_is_behind |= self.watermark.is_some_and(|watermark| watermark.is_ahead_of(server));
         let next = page.next.clone();
-        self.take_in(page);
-        let deep_enough = match (floor, last) {
-            // The first page ever sets the watermark only; the full listing reads the rest. Where nothing had changed
-            // before, everything that has is new.
+        self.process_page(page);
+        let is_complete = match (floor, last) {
+            // The first page sets the watermark only; the complete list reads the rest. If no node had changed before,
+            // every changed node is new.
             (None, Some(Some(_))) => self.listed.is_none(),
             (None, _) => true,
             (Some(floor), Some(Some(last))) => last < floor,
             (Some(_), Some(None)) => true,
-            // Nothing readable in it: no way to tell.
+            // Without a readable node this is unknown.
             (Some(_), None) => false,
         };
         match next {
-            Some(behind) if !deep_enough && round.pages < MOST_PAGES => {
+            Some(behind) if !is_complete && round.pages < MOST_PAGES => {
                 round.behind = Some(behind);
                 self.large_pages = true;
                 self.round = Round::Newest(round);
             }
             next => {
-                self.in_doubt |= next.is_some() && !deep_enough;
+                self.needs_full_list |= next.is_some() && !is_complete;
                 self.end_newest(&round);
             }
         }
@@ -263,15 +268,15 @@ impl ChangeTracker {
 
     fn end_newest(&mut self, round: &Newest) {
         self.large_pages = round.pages > 1;
-        let sunk = match self.watermark {
-            Some(watermark) => watermark.has_sunk(round.newest),
-            // An empty or untouched Ironic has no watermark to lose.
+        let is_lower = match self.watermark {
+            Some(watermark) => watermark.is_lower(round.newest),
+            // Without changed nodes there is no watermark to lose.
             None => false,
         };
-        // A clock that stays behind is one doubt, not one a round.
-        self.in_doubt |= sunk || (round.clock_is_behind && !self.clock_was_behind);
+        // A clock that stays behind causes one complete list, not one for each round.
+        self.needs_full_list |= is_lower || (round.clock_is_behind && !self.clock_was_behind);
         self.clock_was_behind = round.clock_is_behind;
-        if !self.in_doubt {
+        if !self.needs_full_list {
             self.round_began = Some(round.began);
         }
         self.watermark = round.newest.map(|newest| match self.watermark {
@@ -279,37 +284,37 @@ impl ChangeTracker {
             None => Watermark::new(newest, round.began),
         });
         let due = self.listed.is_none_or(|listed| round.began.since(listed) >= FULL_EVERY);
-        if self.in_doubt || due {
+        if self.needs_full_list || due {
             self.listing = self.listing.saturating_add(1);
             self.round = Round::Full {
                 began: round.began,
                 behind: None,
-                nameless: false,
+                has_unidentified: false,
             };
         } else {
-            self.rest(round.began);
+            self.wait(round.began);
         }
     }
 
-    fn full_page(&mut self, now: Monotonic, began: Monotonic, nameless: bool, page: Page<ListedNode>) {
-        let nameless = nameless
+    fn full_page(&mut self, now: Monotonic, began: Monotonic, has_unidentified: bool, page: Page<ListedNode>) {
+        let has_unidentified = has_unidentified
             || page
                 .unreadable
                 .iter()
                 .any(|unreadable| identity(unreadable.uuid.as_ref()).is_none());
         let next = page.next.clone();
-        self.take_in(page);
+        self.process_page(page);
         if let Some(behind) = next {
             let behind = Some(behind);
             self.round = Round::Full {
                 began,
                 behind,
-                nameless,
+                has_unidentified,
             };
             return;
         }
-        // A record without a readable identity may be any of those that were not seen.
-        if !nameless {
+        // A record without a readable UUID may be any of the missing nodes.
+        if !has_unidentified {
             let gone: Vec<NodeUuid> = self
                 .known
                 .iter()
@@ -318,22 +323,22 @@ impl ChangeTracker {
                 .collect();
             for uuid in gone {
                 self.known.remove(&uuid);
-                self.moving.remove(&uuid);
-                self.woken.push(FeedEvent::Deleted(uuid));
+                self.in_transition.remove(&uuid);
+                self.events.push(FeedEvent::Deleted(uuid));
             }
         }
-        (self.in_doubt, self.listed) = (false, Some(now));
-        self.rest(began);
+        (self.needs_full_list, self.listed) = (false, Some(now));
+        self.wait(began);
     }
 
-    fn take_in(&mut self, page: Page<ListedNode>) {
+    fn process_page(&mut self, page: Page<ListedNode>) {
         for ListedNode { node, fingerprint } in page.items {
             let uuid = node.uuid.clone();
             let before = self.known.get(&uuid).and_then(|known| known.fingerprint);
             if before != Some(fingerprint) {
-                self.woken.push(FeedEvent::Changed(uuid));
+                self.events.push(FeedEvent::Changed(uuid));
             }
-            self.keep(node, Some(fingerprint), self.asked);
+            self.store(node, Some(fingerprint), self.asked);
         }
         for uuid in page
             .unreadable
@@ -342,31 +347,31 @@ impl ChangeTracker {
         {
             if let Some(known) = self.known.get_mut(&uuid) {
                 known.listing = self.listing;
-                // When it can be read again, that is a change.
+                // A readable record is a change then.
                 known.fingerprint = None;
             }
             if self.unreadable.insert(uuid.clone()) {
-                self.woken.push(FeedEvent::Unreadable(uuid));
+                self.events.push(FeedEvent::Unreadable(uuid));
             }
         }
     }
 
-    fn keep(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
+    fn store(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
         let uuid = node.uuid.clone();
         if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
-            // A page that was under way when a newer answer came. When the listing shows what that answer did, its
-            // fingerprint is another.
+            // The page was requested before a newer response arrived. When a list shows that response's change, its
+            // fingerprint differs.
             known.fingerprint = fingerprint;
             known.listing = self.listing;
             return;
         }
-        if moves(&node) {
-            self.moving.insert(uuid.clone());
+        if is_in_transition(&node) {
+            self.in_transition.insert(uuid.clone());
         } else {
-            self.moving.remove(&uuid);
+            self.in_transition.remove(&uuid);
         }
         self.unreadable.remove(&uuid);
-        let known = Known {
+        let known = CachedNode {
             node: Arc::new(node),
             fingerprint,
             listing: self.listing,
@@ -375,19 +380,19 @@ impl ChangeTracker {
         self.known.insert(uuid, known);
     }
 
-    fn rest(&mut self, began: Monotonic) {
-        let quick = began < self.quick_until || self.ours_move().next().is_some();
-        self.round = Round::Resting {
-            until: began.after(if quick { QUICK } else { CALM }),
+    fn wait(&mut self, began: Monotonic) {
+        let quick = began < self.quick_until || self.managed_in_transition().next().is_some();
+        self.round = Round::Waiting {
+            until: began.after(if quick { QUICK } else { SLOW }),
         };
     }
 
-    fn ours_move(&self) -> impl Iterator<Item = &NodeUuid> {
-        self.moving.iter().filter(|uuid| self.managed.contains(uuid))
+    fn managed_in_transition(&self) -> impl Iterator<Item = &NodeUuid> {
+        self.in_transition.iter().filter(|uuid| self.managed.contains(uuid))
     }
 
     fn page(&self) -> u16 {
-        if self.large_pages || self.ours_move().nth(MANY).is_some() {
+        if self.large_pages || self.managed_in_transition().nth(MANY).is_some() {
             LARGE_PAGE
         } else {
             SMALL_PAGE
@@ -395,8 +400,8 @@ impl ChangeTracker {
     }
 }
 
-/// Whether Ironic is at work on the node, so that it changes without being asked again.
-fn moves(node: &Node) -> bool {
+/// Whether Ironic is changing the node, so that its record changes without a request.
+fn is_in_transition(node: &Node) -> bool {
     node.provision_state.is_transitional() || node.target_power_state.is_some() || node.reservation.is_some()
 }
 

@@ -1,23 +1,22 @@
-//! Down to which time the newest changes must be read so that none is missed.
+//! How far back the newest changes must be read so that none is missed.
 //!
-//! The promise rests on one assumption: a change that becomes visible is stamped at most [`OVERLAP`] earlier than any
-//! stamp that is visible by then. What breaks it (a clock set back) is a doubt, and a doubt is answered by a full
-//! listing.
+//! This depends on one assumption: a change that becomes visible has a timestamp at most [`OVERLAP`] older than any
+//! visible one. A violation (a clock that was set back) causes a complete list.
 //!
-//! Reading down to `top - OVERLAP` is then always enough. Once the newest stamp has stood for longer than the overlap,
-//! nothing older can appear any more, and reading down to it is enough: so an idle fleet is one page, however many
-//! nodes changed shortly before it fell idle.
+//! Reading down to `top - OVERLAP` is then always enough. Once the newest timestamp is unchanged for longer than the
+//! overlap, no older one can appear, and reading down to it is enough: so idle nodes cost one page, however many
+//! changed shortly before.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_domain::clock::Monotonic;
 
 use super::timing::OVERLAP;
 
-/// The newest stamp that was seen, and since when.
+/// The newest timestamp, and since when it is the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Watermark {
     top: DateTime<Utc>,
-    /// When the first round that saw it began.
+    /// When the first round that contained it began.
     since: Monotonic,
     /// Whether a whole round began after the overlap had passed.
     settled: bool,
@@ -32,27 +31,28 @@ impl Watermark {
         }
     }
 
-    /// Everything stamped at or after this must be read.
+    /// Everything with this timestamp or a newer one must be read.
     pub(super) fn floor(self, server_time: Option<DateTime<Utc>>) -> DateTime<Utc> {
         let floor = if self.settled { self.top } else { earlier(self.top) };
         match server_time {
-            // Ironic's clock is behind the newest stamp: what changes now is stamped by that clock.
+            // Ironic's clock is behind the newest timestamp, and new changes get the time of that clock.
             Some(server) => floor.min(earlier(server)),
             None => floor,
         }
     }
 
-    /// Whether Ironic's clock has been set back behind the newest stamp.
+    /// Whether Ironic's clock was set back behind the newest timestamp.
     pub(super) fn is_ahead_of(self, server_time: Option<DateTime<Utc>>) -> bool {
         server_time.is_some_and(|server| server < earlier(self.top))
     }
 
-    /// Whether the newest stamp is older than it was: its node is gone, or the database, or the clock was set back.
-    pub(super) fn has_sunk(self, newest: Option<DateTime<Utc>>) -> bool {
+    /// Whether the newest timestamp is older than before: its node was deleted, the database was replaced, or the clock
+    /// was set back.
+    pub(super) fn is_lower(self, newest: Option<DateTime<Utc>>) -> bool {
         newest.is_none_or(|newest| newest < self.top)
     }
 
-    /// The watermark after a whole round that saw `newest` on top.
+    /// The watermark after a whole round with `newest` as its newest timestamp.
     pub(super) fn after_round(self, newest: DateTime<Utc>, round_began: Monotonic) -> Self {
         if newest != self.top {
             return Self::new(newest, round_began);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_newest_stamp_that_sank_or_vanished_is_a_doubt() {
         let mark = Watermark::new(TOP, at(0));
-        assert!(mark.has_sunk(None) && mark.has_sunk(Some(TOP - TimeDelta::milliseconds(1))));
-        assert!(!mark.has_sunk(Some(TOP)));
+        assert!(mark.is_lower(None) && mark.is_lower(Some(TOP - TimeDelta::milliseconds(1))));
+        assert!(!mark.is_lower(Some(TOP)));
     }
 }

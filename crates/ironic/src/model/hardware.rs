@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use super::{blank_is_none, null_is_default};
 
-/// One BIOS setting. The fields behind `value` come with `detail` only, and not from every driver.
+/// One BIOS setting. Fields other than `name` and `value` are returned with `detail` only, and not by every driver.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct BiosSetting {
     /// Its name.
     pub name: String,
-    /// Its value; text in every driver that we know, yet a number would do no harm.
+    /// Its value; a string in every known driver.
     #[serde(default)]
     pub value: Value,
     /// `Enumeration`, `Integer`, `String`, `Boolean`, `Password`.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub attribute_type: Option<String>,
-    /// What an enumeration allows.
+    /// The values of an enumeration.
     #[serde(default, deserialize_with = "null_is_default")]
     pub allowable_values: Vec<Value>,
     /// The smallest integer.
@@ -32,26 +32,26 @@ pub struct BiosSetting {
     /// The longest text.
     #[serde(default)]
     pub max_length: Option<i64>,
-    /// Whether it cannot be set.
+    /// Whether it is read-only.
     #[serde(default)]
     pub read_only: Option<bool>,
-    /// Whether it identifies the machine and is not to be copied.
+    /// Whether it identifies the machine and must not be copied.
     #[serde(default)]
     pub unique: Option<bool>,
 }
 
-/// One part with firmware of its own.
+/// One component with firmware.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FirmwareComponent {
     /// `bios`, `bmc`, `nic:…`.
     pub component: String,
-    /// The version at first sight.
+    /// The version when the node was registered.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub initial_version: Option<String>,
-    /// The version now.
+    /// The current version.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub current_version: Option<String>,
-    /// The version that was last asked for.
+    /// The last requested version.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub last_version_flashed: Option<String>,
     /// When it last changed.
@@ -62,13 +62,13 @@ pub struct FirmwareComponent {
 /// An attached image.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct VirtualMedia {
-    /// The kinds of drive it can be.
+    /// The drive types it can emulate.
     #[serde(default, deserialize_with = "null_is_default")]
     pub media_types: Vec<String>,
-    /// Whether an image is in it.
+    /// Whether an image is inserted.
     #[serde(default, deserialize_with = "null_is_default")]
     pub inserted: bool,
-    /// The image's address.
+    /// The URL of the image.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub image: Option<String>,
 }

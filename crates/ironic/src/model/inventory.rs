@@ -1,20 +1,20 @@
-//! The hardware that an inspection found.
+//! The hardware inventory of an inspection.
 //!
-//! The data comes from a ramdisk or a BMC, so everything is optional. `plugin_data` may have any form: it is kept as it
-//! is, and whoever reads it takes what fits.
+//! A ramdisk or a BMC provides the data, so everything is optional. `plugin_data` may have any form and is kept
+//! unchanged.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Fields, blank_is_none, null_is_default};
 
-/// What is stored for a node.
+/// The inspection data of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Inspection {
     /// The hardware.
     #[serde(default, deserialize_with = "null_is_default")]
     pub inventory: Inventory,
-    /// What the ramdisk's plug-ins added.
+    /// The data of the ramdisk's plug-ins.
     #[serde(default)]
     pub plugin_data: Value,
 }
@@ -22,7 +22,7 @@ pub struct Inspection {
 /// The hardware.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Inventory {
-    /// The name that the ramdisk had.
+    /// The ramdisk's host name.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub hostname: Option<String>,
     /// Network interfaces, in the order of discovery.
@@ -37,10 +37,10 @@ pub struct Inventory {
     /// The disks.
     #[serde(default, deserialize_with = "null_is_default")]
     pub disks: Vec<Disk>,
-    /// The maker.
+    /// The system vendor.
     #[serde(default, deserialize_with = "null_is_default")]
     pub system_vendor: SystemVendor,
-    /// How the ramdisk was booted.
+    /// The ramdisk's boot parameters.
     #[serde(default)]
     pub boot: Fields,
 }
@@ -57,22 +57,22 @@ pub struct Interface {
     /// Its IPv4 address.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub ipv4_address: Option<String>,
-    /// Its IPv6 address; a link-local one keeps its scope.
+    /// Its IPv6 address; a link-local one includes its scope.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub ipv6_address: Option<String>,
-    /// Its vendor's number.
+    /// The vendor ID.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub vendor: Option<String>,
-    /// Its product's number.
+    /// The product ID.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub product: Option<String>,
-    /// Its place on the bus.
+    /// Its PCI address.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub pci_address: Option<String>,
     /// Its speed; -1 means unknown.
     #[serde(default)]
     pub speed_mbps: Option<i64>,
-    /// Whether a cable is in it.
+    /// Whether it has a link.
     #[serde(default)]
     pub has_carrier: Option<bool>,
 }
@@ -92,12 +92,12 @@ pub struct Cpu {
     /// Megahertz: text from a ramdisk, a number from a BMC.
     #[serde(default)]
     pub frequency: Option<Frequency>,
-    /// Abilities.
+    /// CPU flags.
     #[serde(default, deserialize_with = "null_is_default")]
     pub flags: Vec<String>,
 }
 
-/// A frequency as delivered.
+/// A frequency, as a number or text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Frequency {
@@ -122,10 +122,10 @@ impl Frequency {
 /// The memory.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Memory {
-    /// What is built in, in MiB.
+    /// Installed memory, in MiB.
     #[serde(default)]
     pub physical_mb: Option<i64>,
-    /// What the system sees, in bytes.
+    /// Memory visible to the system, in bytes.
     #[serde(default)]
     pub total: Option<i64>,
 }
@@ -133,19 +133,19 @@ pub struct Memory {
 /// A disk.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Disk {
-    /// `/dev/sda`; a BMC gives a name of its own.
+    /// `/dev/sda`; a BMC uses other names.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub name: Option<String>,
-    /// A name that survives a restart.
+    /// A name that does not change with a restart.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub by_path: Option<String>,
     /// Bytes.
     #[serde(default)]
     pub size: Option<i64>,
-    /// Whether it turns.
+    /// Whether it is a spinning disk.
     #[serde(default)]
     pub rotational: Option<bool>,
-    /// The maker.
+    /// The vendor.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub vendor: Option<String>,
     /// The model.
@@ -160,24 +160,24 @@ pub struct Disk {
     /// The world-wide name.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub wwn: Option<String>,
-    /// The vendor's part of it.
+    /// The vendor extension of the WWN.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub wwn_vendor_extension: Option<String>,
-    /// Both.
+    /// The WWN with the vendor extension.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub wwn_with_extension: Option<String>,
 }
 
-/// The maker of the machine.
+/// The vendor of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct SystemVendor {
-    /// Who.
+    /// The manufacturer.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub manufacturer: Option<String>,
-    /// What.
+    /// The product name.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub product_name: Option<String>,
-    /// Which one.
+    /// The serial number.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub serial_number: Option<String>,
     /// Its firmware.
@@ -185,10 +185,10 @@ pub struct SystemVendor {
     pub firmware: Firmware,
 }
 
-/// The machine's own firmware.
+/// The system firmware.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct Firmware {
-    /// Who made it.
+    /// Its vendor.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub vendor: Option<String>,
     /// Its version.

@@ -1,7 +1,7 @@
-//! What Ironic answers, as far as the provider reads it.
+//! Ironic's responses, as far as the provider reads them.
 //!
-//! Decoding is lenient on purpose: a field that is missing, null or empty is absent, a state that we do not know keeps
-//! its spelling, what we do not read is ignored. One node that cannot be read does not hide the others of its page.
+//! Decoding is lenient: a missing, null or empty field is absent, an unknown state keeps its text, unknown fields are
+//! ignored. An unreadable node does not hide the others of its page.
 
 pub mod hardware;
 pub mod inventory;
@@ -16,7 +16,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A free-form map of Ironic. It may hold secrets (Ironic masks those that it knows): `Debug` shows the keys only.
+/// A free-form map. It may contain secrets (Ironic masks those it knows): `Debug` shows the keys only.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Fields(#[serde(deserialize_with = "null_is_default")] pub Map<String, Value>);
@@ -41,12 +41,12 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// Absent, null and empty text mean the same.
+/// Missing, null and empty text mean the same.
 pub(crate) fn blank_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
 }
 
-/// Null stands for the default.
+/// Null means the default.
 pub(crate) fn null_is_default<'de, T, D>(from: D) -> Result<T, D::Error>
 where
     T: Default + Deserialize<'de>,

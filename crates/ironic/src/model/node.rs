@@ -1,4 +1,4 @@
-//! A node, and what can be asked about it in one answer.
+//! A node and its sub-resources.
 
 use chrono::{DateTime, Utc};
 use metal3_domain::ids::NodeUuid;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::state::{PowerState, ProvisionState};
 use super::{Fields, blank_is_none, null_is_default};
 
-/// A machine as Ironic knows it.
+/// A node.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Node {
-    /// Its identity.
+    /// Its UUID.
     pub uuid: NodeUuid,
     /// Its name, if it has one.
     #[serde(default, deserialize_with = "blank_is_none")]
@@ -19,105 +19,105 @@ pub struct Node {
     /// The hardware type.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub driver: Option<String>,
-    /// Where it is in its life.
+    /// The provision state.
     pub provision_state: ProvisionState,
-    /// Where it is heading. Empty text and null both mean nowhere.
+    /// The target of the transition. Empty text and null both mean none.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub target_provision_state: Option<String>,
-    /// Whether it runs, as of Ironic's last look.
+    /// The power state, as of Ironic's last check.
     #[serde(default)]
     pub power_state: Option<PowerState>,
-    /// Which power change goes on.
+    /// The target of a power change.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub target_power_state: Option<String>,
-    /// The last failure of anything at all; later work may clear it.
+    /// The last error of any operation; a later operation may clear it.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub last_error: Option<String>,
-    /// Whether Ironic leaves it alone.
+    /// Whether the node is in maintenance.
     #[serde(default, deserialize_with = "null_is_default")]
     pub maintenance: bool,
-    /// Why, in someone's words.
+    /// The reason, as the client set it.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub maintenance_reason: Option<String>,
-    /// Why, in Ironic's own: `power failure`, `clean failure`.
+    /// The fault that Ironic set: `power failure`, `clean failure`.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub fault: Option<String>,
     /// The conductor that holds its lock.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub reservation: Option<String>,
-    /// The conductor that looks after it.
+    /// The conductor that manages it.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub conductor: Option<String>,
-    /// Who uses it.
+    /// The instance on it.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub instance_uuid: Option<String>,
-    /// Whether it is cleaned between users; absent: Ironic's default.
+    /// Whether it is cleaned between instances; absent: Ironic's default.
     #[serde(default)]
     pub automated_clean: Option<bool>,
-    /// Whether it may not be switched off. Absent in old dialects.
+    /// Whether power off is forbidden. Absent in old microversions.
     #[serde(default)]
     pub disable_power_off: Option<bool>,
-    /// What the BMC says of its health. Absent in old dialects.
+    /// The health that the BMC reports. Absent in old microversions.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub health: Option<String>,
-    /// The way to the BMC and the ramdisk. Secrets are masked by Ironic.
+    /// Address and credentials of the BMC, and ramdisk parameters. Ironic masks secrets.
     #[serde(default)]
     pub driver_info: Fields,
-    /// What the machine is.
+    /// Hardware properties.
     #[serde(default)]
     pub properties: Fields,
-    /// What is to be deployed.
+    /// The image to deploy.
     #[serde(default)]
     pub instance_info: Fields,
-    /// The network while a ramdisk runs.
+    /// The network configuration of the ramdisk.
     #[serde(default)]
     pub network_data: Fields,
-    /// RAID as Ironic believes it is.
+    /// The current RAID configuration.
     #[serde(default)]
     pub raid_config: Fields,
-    /// RAID as asked for.
+    /// The wanted RAID configuration.
     #[serde(default)]
     pub target_raid_config: Fields,
-    /// How its BIOS is set.
+    /// The interface for BIOS settings.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub bios_interface: Option<String>,
-    /// How it is booted.
+    /// The interface for boot.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub boot_interface: Option<String>,
-    /// How it is deployed.
+    /// The interface for deployment.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub deploy_interface: Option<String>,
-    /// How its firmware is updated.
+    /// The interface for firmware updates.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub firmware_interface: Option<String>,
-    /// How it is inspected.
+    /// The interface for inspection.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub inspect_interface: Option<String>,
-    /// How its boot device is chosen.
+    /// The interface for the boot device.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub management_interface: Option<String>,
-    /// How it is switched on and off.
+    /// The interface for power.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub power_interface: Option<String>,
-    /// How its RAID is set.
+    /// The interface for RAID.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub raid_interface: Option<String>,
-    /// How what only its vendor offers is reached.
+    /// The interface for vendor-specific calls.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub vendor_interface: Option<String>,
-    /// The cleaning step that runs.
+    /// The running cleaning step.
     #[serde(default)]
     pub clean_step: Fields,
-    /// The deploy step that runs.
+    /// The running deploy step.
     #[serde(default)]
     pub deploy_step: Fields,
-    /// The service step that runs.
+    /// The running service step.
     #[serde(default)]
     pub service_step: Fields,
-    /// When it came.
+    /// When it was created.
     #[serde(default)]
     pub created_at: Option<DateTime<Utc>>,
-    /// When its record last changed. Null until the first change, and one of the database's precision.
+    /// When its record last changed, with the precision of the database. Null until the first change.
     #[serde(default)]
     pub updated_at: Option<DateTime<Utc>>,
     /// When its provision state last changed.
@@ -128,17 +128,17 @@ pub struct Node {
     pub inspection_finished_at: Option<DateTime<Utc>>,
 }
 
-/// The answer of `validate`: one check per interface.
+/// The response of `validate`: one result per interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validation(pub Vec<(String, InterfaceCheck)>);
 
-/// Whether an interface could do its work with the node as it is.
+/// Whether an interface can work with the node as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InterfaceCheck {
-    /// Yes, no, or not supported (null).
+    /// Valid, invalid, or not supported (null).
     #[serde(default)]
     pub result: Option<bool>,
-    /// Why not.
+    /// The reason of an invalid interface.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub reason: Option<String>,
 }
@@ -151,7 +151,7 @@ impl<'de> Deserialize<'de> for Validation {
 }
 
 impl Validation {
-    /// Why the node cannot be deployed: the reasons of `boot` and `deploy`, or nothing.
+    /// The reasons why the node cannot be deployed: those of `boot` and `deploy`.
     #[must_use]
     pub fn deploy_errors(&self) -> Vec<&str> {
         self.0
@@ -162,21 +162,21 @@ impl Validation {
     }
 }
 
-/// The states of a node alone: the smallest read that shows them.
+/// The states of a node: the smallest response that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct States {
-    /// Where it is in its life.
+    /// The provision state.
     pub provision_state: ProvisionState,
-    /// Where it is heading.
+    /// The target of the transition.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub target_provision_state: Option<String>,
-    /// Whether it runs.
+    /// The power state.
     #[serde(default)]
     pub power_state: Option<PowerState>,
-    /// Which power change goes on.
+    /// The target of a power change.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub target_power_state: Option<String>,
-    /// The last failure.
+    /// The last error.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub last_error: Option<String>,
     /// `uefi` or `bios`, where the driver can tell.
@@ -193,15 +193,15 @@ pub struct BootDevice {
     /// `disk`, `cdrom`, `pxe` and others.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub boot_device: Option<String>,
-    /// For every boot, or the next alone; absent when the BMC does not say.
+    /// For every boot, or for the next one only; absent when the BMC does not report it.
     #[serde(default)]
     pub persistent: Option<bool>,
 }
 
-/// One line of a node's history: what went wrong, kept although `last_error` was cleared.
+/// An entry of the node history, which keeps errors after `last_error` was cleared.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct HistoryEntry {
-    /// Its identity.
+    /// Its UUID.
     pub uuid: String,
     /// When.
     #[serde(default)]
@@ -209,17 +209,17 @@ pub struct HistoryEntry {
     /// `ERROR` and others.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub severity: Option<String>,
-    /// The words.
+    /// The message.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub event: Option<String>,
 }
 
-/// The attached networks, as Ironic lists them.
+/// An attached network.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Vif {
-    /// The network port's identity.
+    /// The UUID of the network port.
     pub id: String,
-    /// Whatever else the network interface tells.
+    /// Other fields of the network interface.
     #[serde(flatten)]
     pub more: serde_json::Map<String, Value>,
 }

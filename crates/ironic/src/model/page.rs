@@ -1,44 +1,44 @@
-//! One page of a listing.
+//! A page of a list.
 //!
-//! Ironic ends a page with a link to the next one. The link names the server as *it* sees itself, so only its query is
-//! used: where a page comes from is never Ironic's choice, or a login could follow it elsewhere.
+//! Ironic ends a page with a link to the next one. The link contains Ironic's own view of its address, so only the
+//! query is used: a link must not redirect the login to another server.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Items of a listing, those that could not be read, and where the next page begins.
+/// Items of a list, unreadable items, and the next page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page<T> {
-    /// What was read.
+    /// The readable items.
     pub items: Vec<T>,
-    /// What was not: known to exist, but nothing more.
+    /// Items that exist and cannot be decoded.
     pub unreadable: Vec<Unreadable>,
-    /// The last item of this page, when there is another page.
+    /// The marker of the next page, if there is one.
     pub next: Option<Marker>,
 }
 
-/// An item that does not have the expected form.
+/// An item that cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its identity, where that much could be read.
+    /// Its UUID, if that is readable.
     pub uuid: Option<String>,
     /// What is wrong.
     pub reason: String,
 }
 
-/// Where a page begins: behind the item with this identity.
+/// The start of a page: after the item with this UUID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker(pub(crate) String);
 
 impl Marker {
-    /// The page behind this item.
+    /// The page after this item.
     #[must_use]
     pub fn behind(uuid: impl Into<String>) -> Self {
         Self(uuid.into())
     }
 }
 
-/// Reads a page whose items stand under `key`.
+/// Reads a page with its items under `key`.
 pub(crate) fn decode<T: DeserializeOwned>(key: &str, body: &[u8]) -> Result<Page<T>, serde_json::Error> {
     let mut body: Map<String, Value> = serde_json::from_slice(body)?;
     let items: Vec<Value> = serde_json::from_value(body.remove(key).unwrap_or_default())?;
@@ -68,7 +68,7 @@ fn identity(item: &Value) -> Option<String> {
     item.get("uuid").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The marker in a link; a link without one means «behind the last item».
+/// The marker in a link; a link without a marker means the last item.
 fn marker(link: &str, last: Option<String>) -> Option<Marker> {
     let query = link.split_once('?').map_or("", |(_, query)| query);
     query

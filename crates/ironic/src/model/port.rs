@@ -1,4 +1,4 @@
-//! Network ports of a node, and groups of them.
+//! Network ports of a node, and port groups.
 
 use metal3_domain::ids::NodeUuid;
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use super::{blank_is_none, null_is_default};
 /// A network port.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Port {
-    /// Its identity.
+    /// Its UUID.
     pub uuid: String,
-    /// The node that has it.
+    /// The node of the port.
     pub node_uuid: NodeUuid,
     /// Its MAC address, in lower case.
     pub address: String,
@@ -22,7 +22,7 @@ pub struct Port {
 /// A bond of ports.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PortGroup {
-    /// Its identity.
+    /// Its UUID.
     pub uuid: String,
     /// Its name.
     #[serde(default, deserialize_with = "blank_is_none")]
@@ -30,10 +30,10 @@ pub struct PortGroup {
     /// Its MAC address.
     #[serde(default, deserialize_with = "blank_is_none")]
     pub address: Option<String>,
-    /// The node that has it. Absent in short listings.
+    /// The node of the group. Absent in short lists.
     #[serde(default)]
     pub node_uuid: Option<NodeUuid>,
-    /// Whether its ports work alone, too.
+    /// Whether its ports also work without the group.
     #[serde(default, deserialize_with = "null_is_default")]
     pub standalone_ports_supported: bool,
 }

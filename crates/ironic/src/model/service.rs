@@ -1,28 +1,28 @@
-//! What Ironic says of itself.
+//! Drivers and conductors.
 
 use serde::Deserialize;
 
 use super::null_is_default;
 
-/// A hardware type that a living conductor supports.
+/// A hardware type that a live conductor supports.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Driver {
     /// `redfish`, `ipmi` and others.
     pub name: String,
-    /// The conductors that have it.
+    /// The conductors that support it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub hosts: Vec<String>,
 }
 
-/// A worker of Ironic.
+/// A conductor.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Conductor {
     /// Its name.
     pub hostname: String,
-    /// The group of nodes it looks after.
+    /// Its conductor group.
     #[serde(default, deserialize_with = "null_is_default")]
     pub conductor_group: String,
-    /// Whether it was heard of lately. False for a while after its start.
+    /// Whether it sent a heartbeat recently. False for a while after its start.
     #[serde(default, deserialize_with = "null_is_default")]
     pub alive: bool,
 }

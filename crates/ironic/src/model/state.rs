@@ -11,12 +11,12 @@ macro_rules! spelled {
         #[serde(from = "String", into = "String")]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
-            /// A spelling that is newer than this program.
+            /// A value that this version does not know.
             Other(String),
         }
 
         impl $name {
-            /// Every state that has a name here.
+            /// Every known value.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
             /// Ironic's spelling.
@@ -53,74 +53,73 @@ macro_rules! spelled {
 }
 
 spelled! {
-    /// Where a node is in its life.
+    /// The provision state of a node.
     ProvisionState {
-        /// Created, credentials unproven.
+        /// Created; credentials not verified.
         Enroll = "enroll",
-        /// Credentials are tried.
+        /// Verifying credentials.
         Verifying = "verifying",
-        /// Under control, not for use.
+        /// Managed, not available.
         Manageable = "manageable",
-        /// Inspection begins or its data is processed.
+        /// Inspection begins, or its data is processed.
         Inspecting = "inspecting",
         /// The ramdisk inspects.
         InspectWait = "inspect wait",
         /// Inspection failed.
         InspectFailed = "inspect failed",
-        /// Cleaning goes on.
+        /// Cleaning.
         Cleaning = "cleaning",
         /// The ramdisk cleans.
         CleanWait = "clean wait",
-        /// A step asked for a halt.
+        /// A step requested a hold.
         CleanHold = "clean hold",
         /// Cleaning failed; maintenance is set.
         CleanFailed = "clean failed",
-        /// Ready for a deployment.
+        /// Available for deployment.
         Available = "available",
-        /// Deployment goes on.
+        /// Deploying.
         Deploying = "deploying",
         /// The ramdisk deploys.
         WaitCallBack = "wait call-back",
-        /// A step asked for a halt.
+        /// A step requested a hold.
         DeployHold = "deploy hold",
         /// Deployment failed.
         DeployFailed = "deploy failed",
-        /// In use.
+        /// Deployed.
         Active = "active",
         /// Torn down.
         Deleting = "deleting",
         /// Tear-down failed.
         Error = "error",
-        /// Taken over as it runs.
+        /// Adopting a running machine.
         Adopting = "adopting",
-        /// That failed.
+        /// Adoption failed.
         AdoptFailed = "adopt failed",
-        /// Changed while in use.
+        /// Servicing an active node.
         Servicing = "servicing",
         /// The ramdisk services.
         ServiceWait = "service wait",
-        /// A step asked for a halt.
+        /// A step requested a hold.
         ServiceHold = "service hold",
         /// Service failed; maintenance is set.
         ServiceFailed = "service failed",
-        /// The rescue ramdisk is started.
+        /// Starting the rescue ramdisk.
         Rescuing = "rescuing",
-        /// It is waited for.
+        /// Waiting for the rescue ramdisk.
         RescueWait = "rescue wait",
         /// In the rescue ramdisk.
         Rescue = "rescue",
-        /// That failed.
+        /// Rescue failed.
         RescueFailed = "rescue failed",
-        /// Back to the disk.
+        /// Leaving rescue.
         Unrescuing = "unrescuing",
-        /// That failed.
+        /// Leaving rescue failed.
         UnrescueFailed = "unrescue failed",
     }
 }
 
 impl ProvisionState {
-    /// Whether Ironic moves on from here without being asked. A state that we do not know counts: looking often does
-    /// no harm, looking seldom might.
+    /// Whether Ironic leaves this state without a request. True for an unknown state: polling too often is harmless.
     #[must_use]
     pub const fn is_transitional(&self) -> bool {
         match self {
@@ -158,7 +157,7 @@ impl ProvisionState {
         }
     }
 
-    /// Whether a node here takes a slot: it loads the provisioning network.
+    /// Whether a node in this state takes a slot: it loads the provisioning network.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         matches!(
@@ -175,15 +174,15 @@ impl ProvisionState {
 }
 
 spelled! {
-    /// Whether a machine runs.
+    /// The power state of a machine.
     PowerState {
-        /// It runs.
+        /// On.
         On = "power on",
-        /// It does not.
+        /// Off.
         Off = "power off",
-        /// It is being restarted.
+        /// Restarting.
         Rebooting = "rebooting",
-        /// The BMC did not say.
+        /// The BMC did not report it.
         Error = "error",
     }
 }

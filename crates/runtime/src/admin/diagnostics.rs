@@ -8,7 +8,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-use super::gate::{Gate, admit};
+use super::gate::{Gate, authorize};
 use crate::logs::{Level, Verbosity};
 use crate::metrics::{self, Metrics};
 
@@ -23,7 +23,7 @@ pub fn diagnostics(metrics: &Metrics, verbosity: &Verbosity, gate: &Gate) -> Rou
         .with_state(verbosity.clone());
     insecure_diagnostics(metrics)
         .merge(level)
-        .layer(from_fn_with_state(gate.clone(), admit))
+        .layer(from_fn_with_state(gate.clone(), authorize))
 }
 
 /// `/metrics` without authentication.

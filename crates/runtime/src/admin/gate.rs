@@ -18,16 +18,16 @@ use tokio::sync::Semaphore;
 use super::review::{AccessDecision, Reviewer};
 
 /// How long an allowed caller is cached: a revoked token works that much longer.
-const ALLOWED: Duration = Duration::from_secs(60);
+const ALLOWED_TTL: Duration = Duration::from_secs(60);
 /// How long a denied caller is cached: a role that was just granted works soon.
-const REFUSED: Duration = Duration::from_secs(10);
+const DENIED_TTL: Duration = Duration::from_secs(10);
 /// Cached decisions. Scrapers are few; more indicates an attack.
-const REMEMBERED: usize = 256;
+const CACHE_SIZE: usize = 256;
 /// Concurrent reviews, so that an attack does not overload the API server.
 const REVIEWS: usize = 8;
 
 /// Identifies a request: a digest, so that no token is stored.
-type Question = Vec<u8>;
+type CacheKey = Vec<u8>;
 
 /// Decides about callers; clones share the cache.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub struct Gate {
 struct Shared {
     reviewer: Arc<dyn Reviewer>,
     clock: Arc<dyn Clock>,
-    known: Mutex<BTreeMap<Question, (AccessDecision, Monotonic)>>,
+    cache: Mutex<BTreeMap<CacheKey, (AccessDecision, Monotonic)>>,
     reviews: Semaphore,
 }
 
@@ -51,22 +51,22 @@ impl Gate {
             shared: Arc::new(Shared {
                 reviewer,
                 clock,
-                known: Mutex::default(),
+                cache: Mutex::default(),
                 reviews: Semaphore::new(REVIEWS),
             }),
         }
     }
 
     /// The error response; `None` when the caller is allowed.
-    async fn refusal(&self, call: &Call) -> Option<Response> {
+    async fn refusal(&self, call: &Caller) -> Option<Response> {
         let Some(token) = &call.token else {
             return Some(unauthenticated());
         };
-        let question = call.digest(token);
-        let decision = match self.shared.remembered(&question) {
+        let key = call.digest(token);
+        let decision = match self.shared.cached(&key) {
             Some(decision) => decision,
             None => match self.review(token, call).await {
-                Ok(decision) => self.shared.remember(question, decision),
+                Ok(decision) => self.shared.cache_decision(key, decision),
                 Err(refusal) => return Some(refusal),
             },
         };
@@ -74,14 +74,14 @@ impl Gate {
             AccessDecision::Allowed => None,
             AccessDecision::Unauthenticated => Some(unauthenticated()),
             AccessDecision::Denied { user } => {
-                let Call { verb, path, .. } = call;
+                let Caller { verb, path, .. } = call;
                 let text = format!("{user} may not {verb} {path}: grant the verb on that nonResourceURL\n");
                 Some((StatusCode::FORBIDDEN, text).into_response())
             }
         }
     }
 
-    async fn review(&self, token: &SecretString, call: &Call) -> Result<AccessDecision, Response> {
+    async fn review(&self, token: &SecretString, call: &Caller) -> Result<AccessDecision, Response> {
         let Ok(_turn) = self.shared.reviews.try_acquire() else {
             let busy = (
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -100,13 +100,13 @@ impl Gate {
 }
 
 /// What the decision depends on. Not the request: its body is not `Sync`.
-struct Call {
+struct Caller {
     token: Option<SecretString>,
     verb: String,
     path: String,
 }
 
-impl Call {
+impl Caller {
     fn of(request: &Request) -> Self {
         Self {
             token: bearer(request),
@@ -115,7 +115,7 @@ impl Call {
         }
     }
 
-    fn digest(&self, token: &SecretString) -> Question {
+    fn digest(&self, token: &SecretString) -> CacheKey {
         let mut context = Context::new(&SHA256);
         // None of the three contains a blank, or the token would not have been parsed.
         for part in [token.expose_secret(), " ", &self.verb, " ", &self.path] {
@@ -126,32 +126,32 @@ impl Call {
 }
 
 impl Shared {
-    fn remembered(&self, question: &Question) -> Option<AccessDecision> {
+    fn cached(&self, key: &CacheKey) -> Option<AccessDecision> {
         let now = self.clock.monotonic();
-        let known = self.known.lock();
-        let (decision, until) = known.get(question)?;
+        let cache = self.cache.lock();
+        let (decision, until) = cache.get(key)?;
         (now < *until).then(|| decision.clone())
     }
 
-    fn remember(&self, question: Question, decision: AccessDecision) -> AccessDecision {
+    fn cache_decision(&self, key: CacheKey, decision: AccessDecision) -> AccessDecision {
         let now = self.clock.monotonic();
-        let lasting = match decision {
-            AccessDecision::Allowed => ALLOWED,
-            AccessDecision::Unauthenticated | AccessDecision::Denied { .. } => REFUSED,
+        let ttl = match decision {
+            AccessDecision::Allowed => ALLOWED_TTL,
+            AccessDecision::Unauthenticated | AccessDecision::Denied { .. } => DENIED_TTL,
         };
-        let mut known = self.known.lock();
-        known.retain(|_, (_, until)| now < *until);
-        if known.len() >= REMEMBERED {
-            known.clear();
+        let mut cache = self.cache.lock();
+        cache.retain(|_, (_, until)| now < *until);
+        if cache.len() >= CACHE_SIZE {
+            cache.clear();
         }
-        known.insert(question, (decision.clone(), now.after(lasting)));
+        cache.insert(key, (decision.clone(), now.after(ttl)));
         decision
     }
 }
 
 /// The middleware.
-pub(super) async fn admit(State(gate): State<Gate>, request: Request, next: Next) -> Response {
-    let call = Call::of(&request);
+pub(super) async fn authorize(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let call = Caller::of(&request);
     match gate.refusal(&call).await {
         Some(refusal) => refusal,
         None => next.run(request).await,

@@ -24,8 +24,8 @@ pub enum CheckResult {
 
 impl CheckResult {
     /// Passed, or failed with this reason.
-    pub fn failed_unless(fine: bool, why: impl Into<String>) -> Self {
-        if fine { Self::Passed } else { Self::Failed(why.into()) }
+    pub fn failed_unless(passed: bool, why: impl Into<String>) -> Self {
+        if passed { Self::Passed } else { Self::Failed(why.into()) }
     }
 }
 

@@ -177,7 +177,7 @@ async fn an_answer_is_remembered_for_its_time_and_for_its_question_only() {
     }
     assert_eq!(asked(), 2);
     call("Bearer good", "/debug/flags/v").await;
-    assert_eq!(asked(), 3, "another path is another question");
+    assert_eq!(asked(), 3, "another path is another key");
     admin.clock.advance(Duration::from_secs(11));
     call("Bearer good", "/metrics").await;
     assert_eq!(asked(), 3);
@@ -188,7 +188,7 @@ async fn an_answer_is_remembered_for_its_time_and_for_its_question_only() {
     assert_eq!(asked(), 5);
     call("Bearer broken", "/metrics").await;
     call("Bearer broken", "/metrics").await;
-    assert_eq!(asked(), 7, "what was not decided is not remembered");
+    assert_eq!(asked(), 7, "what was not decided is not cached");
 }
 
 #[tokio::test]

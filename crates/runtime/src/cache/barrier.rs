@@ -48,39 +48,39 @@ impl<W> Barrier<W> {
     }
 
     /// The cache has `object` at `version`.
-    #[must_use = "who waited may go on"]
-    pub fn shown(&mut self, object: &Key, version: &ResourceVersion) -> Vec<W> {
-        let mut free = Vec::new();
+    #[must_use = "dropping a hold releases its key"]
+    pub fn observed(&mut self, object: &Key, version: &ResourceVersion) -> Vec<W> {
+        let mut released = Vec::new();
         while let Some(first) = self.versions.get(object).and_then(BTreeSet::first).cloned() {
             if first > *version {
                 break;
             }
-            free.extend(self.let_go(first, object.clone()));
+            released.extend(self.release(first, object.clone()));
         }
-        free
+        released
     }
 
     /// The cache has everything up to `version`.
-    #[must_use = "who waited may go on"]
+    #[must_use = "dropping a hold releases its key"]
     pub fn reached(&mut self, version: &ResourceVersion) -> Vec<W> {
-        let mut free = Vec::new();
+        let mut released = Vec::new();
         while let Some((first, object)) = self.waits.keys().next().cloned() {
             if first > *version {
                 break;
             }
-            free.extend(self.let_go(first, object));
+            released.extend(self.release(first, object));
         }
-        free
+        released
     }
 
     /// Ends all waits: their versions have no meaning any more.
-    #[must_use = "who waited may go on"]
-    pub fn give_up(&mut self) -> Vec<W> {
+    #[must_use = "dropping a hold releases its key"]
+    pub fn release_all(&mut self) -> Vec<W> {
         self.versions.clear();
         std::mem::take(&mut self.waits).into_values().flatten().collect()
     }
 
-    fn let_go(&mut self, version: ResourceVersion, object: Key) -> Vec<W> {
+    fn release(&mut self, version: ResourceVersion, object: Key) -> Vec<W> {
         if let Some(versions) = self.versions.get_mut(&object) {
             versions.remove(&version);
             if versions.is_empty() {

@@ -21,7 +21,7 @@ pub enum AnswerContent {
     Mixed,
 }
 
-/// A write in flight. Dropping it without a result means that its outcome is unknown, or that it was rejected because
+/// A write in write. Dropping it without a result means that its outcome is unknown, or that it was rejected because
 /// the cached object was out of date: the source is held until the object was read again.
 #[must_use = "the answer belongs into it"]
 pub struct CacheWrite<K: Resource, I: Indexes<K> = ()> {
@@ -29,7 +29,7 @@ pub struct CacheWrite<K: Resource, I: Indexes<K> = ()> {
     source: RequestSource,
     object: Key,
     id: u64,
-    landed: bool,
+    completed: bool,
 }
 
 impl<K: Resource, I: Indexes<K>> fmt::Debug for CacheWrite<K, I> {
@@ -47,7 +47,7 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
             source,
             object,
             id,
-            landed: false,
+            completed: false,
         }
     }
 
@@ -60,9 +60,9 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         let cache = self.cache.clone();
         let mut state = cache.state();
         let known = state.cache.shows_exactly(&written);
-        self.land(|untold| *untold != written.version);
+        self.complete(|skipped| *skipped != written.version);
         if part == AnswerContent::Mixed && !known {
-            self.source.wake();
+            self.source.enqueue();
         }
         cache.answer(&mut state, &self.source, &written, |cache| cache.wrote(object))
     }
@@ -73,9 +73,9 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         {
             let state = cache.state();
             let known = state.cache.shows_exactly(written);
-            self.land(|untold| *untold != written.version);
+            self.complete(|skipped| *skipped != written.version);
             if part == AnswerContent::Mixed && !known {
-                self.source.wake();
+                self.source.enqueue();
             }
         }
         cache.hold(&self.source, written);
@@ -86,38 +86,38 @@ impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
         let cache = self.cache.clone();
         let mut state = cache.state();
         // Changes that other clients made before the own delete have no effect any more.
-        self.land(|_| false);
-        cache.own_writes(|own_writes| own_writes.answering(&self.source));
+        self.complete(|_| false);
+        cache.own_writes(|own_writes| own_writes.begin_response(&self.source));
         state.cache.deleted(last);
-        cache.own_writes(OwnWrites::quiet);
+        cache.own_writes(OwnWrites::end_delivery);
     }
 
     /// The server rejected the write for a reason other than an out-of-date object.
     pub fn refused(mut self) {
         let cache = self.cache.clone();
         let _state = cache.state();
-        self.land(|_| true);
+        self.complete(|_| true);
     }
 
     /// Requires the lock of the cache.
-    fn land(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
-        self.landed = true;
-        let untold = self
+    fn complete(&mut self, foreign: impl Fn(&ResourceVersion) -> bool) {
+        self.completed = true;
+        let skipped = self
             .cache
-            .own_writes(|own_writes| own_writes.land(&self.object, self.id));
-        if untold.iter().any(foreign) {
-            self.source.wake();
+            .own_writes(|own_writes| own_writes.complete(&self.object, self.id));
+        if skipped.iter().any(foreign) {
+            self.source.enqueue();
         }
     }
 }
 
 impl<K: Resource, I: Indexes<K>> Drop for CacheWrite<K, I> {
     fn drop(&mut self) {
-        if !self.landed {
+        if !self.completed {
             let cache = self.cache.clone();
             let state = cache.state();
-            SharedCache::doubt(&state, &self.source, &self.object);
-            self.land(|_| true);
+            SharedCache::mark_uncertain(&state, &self.source, &self.object);
+            self.complete(|_| true);
         }
     }
 }

@@ -18,7 +18,7 @@ use super::identity::{Identity, Key};
 
 /// An own write that the watch has not delivered yet.
 #[derive(Debug)]
-struct Own {
+struct OwnWrite {
     uid: String,
     version: ResourceVersion,
     /// The cached version before the response: the source was notified of changes up to there.
@@ -28,11 +28,11 @@ struct Own {
 
 /// An own request without a response.
 #[derive(Debug)]
-struct Flight {
+struct InFlightWrite {
     id: u64,
     source: RequestSource,
     /// Versions that the watch delivered since, without a notification of the source.
-    untold: Vec<ResourceVersion>,
+    skipped: Vec<ResourceVersion>,
 }
 
 /// The origin of the change that the cache is delivering.
@@ -51,24 +51,24 @@ enum Origin {
 /// The own writes of one cache that the watch has not delivered yet.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
-    own: BTreeMap<Key, Vec<Own>>,
-    flights: BTreeMap<Key, Vec<Flight>>,
-    flown: u64,
+    own: BTreeMap<Key, Vec<OwnWrite>>,
+    in_flight: BTreeMap<Key, Vec<InFlightWrite>>,
+    next_id: u64,
     origin: Origin,
 }
 
 impl OwnWrites {
     /// Whether the change in delivery is an own write of `key` of `queue`, or may be one.
-    pub(super) fn own_doing<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
+    pub(super) fn is_own_write<Q: Ord + Clone + Send + Sync + 'static>(&mut self, queue: &Queue<Q>, key: &Q) -> bool {
         match &self.origin {
             Origin::Anyone | Origin::List => false,
             Origin::Answer(source) => source.is(queue, key),
-            Origin::Watch(_, repeated) if repeated.iter().any(|source| source.is(queue, key)) => true,
+            Origin::Watch(_, own_sources) if own_sources.iter().any(|source| source.is(queue, key)) => true,
             Origin::Watch(seen, _) => {
-                let mut flights = self.flights.get_mut(&seen.key).into_iter().flatten();
-                let own = flights.find(|flight| flight.source.is(queue, key));
-                own.is_some_and(|flight| {
-                    flight.untold.push(seen.version.clone());
+                let mut in_flight = self.in_flight.get_mut(&seen.key).into_iter().flatten();
+                let own = in_flight.find(|write| write.source.is(queue, key));
+                own.is_some_and(|write| {
+                    write.skipped.push(seen.version.clone());
                     true
                 })
             }
@@ -76,12 +76,12 @@ impl OwnWrites {
     }
 
     /// Whether the change in delivery comes from a list.
-    pub(super) const fn listing(&self) -> bool {
+    pub(super) const fn is_listing(&self) -> bool {
         matches!(self.origin, Origin::List)
     }
 
     /// The next changes come from the response to `source`.
-    pub(super) fn answering(&mut self, source: &RequestSource) {
+    pub(super) fn begin_response(&mut self, source: &RequestSource) {
         self.origin = Origin::Answer(source.clone());
     }
 
@@ -89,25 +89,25 @@ impl OwnWrites {
     /// intermediate versions. Returns the sources that may have missed a change.
     pub(super) fn listed(&mut self, at: Option<&ResourceVersion>) -> Vec<RequestSource> {
         self.origin = Origin::List;
-        let mut robbed = Vec::new();
+        let mut missed = Vec::new();
         self.own.retain(|_, own| {
-            robbed.extend(
+            missed.extend(
                 own.extract_if(.., |own| at.is_none_or(|at| own.version <= *at))
                     .map(|own| own.source),
             );
             !own.is_empty()
         });
-        robbed
+        missed
     }
 
     /// The delivery is complete.
-    pub(super) fn quiet(&mut self) {
+    pub(super) fn end_delivery(&mut self) {
         self.origin = Origin::Anyone;
     }
 
     /// The watch will deliver this write of `source`. Before the response the cache had the object at `since`.
-    pub(super) fn expect(&mut self, source: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
-        self.own.entry(written.key.clone()).or_default().push(Own {
+    pub(super) fn await_event(&mut self, source: RequestSource, written: &Identity, since: Option<ResourceVersion>) {
+        self.own.entry(written.key.clone()).or_default().push(OwnWrite {
             uid: written.uid.clone(),
             version: written.version.clone(),
             since,
@@ -132,24 +132,24 @@ impl OwnWrites {
     /// The watch delivers this version. Returns the sources whose response contained it although another client wrote
     /// it.
     pub(super) fn watched(&mut self, seen: &Identity) -> Vec<RequestSource> {
-        let mut repeated = Vec::new();
-        let mut carried = Vec::new();
+        let mut own_sources = Vec::new();
+        let mut foreign = Vec::new();
         if let Some(own) = self.own.get_mut(&seen.key) {
             // The watch does not go back: it has skipped older writes.
             own.retain(|own| own.version >= seen.version);
-            let same = |own: &mut Own| own.version == seen.version && own.uid == seen.uid;
-            repeated.extend(own.extract_if(.., same).map(|own| own.source));
-            if repeated.is_empty() {
-                let is_untold = |own: &&Own| own.since.as_ref().is_none_or(|since| *since < seen.version);
+            let same = |own: &mut OwnWrite| own.version == seen.version && own.uid == seen.uid;
+            own_sources.extend(own.extract_if(.., same).map(|own| own.source));
+            if own_sources.is_empty() {
+                let is_untold = |own: &&OwnWrite| own.since.as_ref().is_none_or(|since| *since < seen.version);
                 let of_it = own.iter().filter(|own| own.uid == seen.uid).filter(is_untold);
-                carried.extend(of_it.map(|own| own.source.clone()));
+                foreign.extend(of_it.map(|own| own.source.clone()));
             }
             if own.is_empty() {
                 self.own.remove(&seen.key);
             }
         }
-        self.origin = Origin::Watch(seen.clone(), repeated);
-        carried
+        self.origin = Origin::Watch(seen.clone(), own_sources);
+        foreign
     }
 
     /// The watch reports the deletion of the object, so no write of it follows.
@@ -165,23 +165,26 @@ impl OwnWrites {
 
     /// `source` sends a request about `key`.
     pub(super) fn begin_write(&mut self, source: RequestSource, key: Key) -> u64 {
-        self.flown = self.flown.wrapping_add(1);
-        let id = self.flown;
-        let untold = Vec::new();
-        self.flights.entry(key).or_default().push(Flight { id, source, untold });
+        self.next_id = self.next_id.wrapping_add(1);
+        let id = self.next_id;
+        let skipped = Vec::new();
+        self.in_flight
+            .entry(key)
+            .or_default()
+            .push(InFlightWrite { id, source, skipped });
         id
     }
 
     /// The request has its response, or will never have one. Returns the versions that its source was not notified of.
-    pub(super) fn land(&mut self, key: &Key, id: u64) -> Vec<ResourceVersion> {
-        let Some(flights) = self.flights.get_mut(key) else {
+    pub(super) fn complete(&mut self, key: &Key, id: u64) -> Vec<ResourceVersion> {
+        let Some(in_flight) = self.in_flight.get_mut(key) else {
             return Vec::new();
         };
-        let landed = flights.extract_if(.., |flight| flight.id == id);
-        let untold = landed.flat_map(|flight| flight.untold).collect();
-        if flights.is_empty() {
-            self.flights.remove(key);
+        let completed = in_flight.extract_if(.., |write| write.id == id);
+        let skipped = completed.flat_map(|write| write.skipped).collect();
+        if in_flight.is_empty() {
+            self.in_flight.remove(key);
         }
-        untold
+        skipped
     }
 }

@@ -27,25 +27,25 @@ pub(crate) enum UncertainWrite {
 #[derive(Debug)]
 pub(crate) struct CacheRefresher<K, I> {
     cache: SharedCache<K, I>,
-    doubts: UnboundedReceiver<UncertainWrite>,
+    writes: UnboundedReceiver<UncertainWrite>,
 }
 
 impl<K, I> CacheRefresher<K, I> {
     pub(super) fn of(cache: SharedCache<K, I>) -> Self {
-        let (sender, doubts) = unbounded_channel();
-        cache.state().keep(sender);
-        Self { cache, doubts }
+        let (sender, writes) = unbounded_channel();
+        cache.state().set_refresher(sender);
+        Self { cache, writes }
     }
 
     /// The next uncertain write. `None` when another refresher serves the cache.
     pub(crate) async fn next(&mut self) -> Option<UncertainWrite> {
-        self.doubts.recv().await
+        self.writes.recv().await
     }
 }
 
 impl<K, I> Drop for CacheRefresher<K, I> {
     fn drop(&mut self) {
-        self.doubts.close();
-        self.cache.state().unkept();
+        self.writes.close();
+        self.cache.state().refresher_dropped();
     }
 }

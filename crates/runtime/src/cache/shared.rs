@@ -59,20 +59,20 @@ pub(super) struct State<K, I> {
 
 impl<K, I> State<K, I> {
     /// Passes an uncertain write to the refresher, if there is one.
-    fn tell(&self, doubt: UncertainWrite) -> bool {
+    fn notify_refresher(&self, write: UncertainWrite) -> bool {
         let refresher = self.refresher.as_ref();
-        refresher.is_some_and(|refresher| refresher.send(doubt).is_ok())
+        refresher.is_some_and(|refresher| refresher.send(write).is_ok())
     }
 
     /// Sets the refresher that receives uncertain writes.
-    pub(super) fn keep(&mut self, refresher: UnboundedSender<UncertainWrite>) {
+    pub(super) fn set_refresher(&mut self, refresher: UnboundedSender<UncertainWrite>) {
         self.refresher = Some(refresher);
     }
 
     /// Ends all waits if there is no refresher any more.
-    pub(super) fn unkept(&mut self) {
+    pub(super) fn refresher_dropped(&mut self) {
         if self.refresher.as_ref().is_none_or(UnboundedSender::is_closed) {
-            drop(self.barrier.give_up());
+            drop(self.barrier.release_all());
         }
     }
 }
@@ -159,9 +159,9 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         let (queue, own_writes) = (queue.clone(), Arc::clone(&self.shared.own_writes));
         state.cache.subscribe(move |change| {
             let mut own_writes = own_writes.lock();
-            let lane = if own_writes.listing() { Lane::Low } else { Lane::High };
+            let lane = if own_writes.is_listing() { Lane::Low } else { Lane::High };
             for key in keys(change) {
-                if !own_writes.own_doing(&queue, &key) {
+                if !own_writes.is_own_write(&queue, &key) {
                     queue.add(key, lane);
                 }
             }
@@ -185,7 +185,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         let identity = Identity::of(&object)?;
         let mut state = self.state();
         state.cache.wrote(object)?;
-        drop(state.barrier.shown(&identity.key, &identity.version));
+        drop(state.barrier.observed(&identity.key, &identity.version));
         Ok(())
     }
 
@@ -219,8 +219,8 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     }
 
     /// Ends the waits for `object` at `version`.
-    pub(crate) fn let_go(&self, object: &Key, version: &ResourceVersion) {
-        drop(self.state().barrier.shown(object, version));
+    pub(crate) fn end_wait(&self, object: &Key, version: &ResourceVersion) {
+        drop(self.state().barrier.observed(object, version));
     }
 
     /// A live list at `at` returned this for `key`.
@@ -237,7 +237,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         };
         let identity = item.identity()?;
         state.cache.refreshed(item)?;
-        drop(state.barrier.shown(&identity.key, &identity.version));
+        drop(state.barrier.observed(&identity.key, &identity.version));
         Ok(())
     }
 
@@ -249,11 +249,11 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
             return;
         }
         let (object, version) = (written.key.clone(), written.version.clone());
-        if !state.tell(UncertainWrite::Late(object.clone(), version.clone())) {
+        if !state.notify_refresher(UncertainWrite::Late(object.clone(), version.clone())) {
             return;
         }
         let since = state.cache.version_of(written);
-        self.own_writes(|own_writes| own_writes.expect(source.clone(), written, since));
+        self.own_writes(|own_writes| own_writes.await_event(source.clone(), written, since));
         state.barrier.hold(source.hold(), object, version);
     }
 
@@ -270,11 +270,11 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     pub fn observed(&self, item: Item<K>) -> Result<(), MissingMetadata> {
         let seen = item.identity()?;
         let mut state = self.state();
-        let carried = self.own_writes(|own_writes| own_writes.watched(&seen));
+        let foreign = self.own_writes(|own_writes| own_writes.watched(&seen));
         let entered = state.cache.observed(item);
-        self.own_writes(OwnWrites::quiet);
+        self.own_writes(OwnWrites::end_delivery);
         drop(state.barrier.reached(&seen.version));
-        carried.iter().for_each(RequestSource::wake);
+        foreign.iter().for_each(RequestSource::enqueue);
         entered
     }
 
@@ -283,7 +283,7 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         let mut state = self.state();
         self.own_writes(|own_writes| own_writes.gone(last));
         state.cache.observed_deleted(last);
-        self.own_writes(OwnWrites::quiet);
+        self.own_writes(OwnWrites::end_delivery);
         drop(state.barrier.reached(&last.version));
     }
 
@@ -301,15 +301,15 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
     /// As [`Cache::listed`].
     pub fn listed(&self, items: Vec<Item<K>>, at: ResourceVersion) -> Result<(), MissingMetadata> {
         let mut state = self.state();
-        let put_back = state.cache.reached().is_some_and(|reached| *reached > at);
-        let until = (!put_back).then_some(&at);
-        let robbed = self.own_writes(|own_writes| own_writes.listed(until));
+        let restored = state.cache.reached().is_some_and(|reached| *reached > at);
+        let until = (!restored).then_some(&at);
+        let missed = self.own_writes(|own_writes| own_writes.listed(until));
         let entered = state.cache.listed(items, at.clone());
-        self.own_writes(OwnWrites::quiet);
-        robbed.iter().for_each(RequestSource::wake);
+        self.own_writes(OwnWrites::end_delivery);
+        missed.iter().for_each(RequestSource::enqueue);
         entered?;
-        drop(if put_back {
-            state.barrier.give_up()
+        drop(if restored {
+            state.barrier.release_all()
         } else {
             state.barrier.reached(&at)
         });
@@ -319,9 +319,9 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    pub(super) fn doubt(state: &State<K, I>, source: &RequestSource, object: &Key) {
+    pub(super) fn mark_uncertain(state: &State<K, I>, source: &RequestSource, object: &Key) {
         // Without a refresher the message is dropped, which releases the source.
-        state.tell(UncertainWrite::Lost {
+        state.notify_refresher(UncertainWrite::Lost {
             object: object.clone(),
             _author: source.hold(),
         });
@@ -337,14 +337,14 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         let passed = state.cache.reached().is_some_and(|reached| *reached >= written.version);
         let since = state.cache.version_of(written);
         self.own_writes(|own_writes| {
-            own_writes.answering(source);
+            own_writes.begin_response(source);
             if !passed {
-                own_writes.expect(source.clone(), written, since);
+                own_writes.await_event(source.clone(), written, since);
             }
         });
         let entered = enter(&mut state.cache);
-        self.own_writes(OwnWrites::quiet);
-        drop(state.barrier.shown(&written.key, &written.version));
+        self.own_writes(OwnWrites::end_delivery);
+        drop(state.barrier.observed(&written.key, &written.version));
         entered
     }
 

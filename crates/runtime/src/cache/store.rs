@@ -16,7 +16,7 @@ use super::tombstones::Tombstones;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-struct Known<K> {
+struct Entry<K> {
     uid: String,
     version: ResourceVersion,
     form: Form<K>,
@@ -36,7 +36,7 @@ impl<K> Form<K> {
     }
 }
 
-impl<K> Known<K> {
+impl<K> Entry<K> {
     /// The last decoded form; the indexes refer to it.
     fn readable(&self) -> Option<&K> {
         match &self.form {
@@ -50,7 +50,7 @@ type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
 
 /// The objects of one kind.
 pub struct Cache<K, I = ()> {
-    objects: BTreeMap<Key, Known<K>>,
+    objects: BTreeMap<Key, Entry<K>>,
     /// The keys of unreadable objects: few, and read in each reconcile.
     unreadable: BTreeSet<Key>,
     /// Own deletes that the watch has not delivered yet.
@@ -184,10 +184,10 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     pub fn observed(&mut self, item: Item<K>) -> Result<(), MissingMetadata> {
         let identity = item.identity()?;
         let version = identity.version.clone();
-        if self.is_news(&identity) {
-            self.enter(identity, item);
+        if self.is_newer(&identity) {
+            self.insert(identity, item);
         }
-        self.reach(version);
+        self.advance(version);
         Ok(())
     }
 
@@ -200,15 +200,15 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             .get(&last.key)
             .is_some_and(|known| known.version <= last.version)
         {
-            self.leave(&last.key);
+            self.remove(&last.key);
         }
-        self.reach(last.version.clone());
+        self.advance(last.version.clone());
     }
 
     /// The watch delivered a bookmark: nothing else happened up to `version`.
     pub fn observed_bookmark(&mut self, version: ResourceVersion) {
         self.tombstones.passed(&version);
-        self.reach(version);
+        self.advance(version);
     }
 
     /// A complete list, read from a quorum, at `at`.
@@ -224,25 +224,25 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             .collect::<Result<_, MissingMetadata>>()?;
         let first = !self.synced();
         // A list older than the watch: the server was restored from a backup, and the cached versions have no meaning.
-        let put_back = self.reached.as_ref().is_some_and(|reached| *reached > at);
-        if put_back {
+        let restored = self.reached.as_ref().is_some_and(|reached| *reached > at);
+        if restored {
             self.tombstones.clear();
         }
         let uids: BTreeSet<&str> = items.iter().map(|(identity, _)| identity.uid.as_str()).collect();
         self.tombstones.listed(&uids, &at);
         let keys: BTreeSet<&Key> = items.iter().map(|(identity, _)| &identity.key).collect();
-        let missing = |(key, known): (&Key, &Known<K>)| {
-            (!keys.contains(key) && (put_back || known.version <= at)).then(|| key.clone())
+        let missing = |(key, known): (&Key, &Entry<K>)| {
+            (!keys.contains(key) && (restored || known.version <= at)).then(|| key.clone())
         };
         let missing: Vec<Key> = self.objects.iter().filter_map(missing).collect();
         for key in &missing {
-            self.leave(key);
+            self.remove(key);
         }
         for (identity, item) in items {
             let known = self.objects.get(&identity.key);
             let differs = known.is_none_or(|known| known.version != identity.version || known.uid != identity.uid);
-            if (put_back && differs) || self.is_news(&identity) {
-                self.enter(identity, item);
+            if (restored && differs) || self.is_newer(&identity) {
+                self.insert(identity, item);
             }
         }
         self.reached = Some(at);
@@ -271,8 +271,8 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             .reached
             .as_ref()
             .is_some_and(|reached| *reached >= identity.version);
-        if !passed && self.is_news(&identity) {
-            self.enter(identity, item);
+        if !passed && self.is_newer(&identity) {
+            self.insert(identity, item);
         }
         Ok(())
     }
@@ -299,26 +299,27 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             // The watch delivered the deletion before the response.
             return;
         }
-        let lived = known
+        let last_version = known
             .map_or(&last.version, |known| (&known.version).max(&last.version))
             .clone();
-        let ours = known.is_some();
-        self.tombstones.record_delete(last.key.clone(), last.uid.clone(), lived);
-        if ours {
-            self.leave(&last.key);
+        let is_cached = known.is_some();
+        self.tombstones
+            .record_delete(last.key.clone(), last.uid.clone(), last_version);
+        if is_cached {
+            self.remove(&last.key);
         }
     }
 
-    fn is_news(&self, identity: &Identity) -> bool {
+    fn is_newer(&self, identity: &Identity) -> bool {
         let known = self.objects.get(&identity.key);
-        !self.tombstones.cover(identity) && known.is_none_or(|known| known.version < identity.version)
+        !self.tombstones.covers(identity) && known.is_none_or(|known| known.version < identity.version)
     }
 
-    fn enter(&mut self, identity: Identity, item: Item<K>) {
+    fn insert(&mut self, identity: Identity, item: Item<K>) {
         let Identity { key, uid, version } = identity;
         // Another object of the same name: the old one was deleted, even if no event reported that.
         if self.objects.get(&key).is_some_and(|known| known.uid != uid) {
-            self.leave(&key);
+            self.remove(&key);
         }
         let before = self.objects.remove(&key).map(|known| known.form);
         let was_unreadable = matches!(before, Some(Form::Unreadable { .. }));
@@ -331,7 +332,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
                 let new = Arc::new(object);
                 let form = Form::Readable(Arc::clone(&new));
                 self.unreadable.remove(&key);
-                self.objects.insert(key, Known { uid, version, form });
+                self.objects.insert(key, Entry { uid, version, form });
                 notify(
                     &mut self.subscribers,
                     &Change::Applied {
@@ -347,13 +348,13 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
                     why,
                 };
                 self.unreadable.insert(key.clone());
-                self.objects.insert(key.clone(), Known { uid, version, form });
+                self.objects.insert(key.clone(), Entry { uid, version, form });
                 notify(&mut self.subscribers, &Change::Unreadable { key: &key, old });
             }
         }
     }
 
-    fn leave(&mut self, key: &Key) {
+    fn remove(&mut self, key: &Key) {
         let Some(known) = self.objects.remove(key) else { return };
         self.unreadable.remove(key);
         let (old, was_unreadable) = (known.readable(), matches!(known.form, Form::Unreadable { .. }));
@@ -368,7 +369,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         );
     }
 
-    fn reach(&mut self, version: ResourceVersion) {
+    fn advance(&mut self, version: ResourceVersion) {
         // Before the first list there is no version to continue from.
         if let Some(reached) = &mut self.reached
             && *reached < version

@@ -20,12 +20,12 @@ use tower::BoxError;
 pub(super) type AnyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// More than any error response contains.
-const LONGEST_REFUSAL: usize = 1 << 20;
+const LONGEST_ERROR: usize = 1 << 20;
 
 /// No complete response in time. Whether the request took effect is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("wait for the API server's answer: none, or not all of it, within {within:?}")]
-pub struct NoAnswer {
+pub struct ResponseTimeout {
     /// The timeout.
     pub within: Duration,
 }
@@ -36,16 +36,16 @@ pub(super) struct Bounded<B> {
     deadline: Pin<Box<Sleep>>,
     within: Duration,
     /// Held while the body is read.
-    _place: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl<B> Bounded<B> {
-    pub(super) fn new(body: B, deadline: Instant, within: Duration, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn new(body: B, deadline: Instant, within: Duration, slot: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             body: Box::pin(body),
             deadline: Box::pin(sleep_until(deadline)),
             within,
-            _place: place,
+            _slot: slot,
         }
     }
 }
@@ -63,7 +63,7 @@ where
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         ready!(self.deadline.as_mut().poll(cx));
-        Poll::Ready(Some(Err(NoAnswer { within: self.within }.into())))
+        Poll::Ready(Some(Err(ResponseTimeout { within: self.within }.into())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -85,7 +85,7 @@ where
         return Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()));
     };
     let (mut head, body) = answer.into_parts();
-    let body = Limited::new(body, LONGEST_REFUSAL).collect().await?.to_bytes();
+    let body = Limited::new(body, LONGEST_ERROR).collect().await?.to_bytes();
     let status = status_with_wait(head.status, &body, seconds).to_string();
     head.headers.remove(CONTENT_LENGTH);
     head.headers
@@ -102,10 +102,10 @@ fn wait_asked_for<B>(answer: &Response<B>) -> Option<u32> {
 }
 
 fn status_with_wait(code: StatusCode, body: &[u8], seconds: u32) -> Value {
-    let said = serde_json::from_slice::<Value>(body)
+    let status_body = serde_json::from_slice::<Value>(body)
         .ok()
-        .filter(|said| said.get("kind").and_then(Value::as_str) == Some("Status"));
-    let mut status = said.unwrap_or_else(|| {
+        .filter(|status_body| status_body.get("kind").and_then(Value::as_str) == Some("Status"));
+    let mut status = status_body.unwrap_or_else(|| {
         json!({
             "kind": "Status",
             "apiVersion": "v1",

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::{BoxError, Service, ServiceExt as _};
 
 use super::ClientFactory;
-use super::answer::{AnyBody, Bounded, NoAnswer, with_wait};
+use super::answer::{AnyBody, Bounded, ResponseTimeout, with_wait};
 use super::rate_limit::RateLimiter;
 use super::write_gate::WriteGate;
 use crate::metrics::RequestMetrics;
@@ -34,7 +34,7 @@ struct Shared {
     host: String,
     user_agent: HeaderValue,
     timeout: Duration,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     rate_limit: Option<Mutex<RateLimiter>>,
     clock: Arc<dyn Clock>,
     metrics: RequestMetrics,
@@ -42,19 +42,19 @@ struct Shared {
 }
 
 impl<S> Bounds<S> {
-    pub(super) fn new(service: S, host: &str, connector: &ClientFactory) -> Self {
-        let settings = &connector.settings;
+    pub(super) fn new(service: S, host: &str, factory: &ClientFactory) -> Self {
+        let settings = &factory.settings;
         let shared = Shared {
             host: host.to_owned(),
             user_agent: settings.user_agent.clone(),
             timeout: settings.timeout,
-            places: Arc::new(Semaphore::new(settings.in_flight.max(1))),
+            slots: Arc::new(Semaphore::new(settings.in_flight.max(1))),
             rate_limit: settings
                 .rate_limit
                 .map(|rate_limit| Mutex::new(RateLimiter::new(rate_limit))),
-            clock: Arc::clone(&connector.clock),
-            metrics: connector.metrics.clone(),
-            write_gate: connector.write_gate.clone(),
+            clock: Arc::clone(&factory.clock),
+            metrics: factory.metrics.clone(),
+            write_gate: factory.write_gate.clone(),
         };
         Self {
             service,
@@ -89,10 +89,10 @@ impl<S> Bounds<S> {
         let watch = is_watch(request.uri());
         let method = request.method().clone();
         shared.wait_for_rate_limit().await;
-        let place = if watch {
+        let slot = if watch {
             None
         } else {
-            Some(Arc::clone(&shared.places).acquire_owned().await?)
+            Some(Arc::clone(&shared.slots).acquire_owned().await?)
         };
         if let Some(write_gate) = &shared.write_gate {
             write_gate.check(&method)?;
@@ -104,7 +104,7 @@ impl<S> Bounds<S> {
         let answer = if watch {
             answer.await
         } else {
-            let late = |_| Err(NoAnswer { within }.into());
+            let late = |_| Err(ResponseTimeout { within }.into());
             timeout_at(deadline, answer).await.unwrap_or_else(late)
         };
         let host = shared.host.as_str();
@@ -116,7 +116,7 @@ impl<S> Bounds<S> {
         if watch && answer.status().is_success() {
             return with_wait(answer).await;
         }
-        with_wait(answer.map(|body| Bounded::new(body, deadline, within, place))).await
+        with_wait(answer.map(|body| Bounded::new(body, deadline, within, slot))).await
     }
 }
 

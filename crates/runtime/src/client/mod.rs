@@ -2,7 +2,7 @@
 //!
 //! - **No hidden retries** (differs: `client-one-attempt`). A request is sent once. The caller handles its failure; the
 //!   work queue waits.
-//! - **A response within 30 seconds**, its body included, or [`NoAnswer`]. Watches are exempt: they have a silence
+//! - **A response within 30 seconds**, its body included, or [`ResponseTimeout`]. Watches are exempt: they have a silence
 //!   limit.
 //! - **A limit of requests in flight.** The others wait in order. A watch takes no slot, or watches would starve the
 //!   rest.
@@ -36,7 +36,7 @@ use tower::buffer::Buffer;
 use tower::layer::layer_fn;
 use tower::{BoxError, Service};
 
-pub use answer::NoAnswer;
+pub use answer::ResponseTimeout;
 pub use config::{ConfigError, load_config};
 pub use rate_limit::RateLimit;
 pub use write_gate::{WriteBlocked, check_write_allowed};

@@ -47,7 +47,7 @@ fn in_pieces(first: &'static str, pause: Duration, rest: &'static str) -> Answer
     Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
-fn connector(change: impl FnOnce(&mut Settings)) -> ClientFactory {
+fn factory(change: impl FnOnce(&mut Settings)) -> ClientFactory {
     let mut settings = Settings::new("manager", "v1");
     change(&mut settings);
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
@@ -55,7 +55,7 @@ fn connector(change: impl FnOnce(&mut Settings)) -> ClientFactory {
 }
 
 /// A server that answers each request with what `answer` makes of it.
-fn served<F>(connector: &ClientFactory, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
+fn served<F>(factory: &ClientFactory, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
 where
     F: Future<Output = Answer> + Send + 'static,
 {
@@ -63,7 +63,7 @@ where
         let answer = answer(request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    Api::namespaced(connector.over(service, "sim"), "default")
+    Api::namespaced(factory.over(service, "sim"), "default")
 }
 
 fn refusal(error: kube::Error) -> Status {
@@ -76,7 +76,7 @@ fn refusal(error: kube::Error) -> Status {
 fn is_no_answer(error: &kube::Error) -> bool {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {
-        if error.is::<NoAnswer>() {
+        if error.is::<ResponseTimeout>() {
             return true;
         }
         cause = error.source();
@@ -89,7 +89,7 @@ async fn a_request_that_is_refused_is_sent_once() {
     for code in [429, 500, 503, 504] {
         let sent = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&sent);
-        let api = served(&connector(|_| {}), move |_| {
+        let api = served(&factory(|_| {}), move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
             async move { whole(code, "not now") }
         });
@@ -100,7 +100,7 @@ async fn a_request_that_is_refused_is_sent_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_without_answer_ends_after_thirty_seconds() {
-    let api = served(&connector(|_| {}), |_| pending());
+    let api = served(&factory(|_| {}), |_| pending());
     let before = Instant::now();
     let error = api.get("a").await.unwrap_err();
     assert!(is_no_answer(&error), "{error}");
@@ -110,7 +110,7 @@ async fn a_request_without_answer_ends_after_thirty_seconds() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_stops_in_the_middle_ends_after_thirty_seconds() {
     let (first, rest) = EMPTY_LIST.split_at(20);
-    let api = served(&connector(|_| {}), move |_| async {
+    let api = served(&factory(|_| {}), move |_| async {
         in_pieces(first, Duration::from_hours(1), rest)
     });
     let before = Instant::now();
@@ -122,7 +122,7 @@ async fn an_answer_that_stops_in_the_middle_ends_after_thirty_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_answer_within_the_time_arrives_whole() {
     let (first, rest) = EMPTY_LIST.split_at(20);
-    let api = served(&connector(|_| {}), move |_| async {
+    let api = served(&factory(|_| {}), move |_| async {
         in_pieces(first, Duration::from_secs(29), rest)
     });
     assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 0);
@@ -130,7 +130,7 @@ async fn a_slow_answer_within_the_time_arrives_whole() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_may_be_silent_for_an_hour() {
-    let api = served(&connector(|_| {}), |_| async {
+    let api = served(&factory(|_| {}), |_| async {
         in_pieces("", Duration::from_hours(1), EVENT)
     });
     let mut events = api.watch(&WatchParams::default(), "0").await.unwrap().boxed();
@@ -141,8 +141,8 @@ async fn a_watch_may_be_silent_for_an_hour() {
 async fn requests_beyond_the_limit_wait_and_watches_take_no_place() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let seen = Arc::clone(&most);
-    let connector = connector(|settings| settings.in_flight = 2);
-    let api = served(&connector, move |request| {
+    let factory = factory(|settings| settings.in_flight = 2);
+    let api = served(&factory, move |request| {
         let (now, most) = (Arc::clone(&now), Arc::clone(&most));
         async move {
             if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
@@ -172,8 +172,8 @@ async fn requests_beyond_the_limit_wait_and_watches_take_no_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_place_is_free_again_when_its_caller_gives_up() {
-    let connector = connector(|settings| settings.in_flight = 1);
-    let api = served(&connector, |request| async move {
+    let factory = factory(|settings| settings.in_flight = 1);
+    let api = served(&factory, |request| async move {
         if request.uri().path().ends_with("/hung") {
             return pending().await;
         }
@@ -203,7 +203,7 @@ async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
         (503, "[]", "9", "[]", 9),
     ];
     for (code, body, header, message, wait) in rows {
-        let api = served(&connector(|_| {}), move |_| async move {
+        let api = served(&factory(|_| {}), move |_| async move {
             let mut answer = whole(code, body);
             answer
                 .headers_mut()
@@ -218,8 +218,8 @@ async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pace_spreads_requests_after_the_burst() {
-    let connector = connector(|settings| settings.rate_limit = RateLimit::new(10.0, 5));
-    let api = served(&connector, |_| async { whole(200, EMPTY_LIST) });
+    let factory = factory(|settings| settings.rate_limit = RateLimit::new(10.0, 5));
+    let api = served(&factory, |_| async { whole(200, EMPTY_LIST) });
     let before = Instant::now();
     let params = ListParams::default();
     let lists = (0..25).map(|_| api.list(&params));
@@ -238,8 +238,8 @@ async fn requests_say_who_asks_and_are_counted() {
     let metrics = Metrics::new();
     let mut settings = Settings::new("capm3\n", "v1.2.3");
     settings.timeout = Duration::from_secs(3);
-    let connector = ClientFactory::new(settings, Arc::new(SystemClock::start()), metrics.requests());
-    let api = served(&connector, move |request| {
+    let factory = ClientFactory::new(settings, Arc::new(SystemClock::start()), metrics.requests());
+    let api = served(&factory, move |request| {
         seen.lock().push(request.headers()[http::header::USER_AGENT].clone());
         async move {
             if request.uri().path().ends_with("/hung") {
@@ -264,19 +264,19 @@ async fn requests_say_who_asks_and_are_counted() {
 async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let place = LeaseTarget {
+    let slot = LeaseTarget {
         namespace: "default".into(),
         name: "l".into(),
         identity: "a".into(),
     };
     let lease = Metrics::new().lease("l");
     let (contender, leadership) =
-        LeaderElector::new::<Leading>(cluster.client("a"), place, LeaseTimings::default(), clock, lease);
+        LeaderElector::new::<Leading>(cluster.client("a"), slot, LeaseTimings::default(), clock, lease);
     // Leads, and then is never polled again.
     drop(timeout(Duration::from_secs(1), contender.run(CancellationToken::new())).await);
 
-    let connector = connector(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
-    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.service("a"), "sim"), "default");
+    let factory = factory(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
+    let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
     let object = |name: &str| {
         let mut object = ConfigMap::default();
         object.metadata.name = Some(name.to_owned());
@@ -284,7 +284,7 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     };
     let params = PostParams::default();
     api.create(&params, &object("early")).await.unwrap();
-    // The one place is taken for twenty seconds; the deadline lies ten after the lease was taken.
+    // The one slot is taken for twenty seconds; the deadline lies ten after the lease was taken.
     let slow = Fault::Delay(Duration::from_secs(20));
     cluster.inject(Plan::none().with(Rule::at(1, slow).verb("list")));
     let (everything, late) = (ListParams::default(), object("late"));
@@ -312,8 +312,8 @@ async fn writes_of_a_group_that_another_serves_do_not_leave() {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let foreign = ForeignDeployment::at("capm3", guard::CAPM3);
     let (_sentry, guard) = DeploymentGuard::new::<Guarding>(cluster.client("a"), foreign, Arc::clone(&clock));
-    let connector = connector(|_| {}).writing_for(Leadership::without_election(clock), guard);
-    let api: Api<ConfigMap> = Api::namespaced(connector.over(cluster.service("a"), "sim"), "default");
+    let factory = factory(|_| {}).writing_for(Leadership::without_election(clock), guard);
+    let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
     let error = api.delete("a", &DeleteParams::default()).await.unwrap_err();
     let kube::Error::Service(cause) = &error else {
         panic!("not refused by us: {error}");
@@ -332,12 +332,12 @@ async fn over_a_socket_a_refused_request_is_sent_once_as_well() {
     };
     cluster.inject(Plan::none().with(Rule::at(1, refused)));
     let metrics = Metrics::new();
-    let connector = ClientFactory::new(
+    let factory = ClientFactory::new(
         Settings::new("m", "v1"),
         Arc::new(SystemClock::start()),
         metrics.requests(),
     );
-    let client = connector.connect(Config::new(serving.url().parse().unwrap())).unwrap();
+    let client = factory.connect(Config::new(serving.url().parse().unwrap())).unwrap();
     let api: Api<ConfigMap> = Api::namespaced(client, "default");
     let status = refusal(api.get("a").await.unwrap_err());
     assert_eq!(status.details.unwrap().retry_after_seconds, 2);

@@ -52,9 +52,9 @@ impl Severity {
 
 /// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Holds,
-    Fails(Severity),
+enum Status {
+    True,
+    False(Severity),
     Unknown,
 }
 
@@ -63,7 +63,7 @@ enum Verdict {
 #[must_use = "a statement says nothing until it is put somewhere"]
 pub struct ConditionBuilder {
     condition_type: &'static str,
-    verdict: Verdict,
+    status: Status,
     reason: Reason,
     message: String,
 }
@@ -73,7 +73,7 @@ impl ConditionBuilder {
     pub const fn mark_true(condition_type: &'static str, reason: Reason) -> Self {
         Self {
             condition_type,
-            verdict: Verdict::Holds,
+            status: Status::True,
             reason,
             message: String::new(),
         }
@@ -88,7 +88,7 @@ impl ConditionBuilder {
     ) -> Self {
         Self {
             condition_type,
-            verdict: Verdict::Fails(severity),
+            status: Status::False(severity),
             reason,
             message: message.into(),
         }
@@ -98,7 +98,7 @@ impl ConditionBuilder {
     pub fn mark_unknown(condition_type: &'static str, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             condition_type,
-            verdict: Verdict::Unknown,
+            status: Status::Unknown,
             reason,
             message: message.into(),
         }
@@ -114,10 +114,10 @@ impl ConditionBuilder {
     pub fn standard(&self, generation: Option<i64>, now: Time) -> Condition {
         Condition {
             type_: self.condition_type.to_owned(),
-            status: match self.verdict {
-                Verdict::Holds => ConditionStatus::True,
-                Verdict::Fails(_) => ConditionStatus::False,
-                Verdict::Unknown => ConditionStatus::Unknown,
+            status: match self.status {
+                Status::True => ConditionStatus::True,
+                Status::False(_) => ConditionStatus::False,
+                Status::Unknown => ConditionStatus::Unknown,
             },
             observed_generation: generation,
             last_transition_time: now,
@@ -129,15 +129,15 @@ impl ConditionBuilder {
     /// As a condition of the older generation.
     #[must_use]
     pub fn legacy(&self, now: Time) -> LegacyCondition {
-        let (status, severity) = match self.verdict {
-            Verdict::Holds => ("True", ""),
-            Verdict::Fails(severity) => ("False", severity.as_str()),
-            Verdict::Unknown => ("Unknown", ""),
+        let (status, severity) = match self.status {
+            Status::True => ("True", ""),
+            Status::False(severity) => ("False", severity.as_str()),
+            Status::Unknown => ("Unknown", ""),
         };
-        let reason = match self.verdict {
+        let reason = match self.status {
             // parity: the Go managers write no reason where the condition is true.
-            Verdict::Holds => "",
-            Verdict::Fails(_) | Verdict::Unknown => self.reason.as_str(),
+            Status::True => "",
+            Status::False(_) | Status::Unknown => self.reason.as_str(),
         };
         LegacyCondition {
             type_: self.condition_type.to_owned(),

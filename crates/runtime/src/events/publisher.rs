@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::api::core::v1::{Event as Shown, EventSource};
+use k8s_openapi::api::core::v1::{Event as ApiEvent, EventSource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use metal3_domain::clock::Clock;
@@ -28,7 +28,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// Writes the events of a queue as role `R`.
 pub struct Publisher<R> {
-    inbox: EventQueue,
+    queue: EventQueue,
     writer: Writer<R>,
     clock: Arc<dyn Clock>,
     component: &'static str,
@@ -42,12 +42,12 @@ impl<R> fmt::Debug for Publisher<R> {
     }
 }
 
-impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R> {
-    /// Writes the events of `inbox` with `component` as their source.
+impl<R: Permits<verb::Create, ApiEvent> + Permits<verb::Patch, ApiEvent>> Publisher<R> {
+    /// Writes the events of `queue` with `component` as their source.
     #[must_use]
-    pub const fn new(inbox: EventQueue, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
+    pub const fn new(queue: EventQueue, writer: Writer<R>, clock: Arc<dyn Clock>, component: &'static str) -> Self {
         Self {
-            inbox,
+            queue,
             writer,
             clock,
             component,
@@ -60,14 +60,14 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
         let mut open = true;
         while open {
             let pause = aggregator.next_due().map(|due| due.since(self.clock.monotonic()));
-            let heard = match pause {
-                Some(pause) => tokio::time::timeout(pause, self.inbox.receiver.recv()).await,
-                None => Ok(self.inbox.receiver.recv().await),
+            let received = match pause {
+                Some(pause) => tokio::time::timeout(pause, self.queue.receiver.recv()).await,
+                None => Ok(self.queue.receiver.recv().await),
             };
-            if let Ok(heard) = heard {
-                open = heard.is_some();
-                let rest = std::iter::from_fn(|| self.inbox.receiver.try_recv().ok());
-                for event in heard.into_iter().chain(rest) {
+            if let Ok(received) = received {
+                open = received.is_some();
+                let rest = std::iter::from_fn(|| self.queue.receiver.try_recv().ok());
+                for event in received.into_iter().chain(rest) {
                     aggregator.add(event, self.clock.now(), self.clock.monotonic());
                 }
             }
@@ -78,7 +78,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
     }
 
     async fn publish(&self, due: &Due) {
-        let counters = &self.inbox.counters;
+        let counters = &self.queue.counters;
         counters.written.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = self.write(due).await {
             counters.failed.fetch_add(1, Ordering::Relaxed);
@@ -88,14 +88,14 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
 
     async fn write(&self, due: &Due) -> Result<(), WriteError> {
         let key = self.key(due);
-        let (first, second) = if due.shown {
+        let (first, second) = if due.exists {
             (self.patch(&key, due).await, WriteErrorKind::NotFound)
         } else {
             (self.create(&key, due).await, WriteErrorKind::AlreadyExists)
         };
         match first {
             // The first attempt or its response was lost, or the event has expired.
-            Err(error) if error.kind == second && due.shown => self.create(&key, due).await,
+            Err(error) if error.kind == second && due.exists => self.create(&key, due).await,
             Err(error) if error.kind == second => self.patch(&key, due).await,
             other => other,
         }
@@ -107,7 +107,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
 
     async fn patch(&self, key: &Key, due: &Due) -> Result<(), WriteError> {
         let Some(patch) = progress(due) else { return Ok(()) };
-        self.writer.patch::<Shown>(&NoCache, key, patch).await.map(drop)
+        self.writer.patch::<ApiEvent>(&NoCache, key, patch).await.map(drop)
     }
 
     /// The name of a series is deterministic; a later series of the same key has another one.
@@ -124,9 +124,9 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
         }
     }
 
-    fn object(&self, key: &Key, due: &Due) -> Shown {
+    fn object(&self, key: &Key, due: &Due) -> ApiEvent {
         let series = &due.series;
-        Shown {
+        ApiEvent {
             metadata: ObjectMeta {
                 namespace: Some(key.namespace.clone()),
                 name: Some(key.name.clone()),
@@ -144,7 +144,7 @@ impl<R: Permits<verb::Create, Shown> + Permits<verb::Patch, Shown>> Publisher<R>
             count: Some(series.count),
             first_timestamp: Some(second(series.first)),
             last_timestamp: Some(second(series.last)),
-            ..Shown::default()
+            ..ApiEvent::default()
         }
     }
 }

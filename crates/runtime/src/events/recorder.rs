@@ -88,11 +88,11 @@ impl EventRecorder {
     pub fn bounded(capacity: usize) -> (Self, EventQueue) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
         let counters = Arc::new(Counters::default());
-        let sink = Self {
+        let recorder = Self {
             sender,
             counters: Arc::clone(&counters),
         };
-        (sink, EventQueue { receiver, counters })
+        (recorder, EventQueue { receiver, counters })
     }
 
     /// Records an event about `object`. Never waits; without room in the queue the event is dropped and counted.

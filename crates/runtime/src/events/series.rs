@@ -44,7 +44,7 @@ pub(super) struct Series {
     /// How many events are written. Zero: the Event object does not exist yet.
     written: i32,
     next_write: Monotonic,
-    heard: Monotonic,
+    last_event: Monotonic,
 }
 
 /// A write that is due.
@@ -53,7 +53,7 @@ pub(super) struct Due {
     pub(super) key: EventKey,
     pub(super) series: Series,
     /// Whether the Event object exists.
-    pub(super) shown: bool,
+    pub(super) exists: bool,
 }
 
 /// All active series.
@@ -89,11 +89,11 @@ impl EventAggregator {
             last: wall,
             written: 0,
             next_write: now,
-            heard: now,
+            last_event: now,
         });
         series.count = series.count.saturating_add(1);
         series.last = wall;
-        series.heard = now;
+        series.last_event = now;
     }
 
     /// The number of series that differ from `key` in their note alone.
@@ -123,7 +123,7 @@ impl EventAggregator {
                 due.push(Due {
                     key: key.clone(),
                     series: series.clone(),
-                    shown: series.written > 0,
+                    exists: series.written > 0,
                 });
                 series.written = series.count;
                 series.next_write = now.after(PERIOD);
@@ -142,13 +142,13 @@ impl EventAggregator {
     /// Series without unwritten events may be dropped.
     fn forget(&mut self, now: Monotonic) {
         self.series
-            .retain(|_, series| series.count > series.written || now.since(series.heard) < SILENCE);
+            .retain(|_, series| series.count > series.written || now.since(series.last_event) < SILENCE);
         let excess = self.series.len().saturating_sub(SERIES);
         let mut silent: Vec<(Monotonic, EventKey)> = self
             .series
             .iter()
             .filter(|(_, series)| series.count == series.written)
-            .map(|(key, series)| (series.heard, key.clone()))
+            .map(|(key, series)| (series.last_event, key.clone()))
             .collect();
         silent.sort();
         for (_, key) in silent.into_iter().take(excess) {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
-use k8s_openapi::api::core::v1::{ConfigMap, Event as Shown};
+use k8s_openapi::api::core::v1::{ConfigMap, Event as ApiEvent};
 use kube::Api;
 use kube::api::ListParams;
 use kube_core::ObjectMeta;
@@ -18,7 +18,7 @@ use crate::write::{Mode, Writer};
 
 crate::role! {
     struct Tester {
-        Shown: Create, Patch;
+        ApiEvent: Create, Patch;
     }
 }
 
@@ -40,27 +40,31 @@ fn pool(name: &str) -> ConfigMap {
 
 struct Rig {
     cluster: Cluster,
-    sink: EventRecorder,
+    recorder: EventRecorder,
     running: JoinSet<()>,
 }
 
 impl Rig {
     fn start() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
-        let (sink, inbox) = EventRecorder::bounded(100);
+        let (recorder, queue) = EventRecorder::bounded(100);
         let writer = Writer::<Tester>::new(cluster.client("tester"), Mode::Perform);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let mut running = JoinSet::new();
-        running.spawn(Publisher::new(inbox, writer, clock, "capm3").run());
-        Self { cluster, sink, running }
+        running.spawn(Publisher::new(queue, writer, clock, "capm3").run());
+        Self {
+            cluster,
+            recorder,
+            running,
+        }
     }
 
     fn warn(&self, name: &str, note: &str) {
-        self.sink.record(&pool(name), Importance::Warning, LOST, note);
+        self.recorder.record(&pool(name), Importance::Warning, LOST, note);
     }
 
-    async fn shown(&self) -> Vec<Shown> {
-        let api: Api<Shown> = Api::namespaced(self.cluster.client("reader"), "default");
+    async fn exists(&self) -> Vec<ApiEvent> {
+        let api: Api<ApiEvent> = Api::namespaced(self.cluster.client("reader"), "default");
         api.list(&ListParams::default()).await.unwrap().items
     }
 
@@ -80,7 +84,7 @@ async fn an_event_is_shown_as_the_go_managers_show_theirs() {
     let rig = Rig::start();
     rig.warn("p", "every address of the pool is granted; add a range");
     seconds(1).await;
-    let [event] = rig.shown().await.try_into().unwrap();
+    let [event] = rig.exists().await.try_into().unwrap();
     let about = event.involved_object;
     assert_eq!(
         (about.kind.as_deref(), about.name.as_deref(), about.uid.as_deref()),
@@ -109,7 +113,7 @@ async fn events_that_say_the_same_are_one_series_written_once_a_minute() {
     }
     seconds(120).await;
     assert_eq!(rig.requests(), (1, 2), "two minutes of trouble are two more");
-    let [event] = rig.shown().await.try_into().unwrap();
+    let [event] = rig.exists().await.try_into().unwrap();
     assert_eq!(event.count, Some(168), "and none is lost");
     assert!(event.last_timestamp > event.first_timestamp);
 }
@@ -126,7 +130,7 @@ async fn words_that_change_each_time_do_not_cost_a_write_each_time() {
     let (created, patched) = rig.requests();
     assert_eq!(created, 12, "ten notes, the rest of them, and the other object");
     assert!(patched <= 5, "{patched}");
-    let said = rig.shown().await;
+    let said = rig.exists().await;
     let combined = said
         .iter()
         .find(|event| event.message.as_deref().unwrap_or_default().starts_with("more of this"));
@@ -139,10 +143,10 @@ async fn object_importance_reason_and_note_each_make_a_series() {
     rig.warn("p", "full");
     rig.warn("q", "full");
     rig.warn("p", "fuller");
-    rig.sink.record(&pool("p"), Importance::Normal, LOST, "full");
-    rig.sink.record(&pool("p"), Importance::Warning, FOUND, "full");
+    rig.recorder.record(&pool("p"), Importance::Normal, LOST, "full");
+    rig.recorder.record(&pool("p"), Importance::Warning, FOUND, "full");
     seconds(1).await;
-    assert_eq!(rig.shown().await.len(), 5);
+    assert_eq!(rig.exists().await.len(), 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,19 +159,19 @@ async fn a_series_that_was_silent_for_long_begins_anew() {
     rig.warn("p", "full");
     seconds(1).await;
     assert_eq!(rig.requests(), (3, 0));
-    assert_eq!(rig.shown().await.len(), 3);
+    assert_eq!(rig.exists().await.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn telling_never_waits_and_what_finds_no_room_is_counted() {
-    let (sink, mut inbox) = EventRecorder::bounded(3);
+    let (recorder, mut queue) = EventRecorder::bounded(3);
     for number in 0..10 {
-        sink.record(&pool("p"), Importance::Normal, FOUND, number.to_string());
+        recorder.record(&pool("p"), Importance::Normal, FOUND, number.to_string());
     }
-    let notes: Vec<String> = inbox.take().into_iter().map(|event| event.note).collect();
+    let notes: Vec<String> = queue.take().into_iter().map(|event| event.note).collect();
     assert_eq!(notes, ["0", "1", "2"]);
-    assert_eq!(sink.stats().dropped, 7);
-    assert!(inbox.take().is_empty());
+    assert_eq!(recorder.stats().dropped, 7);
+    assert!(queue.take().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,7 +194,7 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
         rig.warn(&format!("p{number}"), "full");
     }
     assert_eq!(
-        rig.sink.stats(),
+        rig.recorder.stats(),
         EventStats {
             dropped: 100,
             failed: 1,
@@ -198,7 +202,7 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
         }
     );
     seconds(2000).await;
-    assert_eq!(rig.shown().await.len(), 101);
+    assert_eq!(rig.exists().await.len(), 101);
 }
 
 #[tokio::test(start_paused = true)]
@@ -214,7 +218,7 @@ async fn a_series_goes_on_whether_its_first_write_was_lost_or_only_the_answer() 
         seconds(1).await;
         rig.warn("p", "full");
         seconds(120).await;
-        let [event] = rig.shown().await.try_into().unwrap();
+        let [event] = rig.exists().await.try_into().unwrap();
         assert_eq!(event.count, Some(2), "{fault:?}");
     }
 }
@@ -223,11 +227,11 @@ async fn a_series_goes_on_whether_its_first_write_was_lost_or_only_the_answer() 
 async fn the_publisher_ends_with_the_last_sink_and_writes_what_was_told() {
     let Rig {
         cluster,
-        sink,
+        recorder,
         mut running,
     } = Rig::start();
-    sink.record(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
-    drop(sink);
+    recorder.record(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
+    drop(recorder);
     running.join_next().await.unwrap().unwrap();
     assert_eq!(cluster.audit().of("tester", "create", "events"), 1);
 }
@@ -237,7 +241,7 @@ async fn long_notes_are_cut_at_a_character() {
     let rig = Rig::start();
     rig.warn("p", &"é".repeat(600));
     seconds(1).await;
-    let [event] = rig.shown().await.try_into().unwrap();
+    let [event] = rig.exists().await.try_into().unwrap();
     let message = event.message.unwrap();
     assert!(message.len() <= 1024 && message.ends_with("é..."), "{message}");
 }

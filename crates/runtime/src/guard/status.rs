@@ -11,7 +11,7 @@ use super::OURS;
 /// How long the last view counts after the first failed request: a watch that is resumed takes moments. After that the
 /// status is unknown. A broken connection is detected only after [`SILENCE_LIMIT`](crate::watch::SILENCE_LIMIT) in
 /// addition.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// The back-off after a failed request, at first and at most.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -105,14 +105,14 @@ impl fmt::Display for GuardStatus {
 
 /// The view of one Deployment, from events and failures.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct DeploymentView {
     foreign: ForeignDeployment,
     status: GuardStatus,
     /// Since when requests have failed, and the back-off after the last one.
     failing: Option<(Monotonic, Duration)>,
 }
 
-impl View {
+impl DeploymentView {
     pub(super) fn new(foreign: ForeignDeployment) -> Self {
         let status = GuardStatus::Unknown {
             foreign: foreign.clone(),
@@ -130,7 +130,7 @@ impl View {
     }
 
     /// The Deployment is this, or it does not exist.
-    pub(super) fn seen(&mut self, deployment: Option<&Deployment>) {
+    pub(super) fn observed(&mut self, deployment: Option<&Deployment>) {
         self.failing = None;
         let replicas = deployment.filter(|found| !is_ours(found)).map_or(0, replicas);
         self.status = if replicas == 0 {
@@ -151,7 +151,7 @@ impl View {
             None => (now, FIRST_PAUSE),
         };
         self.failing = Some((since, pause));
-        let left = since.after(PATIENCE).since(now);
+        let left = since.after(GRACE).since(now);
         // The status was never known: the newest reason is the most useful one.
         if left.is_zero() || matches!(self.status, GuardStatus::Unknown { .. }) {
             self.unknown(why);

@@ -55,8 +55,8 @@ impl World {
     fn guard(&mut self) -> Guard {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let foreign = ForeignDeployment::at("capm3", CAPM3);
-        let (sentry, guard) = DeploymentGuard::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
-        self.tasks.spawn(sentry.run());
+        let (task, guard) = DeploymentGuard::new::<Guarding>(self.cluster.client("manager"), foreign, clock);
+        self.tasks.spawn(task.run());
         guard
     }
 
@@ -249,8 +249,8 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, GuardStatus) {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let connector = ClientFactory::new(Settings::new("m", "v"), Arc::clone(&clock), Metrics::new().requests());
     let foreign = ForeignDeployment::at("capm3", CAPM3);
-    let (sentry, guard) = DeploymentGuard::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
-    drop(timeout(Duration::from_mins(1), sentry.run()).await);
+    let (task, guard) = DeploymentGuard::new::<Guarding>(connector.over(service, "sim"), foreign, clock);
+    drop(timeout(Duration::from_mins(1), task.run()).await);
     (asked.load(Ordering::Relaxed), guard.status())
 }
 

@@ -14,14 +14,14 @@ use metal3_domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::status::{FIRST_PAUSE, ForeignDeployment, GuardStatus, View};
+use super::status::{DeploymentView, FIRST_PAUSE, ForeignDeployment, GuardStatus};
 use crate::access::{Permits, verb};
 use crate::watch::SILENCE_LIMIT;
 
 /// The timeout of the response headers. A watch is exempt from the client's own timeout.
-const BEGINNING: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The error of a watch that ended without any event or bookmark: its view is not trusted.
-const BARREN: &str = "its watch brings nothing";
+const NO_EVENTS: &str = "its watch brings nothing";
 
 /// The guard status of a group, and its changes; clones share it.
 #[derive(Debug, Clone)]
@@ -84,81 +84,81 @@ impl DeploymentGuard {
     where
         R: Permits<verb::List, Deployment> + Permits<verb::Watch, Deployment>,
     {
-        let (sender, status) = watch::channel(View::new(foreign.clone()).status().clone());
-        let sentry = Self {
+        let (sender, status) = watch::channel(DeploymentView::new(foreign.clone()).status().clone());
+        let guard = Self {
             api: Api::namespaced(client, &foreign.namespace),
             foreign,
             clock,
             status: sender,
         };
-        (sentry, Guard { status })
+        (guard, Guard { status })
     }
 
     /// Runs for ever; drop the future to end it. The status then stays.
     pub async fn run(self) {
-        let mut view = View::new(self.foreign.clone());
+        let mut view = DeploymentView::new(self.foreign.clone());
         loop {
             let why = self.follow(&mut view).await;
             let pause = view.failed(why, self.clock.monotonic());
-            self.tell(view.status());
+            self.set_status(view.status());
             tokio::time::sleep(pause).await;
         }
     }
 
     /// Lists, then watches until an error. Returns the error.
-    async fn follow(&self, view: &mut View) -> String {
+    async fn follow(&self, view: &mut DeploymentView) -> String {
         let name = format!("metadata.name={}", self.foreign.name);
         let list = match self.api.list(&ListParams::default().fields(&name)).await {
             Ok(list) => list,
             Err(error) => return reason(&error),
         };
-        view.seen(list.items.first());
-        self.tell(view.status());
+        view.observed(list.items.first());
+        self.set_status(view.status());
         let mut version = list.metadata.resource_version.unwrap_or_default();
         let params = WatchParams::default().fields(&name);
         loop {
-            let mut events = match timeout(BEGINNING, self.api.watch(&params, &version)).await {
+            let mut events = match timeout(RESPONSE_TIMEOUT, self.api.watch(&params, &version)).await {
                 Ok(Ok(events)) => events.boxed(),
                 Ok(Err(error)) => return reason(&error),
                 Err(late) => return reason(&kube::Error::Service(late.into())),
             };
-            let mut told = false;
+            let mut has_events = false;
             // A silent server is not available.
             while let Ok(Some(event)) = timeout(SILENCE_LIMIT, events.next()).await {
                 let found = match event {
                     Ok(WatchEvent::Added(found) | WatchEvent::Modified(found)) => {
-                        view.seen(Some(&found));
+                        view.observed(Some(&found));
                         found.metadata.resource_version
                     }
                     Ok(WatchEvent::Deleted(found)) => {
-                        view.seen(None);
+                        view.observed(None);
                         found.metadata.resource_version
                     }
                     Ok(WatchEvent::Bookmark(mark)) => Some(mark.metadata.resource_version),
                     Ok(WatchEvent::Error(status)) => return reason(&kube::Error::Api(status.boxed())),
                     Err(error) => return reason(&error),
                 };
-                told = true;
+                has_events = true;
                 version = found.unwrap_or(version);
-                self.tell(view.status());
+                self.set_status(view.status());
             }
-            if !told {
-                return BARREN.to_owned();
+            if !has_events {
+                return NO_EVENTS.to_owned();
             }
             // A server that ends watches after their first event is asked once a second at most.
             tokio::time::sleep(FIRST_PAUSE).await;
         }
     }
 
-    fn tell(&self, status: &GuardStatus) {
-        let news = self.status.send_if_modified(|before| {
-            let news = before != status;
-            if news {
+    fn set_status(&self, status: &GuardStatus) {
+        let is_new = self.status.send_if_modified(|before| {
+            let is_new = before != status;
+            if is_new {
                 before.clone_from(status);
             }
-            news
+            is_new
         });
-        if !news {
+        if !is_new {
             return;
         }
         let group = &self.foreign.group;

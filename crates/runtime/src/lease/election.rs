@@ -26,9 +26,9 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Waits until then.
-    Resting(Monotonic),
+    Waiting(Monotonic),
     /// Reads next.
-    Looking,
+    Reading,
     /// Decides by the lease that was read.
     Deciding,
     /// Renews the known lease without reading it first.
@@ -58,7 +58,7 @@ impl Election {
             name,
             identity,
             timings,
-            phase: Phase::Looking,
+            phase: Phase::Reading,
             seen: None,
             renewed: None,
         }
@@ -83,23 +83,23 @@ impl Election {
             return self.lose();
         }
         match self.phase {
-            Phase::Resting(until) if now < until => {
+            Phase::Waiting(until) if now < until => {
                 let until = deadline.map_or(until, |deadline| deadline.min(until));
                 Step::Wait(until.since(now))
             }
-            Phase::Resting(_) if self.renewed.is_some() => {
+            Phase::Waiting(_) if self.renewed.is_some() => {
                 self.phase = Phase::Renewing;
                 self.next(now, wall)
             }
-            Phase::Resting(_) | Phase::Looking => {
-                self.phase = Phase::Looking;
+            Phase::Waiting(_) | Phase::Reading => {
+                self.phase = Phase::Reading;
                 Step::Read
             }
             Phase::Deciding => self.decide(now, wall),
             Phase::Renewing => match &self.seen {
-                Some((lease, _)) => Step::Update(Box::new(self.ours(lease, wall))),
+                Some((lease, _)) => Step::Update(Box::new(self.renewed_record(lease, wall))),
                 None => {
-                    self.phase = Phase::Looking;
+                    self.phase = Phase::Reading;
                     Step::Read
                 }
             },
@@ -117,7 +117,7 @@ impl Election {
     pub fn written(&mut self, sent: Monotonic, now: Monotonic, lease: Lease) {
         self.remember(now, Some(lease));
         self.renewed = Some(sent);
-        self.rest(now);
+        self.wait(now);
     }
 
     /// A request failed or its outcome is unknown: the known lease may be out of date. Returns whether this candidate
@@ -125,12 +125,12 @@ impl Election {
     pub fn failed(&mut self, now: Monotonic) -> bool {
         self.phase = match self.phase {
             // Another candidate wrote in between, or the response was lost: read without a wait.
-            Phase::Renewing => Phase::Looking,
+            Phase::Renewing => Phase::Reading,
             Phase::Lost => Phase::Lost,
-            Phase::Resting(_) | Phase::Looking | Phase::Deciding => {
+            Phase::Waiting(_) | Phase::Reading | Phase::Deciding => {
                 let again = now.after(self.timings.retry);
                 self.forget_if_leading();
-                Phase::Resting(again)
+                Phase::Waiting(again)
             }
         };
         self.renewed.is_some()
@@ -138,7 +138,7 @@ impl Election {
 
     /// Ends the candidacy. Returns the record that releases `lease`, which was just read, so that the next leader need
     /// not wait; `None` when this candidate does not hold it.
-    pub fn give_up(&mut self, lease: Option<Lease>, wall: DateTime<Utc>) -> Option<Box<Lease>> {
+    pub fn release(&mut self, lease: Option<Lease>, wall: DateTime<Utc>) -> Option<Box<Lease>> {
         self.lose();
         let lease = lease.filter(|lease| record::holder(lease) == Some(&self.identity))?;
         // One second, as client-go writes: a reader that uses the duration only does not wait either.
@@ -157,16 +157,16 @@ impl Election {
                 }
                 let free = since.after(record::duration(lease).unwrap_or(self.timings.lease));
                 if now < free {
-                    self.rest(now);
+                    self.wait(now);
                     return self.next(now, wall);
                 }
             }
             Some(_) | None => {}
         }
-        Step::Update(Box::new(self.ours(lease, wall)))
+        Step::Update(Box::new(self.renewed_record(lease, wall)))
     }
 
-    fn ours(&self, lease: &Lease, wall: DateTime<Utc>) -> Lease {
+    fn renewed_record(&self, lease: &Lease, wall: DateTime<Utc>) -> Lease {
         record::written(lease.clone(), &self.identity, self.timings.lease, wall)
     }
 
@@ -179,8 +179,8 @@ impl Election {
         });
     }
 
-    fn rest(&mut self, now: Monotonic) {
-        self.phase = Phase::Resting(now.after(self.timings.retry));
+    fn wait(&mut self, now: Monotonic) {
+        self.phase = Phase::Waiting(now.after(self.timings.retry));
     }
 
     /// After a failure a leader reads before it writes again.

@@ -65,7 +65,7 @@ impl LeaderElector {
     {
         let (until, leadership) = Leadership::with_election(&place.name, Arc::clone(&clock));
         metrics.leading(false);
-        let contender = Self {
+        let elector = Self {
             api: Api::namespaced(client, &place.namespace),
             election: Election::new(place.name.clone(), place.identity.clone(), timings),
             place,
@@ -74,7 +74,7 @@ impl LeaderElector {
             until,
             metrics,
         };
-        (contender, leadership)
+        (elector, leadership)
     }
 
     /// Runs until it is stopped, or until leadership is lost. Cancel `stop` only when no write can follow: the lease is
@@ -83,7 +83,7 @@ impl LeaderElector {
         let ended = tokio::select! {
             biased;
             () = stop.cancelled() => Ended::Released,
-            () = self.contend() => Ended::Lost,
+            () = self.campaign() => Ended::Lost,
         };
         self.until.send_replace(Until::Never);
         self.metrics.leading(false);
@@ -95,34 +95,34 @@ impl LeaderElector {
     }
 
     /// Returns when leadership is lost.
-    async fn contend(&mut self) {
+    async fn campaign(&mut self) {
         loop {
             let next = self.election.next(self.clock.monotonic(), self.clock.now());
             match next {
-                Step::Read => self.look().await,
-                Step::Create(lease) => self.put(&lease, true).await,
-                Step::Update(lease) => self.put(&lease, false).await,
+                Step::Read => self.read().await,
+                Step::Create(lease) => self.write(&lease, true).await,
+                Step::Update(lease) => self.write(&lease, false).await,
                 Step::Wait(pause) => tokio::time::sleep(pause).await,
                 Step::Lost => return,
             }
         }
     }
 
-    async fn look(&mut self) {
+    async fn read(&mut self) {
         let answer = tokio::time::timeout(self.time_left(), self.api.get_opt(&self.place.name)).await;
         let now = self.clock.monotonic();
         match answer {
             Ok(Ok(lease)) => {
                 let before = self.election.leader().map(str::to_owned);
                 self.election.observed(now, lease);
-                self.tell_of_leader(before.as_deref());
+                self.log_leader(before.as_deref());
             }
-            Ok(Err(error)) => self.note_failure(now, &error),
-            Err(late) => self.note_failure(now, &late),
+            Ok(Err(error)) => self.log_failure(now, &error),
+            Err(late) => self.log_failure(now, &late),
         }
     }
 
-    async fn put(&mut self, lease: &Lease, create: bool) {
+    async fn write(&mut self, lease: &Lease, create: bool) {
         let sent = self.clock.monotonic();
         let params = PostParams::default();
         let request = async {
@@ -136,9 +136,9 @@ impl LeaderElector {
         let now = self.clock.monotonic();
         match answer {
             Ok(Ok(lease)) => {
-                let news = self.election.deadline().is_none();
+                let is_new = self.election.deadline().is_none();
                 self.election.written(sent, now, lease);
-                if news {
+                if is_new {
                     tracing::info!(lease = self.place.name, identity = self.place.identity, "leading");
                 }
                 if let Some(deadline) = self.election.deadline() {
@@ -146,8 +146,8 @@ impl LeaderElector {
                     self.metrics.leading(true);
                 }
             }
-            Ok(Err(error)) => self.note_failure(now, &error),
-            Err(late) => self.note_failure(now, &late),
+            Ok(Err(error)) => self.log_failure(now, &error),
+            Err(late) => self.log_failure(now, &late),
         }
     }
 
@@ -164,7 +164,7 @@ impl LeaderElector {
         let (wall, within) = (self.clock.now(), self.timings.renew_deadline);
         let release = async {
             let lease = self.api.get_opt(&self.place.name).await?;
-            let Some(lease) = self.election.give_up(lease, wall) else {
+            let Some(lease) = self.election.release(lease, wall) else {
                 return Ok(false);
             };
             self.update(&PostParams::default(), &lease).await.map(|_| true)
@@ -185,7 +185,7 @@ impl LeaderElector {
         deadline.map_or(self.timings.renew_deadline, |deadline| deadline.since(now))
     }
 
-    fn note_failure(&mut self, now: Monotonic, error: &dyn std::error::Error) {
+    fn log_failure(&mut self, now: Monotonic, error: &dyn std::error::Error) {
         if self.election.failed(now) {
             self.metrics.renewal_failed();
             tracing::warn!(lease = self.place.name, %error, "lease not renewed yet");
@@ -194,7 +194,7 @@ impl LeaderElector {
         }
     }
 
-    fn tell_of_leader(&self, before: Option<&str>) {
+    fn log_leader(&self, before: Option<&str>) {
         let leader = self.election.leader();
         if leader != before {
             let leader = leader.unwrap_or("nobody");

@@ -26,12 +26,12 @@
 //! # use k8s_openapi::api::coordination::v1::Lease;
 //! metal3_runtime::role! {
 //!     /// Looks, and does not write.
-//!     pub struct Looking {
+//!     pub struct Reading {
 //!         Lease: Get;
 //!     }
 //! }
 //! # fn start(client: kube::Client, place: LeaseTarget, clock: std::sync::Arc<dyn metal3_domain::clock::Clock>) {
-//! LeaderElector::new::<Looking>(client, place, LeaseTimings::default(), clock, Metrics::new().lease("l"));
+//! LeaderElector::new::<Reading>(client, place, LeaseTimings::default(), clock, Metrics::new().lease("l"));
 //! # }
 //! ```
 //!

@@ -42,7 +42,7 @@ const HIGH: &str = "0";
 /// The priority of the low lane, which controller-runtime also uses for the first list and resyncs.
 const LOW: &str = "-100";
 
-type Look = Box<dyn Fn() -> QueueStats + Send + Sync>;
+type ReadStats = Box<dyn Fn() -> QueueStats + Send + Sync>;
 
 /// The histograms of reconciles, and the queues to read.
 #[derive(Debug)]
@@ -74,15 +74,15 @@ impl Families {
         families
     }
 
-    pub(super) fn show(&self, name: &str, figures: Look) {
-        self.queues.with(|queues| queues.insert(name.to_owned(), figures));
+    pub(super) fn show(&self, name: &str, stats: ReadStats) {
+        self.queues.with(|queues| queues.insert(name.to_owned(), stats));
     }
 }
 
 /// One collector for all queues: a metric may be described once only.
 #[derive(Clone, Default)]
 struct Queues {
-    queues: Arc<Mutex<BTreeMap<String, Look>>>,
+    queues: Arc<Mutex<BTreeMap<String, ReadStats>>>,
 }
 
 impl fmt::Debug for Queues {
@@ -92,41 +92,41 @@ impl fmt::Debug for Queues {
 }
 
 impl Queues {
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Look>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, ReadStats>) -> T) -> T {
         work(&mut self.queues.lock())
     }
 }
 
 impl Collector for Queues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let seen = self.with(|queues| {
-            let look = |(name, look): (&String, &Look)| (ByQueue::of(name), look());
-            queues.iter().map(look).collect::<Vec<_>>()
+        let queues_read = self.with(|queues| {
+            let read = |(name, read): (&String, &ReadStats)| (ByQueue::of(name), read());
+            queues.iter().map(read).collect::<Vec<_>>()
         });
-        depths(&mut encoder, &seen)?;
+        depths(&mut encoder, &queues_read)?;
         for (name, help, read) in COUNTERS {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-            for (by, figures) in &seen {
+            for (by, stats) in &queues_read {
                 metric
                     .encode_family(by)?
-                    .encode_counter::<NoLabelSet, u64, u64>(&read(figures), None)?;
+                    .encode_counter::<NoLabelSet, u64, u64>(&read(stats), None)?;
             }
         }
         for (name, help, read) in GAUGES {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for (by, figures) in &seen {
-                metric.encode_family(by)?.encode_gauge(&read(figures))?;
+            for (by, stats) in &queues_read {
+                metric.encode_family(by)?.encode_gauge(&read(stats))?;
             }
         }
         Ok(())
     }
 }
 
-fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, QueueStats)]) -> Result<(), fmt::Error> {
+fn depths(encoder: &mut DescriptorEncoder<'_>, queues_read: &[(ByQueue, QueueStats)]) -> Result<(), fmt::Error> {
     let help = "Keys that are ready, by lane";
     let mut depth = encoder.encode_descriptor("workqueue_depth", help, None, MetricType::Gauge)?;
-    for (by, figures) in seen {
-        for (priority, keys) in [(HIGH, figures.high), (LOW, figures.low)] {
+    for (by, stats) in queues_read {
+        for (priority, keys) in [(HIGH, stats.high), (LOW, stats.low)] {
             let by = ByPriority {
                 name: by.name.clone(),
                 controller: by.controller.clone(),
@@ -142,13 +142,11 @@ fn depths(encoder: &mut DescriptorEncoder<'_>, seen: &[(ByQueue, QueueStats)]) -
 type Row<T> = (&'static str, &'static str, fn(&QueueStats) -> T);
 
 const COUNTERS: [Row<u64>; 2] = [
-    ("workqueue_adds", "Adds that were news to the queue", |figures| {
-        figures.adds
-    }),
+    ("workqueue_adds", "Adds that were news to the queue", |stats| stats.adds),
     (
         "workqueue_retries",
         "Keys that are tried again after a failure",
-        |figures| figures.retries,
+        |stats| stats.retries,
     ),
 ];
 
@@ -156,22 +154,22 @@ const GAUGES: [Row<f64>; 4] = [
     (
         "workqueue_unfinished_work_seconds",
         "Seconds spent so far on keys that are still worked on: it grows when workers are stuck",
-        |figures| figures.unfinished.as_secs_f64(),
+        |stats| stats.unfinished.as_secs_f64(),
     ),
     (
         "workqueue_longest_running_processor_seconds",
         "Seconds the longest of them has taken so far",
-        |figures| figures.longest_unfinished.as_secs_f64(),
+        |stats| stats.longest_unfinished.as_secs_f64(),
     ),
     (
         "metal3_workqueue_failing_keys",
         "Keys with a failure that no success has followed yet",
-        |figures| count(figures.failing),
+        |stats| count(stats.failing),
     ),
     (
         "metal3_workqueue_held_keys",
         "Keys that would be ready, did not a write of theirs have to show first",
-        |figures| count(figures.held),
+        |stats| count(stats.held),
     ),
 ];
 

@@ -65,10 +65,10 @@ where
     #[must_use]
     pub fn new(client: kube::Client, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self {
         let slots: Arc<Mutex<BTreeMap<Key, Slot<K>>>> = Arc::default();
-        let emptied = Arc::clone(&slots);
+        let slots_of_cache = Arc::clone(&slots);
         cache.subscribe(move |change| {
             if let Change::Deleted { key, .. } = change {
-                emptied.lock().remove(*key);
+                slots_of_cache.lock().remove(*key);
             }
         });
         Self {
@@ -88,7 +88,7 @@ where
         let shown = match self.cache.find(key) {
             Observed::Absent => return Ok(Observed::Absent),
             Observed::Unknown(why) => return Ok(Observed::Unknown(why)),
-            Observed::Present(meta) => Identity::of(&*meta).map_err(|error| nameless(key, &error))?,
+            Observed::Present(meta) => Identity::of(&*meta).map_err(|error| missing_metadata(key, &error))?,
         };
         let slot = self.slot(key);
         let mut kept = slot.lock().await;
@@ -101,7 +101,7 @@ where
             *kept = None;
             return Ok(Observed::Absent);
         };
-        let read = Identity::of(&object).map_err(|error| nameless(key, &error))?;
+        let read = Identity::of(&object).map_err(|error| missing_metadata(key, &error))?;
         let object = Arc::new(object);
         *kept = Some((read.version, Arc::clone(&object)));
         Ok(Observed::Present(object))
@@ -129,7 +129,7 @@ where
     }
 }
 
-fn nameless(key: &Key, error: &MissingMetadata) -> Fault {
+fn missing_metadata(key: &Key, error: &MissingMetadata) -> Fault {
     Fault::bug(format!("{key}: {error}"))
 }
 

@@ -90,22 +90,25 @@ pub struct Conflict {
 /// When another controller changed the same condition concurrently to another value, and its type is not owned.
 pub fn merge_conditions<C: AnyCondition>(
     latest: &[C],
-    ours: &ConditionMerge<'_, C>,
+    merge: &ConditionMerge<'_, C>,
     now: Time,
 ) -> Result<Vec<C>, Conflict> {
-    let added = ours.after.iter().filter(|c| find(latest, c.condition_type()).is_none());
+    let added = merge
+        .after
+        .iter()
+        .filter(|c| find(latest, c.condition_type()).is_none());
     let mut merged: Vec<C> = Vec::with_capacity(latest.len());
     for condition_type in latest.iter().chain(added).map(C::condition_type) {
         // No server accepts a list with one type twice; the first counts.
         if find(&merged, condition_type).is_some() {
             continue;
         }
-        let theirs = find(latest, condition_type);
-        let Some(wanted) = wanted(condition_type, theirs, ours)? else {
+        let current = find(latest, condition_type);
+        let Some(wanted) = wanted(condition_type, current, merge)? else {
             continue;
         };
-        let since = theirs
-            .filter(|theirs| theirs.has_same_status(wanted))
+        let since = current
+            .filter(|current| current.has_same_status(wanted))
             .map_or(now, C::last_transition);
         merged.push(wanted.clone().with_transition(since));
     }
@@ -114,15 +117,15 @@ pub fn merge_conditions<C: AnyCondition>(
 
 fn wanted<'a, C: AnyCondition>(
     condition_type: &str,
-    theirs: Option<&'a C>,
-    ours: &ConditionMerge<'a, C>,
+    current: Option<&'a C>,
+    merge: &ConditionMerge<'a, C>,
 ) -> Result<Option<&'a C>, Conflict> {
-    let (before, after) = (find(ours.before, condition_type), find(ours.after, condition_type));
-    if ours.owned.contains(&condition_type) {
+    let (before, after) = (find(merge.before, condition_type), find(merge.after, condition_type));
+    if merge.owned.contains(&condition_type) {
         Ok(after)
     } else if same(before, after) {
-        Ok(theirs)
-    } else if same(theirs, before) || same(theirs, after) {
+        Ok(current)
+    } else if same(current, before) || same(current, after) {
         Ok(after)
     } else {
         Err(Conflict {
@@ -169,12 +172,12 @@ mod tests {
     }
 
     fn merged(before: &[Condition], after: &[Condition], latest: &[Condition]) -> Result<Vec<Condition>, Conflict> {
-        let ours = ConditionMerge {
+        let merge = ConditionMerge {
             before,
             after,
             owned: &["Ready", "Bound"],
         };
-        merge_conditions(latest, &ours, second(100))
+        merge_conditions(latest, &merge, second(100))
     }
 
     #[test]
@@ -227,8 +230,8 @@ mod tests {
     fn two_writers_of_a_type_that_neither_owns_conflict() {
         let before = [condition("Shared", Unknown, "Start", 1)];
         let after = [condition("Shared", True, "We", 1)];
-        let theirs = [condition("Shared", False, "They", 2)];
-        let conflict = merged(&before, &after, &theirs).unwrap_err();
+        let current = [condition("Shared", False, "They", 2)];
+        let conflict = merged(&before, &after, &current).unwrap_err();
         assert_eq!(conflict.condition_type, "Shared");
         // A change of one controller, or the same change of both, is no conflict.
         assert_eq!(
@@ -249,12 +252,12 @@ mod tests {
         };
         let latest = [legacy("False", 3)];
         let merged = |status| {
-            let ours = ConditionMerge {
+            let merge = ConditionMerge {
                 before: &[],
                 after: &[legacy(status, 9)],
                 owned: &["Ready"],
             };
-            merge_conditions(&latest, &ours, second(100))
+            merge_conditions(&latest, &merge, second(100))
         };
         assert_eq!(merged("False"), Ok(vec![legacy("False", 3)]));
         assert_eq!(merged("True"), Ok(vec![legacy("True", 100)]));
@@ -290,9 +293,9 @@ mod tests {
         }
 
         #[test]
-        fn foreign_conditions_we_did_not_touch_are_kept_to_the_letter(ours in conditions(), latest in conditions()) {
-            let after: Vec<_> = ours.iter().filter(|c| c.type_ != "Ready").cloned().collect();
-            let result = merged(&ours, &after, &latest).unwrap();
+        fn foreign_conditions_we_did_not_touch_are_kept_to_the_letter(merge in conditions(), latest in conditions()) {
+            let after: Vec<_> = merge.iter().filter(|c| c.type_ != "Ready").cloned().collect();
+            let result = merged(&merge, &after, &latest).unwrap();
             for condition_type in ["A", "B"] {
                 prop_assert_eq!(find(&result, condition_type), find(&latest, condition_type));
             }

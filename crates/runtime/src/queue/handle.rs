@@ -61,8 +61,8 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Enqueues `key`. Does nothing after the queue was closed.
     pub fn add(&self, key: K, lane: Lane) {
-        let news = self.with(|state, now| state.open && state.work.add(key, lane, now));
-        if news {
+        let is_new = self.with(|state, now| state.open && state.work.add(key, lane, now));
+        if is_new {
             self.shared.changed.notify_one();
         }
     }

@@ -21,18 +21,18 @@ impl fmt::Debug for RequestSource {
 }
 
 trait SourceKey: Any + Send + Sync {
-    fn wake(&self);
+    fn enqueue(&self);
     fn hold(&self);
     fn release(&self);
 }
 
-struct Of<K> {
+struct KeyOf<K> {
     queue: Queue<K>,
     key: K,
 }
 
-impl<K: Ord + Clone + Send + Sync + 'static> SourceKey for Of<K> {
-    fn wake(&self) {
+impl<K: Ord + Clone + Send + Sync + 'static> SourceKey for KeyOf<K> {
+    fn enqueue(&self) {
         self.queue.add(self.key.clone(), Lane::High);
     }
 
@@ -49,20 +49,20 @@ impl RequestSource {
     /// `key` of `queue`.
     #[must_use]
     pub fn new<K: Ord + Clone + Send + Sync + 'static>(queue: Queue<K>, key: K) -> Self {
-        Self(Arc::new(Of { queue, key }))
+        Self(Arc::new(KeyOf { queue, key }))
     }
 
     /// Whether this is `key` of `queue`.
     #[must_use]
     pub fn is<K: Ord + Clone + Send + Sync + 'static>(&self, queue: &Queue<K>, key: &K) -> bool {
-        let writing: &dyn Any = &*self.0;
-        let of = writing.downcast_ref::<Of<K>>();
-        of.is_some_and(|of| of.key == *key && of.queue.is_same_queue(queue))
+        let source: &dyn Any = &*self.0;
+        let typed = source.downcast_ref::<KeyOf<K>>();
+        typed.is_some_and(|own| own.key == *key && own.queue.is_same_queue(queue))
     }
 
     /// Enqueues the key.
-    pub fn wake(&self) {
-        self.0.wake();
+    pub fn enqueue(&self) {
+        self.0.enqueue();
     }
 
     /// Holds the key: the queue does not hand it out until the hold is dropped.

@@ -139,7 +139,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.release_due(now);
         let entry = self.entries.get(&key).copied();
         let backoff = entry.and_then(|entry| entry.backoff);
-        let news = match entry.map(|entry| entry.place) {
+        let is_new = match entry.map(|entry| entry.place) {
             None => {
                 self.make_ready(key, lane, now, backoff);
                 true
@@ -181,8 +181,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
                 again.is_none()
             }
         };
-        self.adds = self.adds.saturating_add(u64::from(news));
-        news
+        self.adds = self.adds.saturating_add(u64::from(is_new));
+        is_new
     }
 
     /// The next ready key. It counts as in work until [`WorkQueue::finish`].
@@ -292,7 +292,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// The statistics of the queue. Visits every key: call it per scrape, not per reconcile.
     #[must_use]
     pub fn stats(&self, now: Monotonic) -> QueueStats {
-        let mut figures = QueueStats {
+        let mut stats = QueueStats {
             high: self.high.len(),
             low: self.low.len(),
             delayed: self.delayed.len(),
@@ -303,18 +303,18 @@ impl<K: Ord + Clone> WorkQueue<K> {
             ..QueueStats::default()
         };
         for entry in self.entries.values() {
-            figures.held = figures
+            stats.held = stats
                 .held
                 .saturating_add(usize::from(matches!(entry.place, Place::Held { .. })));
-            figures.failing = figures.failing.saturating_add(usize::from(entry.backoff.is_some()));
+            stats.failing = stats.failing.saturating_add(usize::from(entry.backoff.is_some()));
             if let Place::Working { since, .. } = entry.place {
                 let so_far = now.since(since);
-                figures.working = figures.working.saturating_add(1);
-                figures.unfinished = figures.unfinished.saturating_add(so_far);
-                figures.longest_unfinished = figures.longest_unfinished.max(so_far);
+                stats.working = stats.working.saturating_add(1);
+                stats.unfinished = stats.unfinished.saturating_add(so_far);
+                stats.longest_unfinished = stats.longest_unfinished.max(so_far);
             }
         }
-        figures
+        stats
     }
 
     fn next_lane(&mut self) -> Option<Lane> {

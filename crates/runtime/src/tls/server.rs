@@ -23,14 +23,14 @@ use super::options::TlsOptions;
 /// The timeout of the handshake and of the request headers.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The grace period of requests when the server stops. Shorter than that of a Pod.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Concurrent requests on one HTTP/2 connection.
 const STREAMS: u32 = 250;
 /// The interval and timeout of HTTP/2 pings, so that a broken connection is closed.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
-const SIGN_WITHIN: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a failed accept, which may pass: too many open files.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A router on a port, ready to run.
 #[derive(Debug)]
@@ -87,27 +87,27 @@ impl Server {
 
     /// Serves until `stop`; then accepts no connections, lets running requests end, and returns.
     pub async fn run(self, stop: CancellationToken) {
-        let (tasks, graceful, cut) = (TaskTracker::new(), GracefulShutdown::new(), CancellationToken::new());
+        let (tasks, graceful, abort) = (TaskTracker::new(), GracefulShutdown::new(), CancellationToken::new());
         while let Some(accepted) = stop.run_until_cancelled(self.listener.accept()).await {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     tracing::debug!(%error, "connection not accepted");
-                    sleep(BREATH).await;
+                    sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
             let tls = self.tls.as_ref().map(|Tls(acceptor)| acceptor.clone());
             let connection = connect(stream, tls, self.router.clone(), graceful.watcher());
-            tasks.spawn(cut.clone().run_until_cancelled_owned(connection));
+            tasks.spawn(abort.clone().run_until_cancelled_owned(connection));
         }
         drop(self.listener);
         tasks.close();
-        if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+        if timeout(SHUTDOWN_GRACE, graceful.shutdown()).await.is_err() {
             tracing::warn!("server stops with requests under way");
         }
         // The rest takes too long, or has not finished a handshake.
-        cut.cancel();
+        abort.cancel();
         tasks.wait().await;
     }
 }
@@ -119,17 +119,17 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Some(acceptor) = tls else {
-        return converse(stream, router, watcher).await;
+        return serve(stream, router, watcher).await;
     };
     match timeout(HANDSHAKE, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => converse(stream, router, watcher).await,
+        Ok(Ok(stream)) => serve(stream, router, watcher).await,
         // Frequent: scanners and probes cause it.
         Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
         Err(_) => tracing::debug!("no TLS handshake in time"),
     }
 }
 
-async fn converse<S>(stream: S, router: Router, watcher: Watcher)
+async fn serve<S>(stream: S, router: Router, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -139,8 +139,8 @@ where
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
-        .keep_alive_interval(SIGN_OF_LIFE)
-        .keep_alive_timeout(SIGN_WITHIN);
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
     let service = TowerToHyperService::new(router);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {

@@ -30,7 +30,7 @@ pub enum DecodeError {
     Event(String),
 }
 
-fn garbled(what: &'static str, error: &serde_json::Error) -> DecodeError {
+fn envelope_error(what: &'static str, error: &serde_json::Error) -> DecodeError {
     DecodeError::Envelope(what, error.classify(), error.line(), error.column())
 }
 
@@ -62,7 +62,7 @@ struct ListMetadata {
 
 /// Reads a page of a list.
 pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>, DecodeError> {
-    let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| garbled("list", &error))?;
+    let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| envelope_error("list", &error))?;
     let items = body.items.unwrap_or_default();
     Ok(Page {
         items: items.into_iter().map(item).collect::<Result<_, _>>()?,
@@ -74,9 +74,9 @@ pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>
 /// An event of a watch.
 #[derive(Debug)]
 pub(super) enum Event<K> {
-    Live(Item<K>),
-    Gone(Identity),
-    Nothing(ResourceVersion),
+    Applied(Item<K>),
+    Deleted(Identity),
+    Bookmark(ResourceVersion),
     /// The server ends the watch.
     Ended {
         code: u16,
@@ -87,7 +87,7 @@ pub(super) enum Event<K> {
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    what: Cow<'a, str>,
+    type_: Cow<'a, str>,
     #[serde(borrow)]
     object: &'a RawValue,
 }
@@ -108,17 +108,17 @@ struct Status {
 
 /// Reads a line of a watch.
 pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, DecodeError> {
-    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| garbled("event", &error))?;
-    match &*line.what {
-        "ADDED" | "MODIFIED" => Ok(Event::Live(item(line.object)?)),
-        "DELETED" => Ok(Event::Gone(identity(line.object)?)),
+    let line: Line<'_> = serde_json::from_slice(line).map_err(|error| envelope_error("event", &error))?;
+    match &*line.type_ {
+        "ADDED" | "MODIFIED" => Ok(Event::Applied(item(line.object)?)),
+        "DELETED" => Ok(Event::Deleted(identity(line.object)?)),
         "BOOKMARK" => {
             let version = metadata(line.object)?.resource_version.unwrap_or_default();
-            Ok(Event::Nothing(ResourceVersion::parse(&version)?))
+            Ok(Event::Bookmark(ResourceVersion::parse(&version)?))
         }
         "ERROR" => {
             let Status { code, message } =
-                serde_json::from_str(line.object.get()).map_err(|error| garbled("status", &error))?;
+                serde_json::from_str(line.object.get()).map_err(|error| envelope_error("status", &error))?;
             Ok(Event::Ended { code, message })
         }
         other => Err(DecodeError::Event(other.to_owned())),
@@ -141,7 +141,7 @@ fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Decod
 }
 
 fn metadata(raw: &RawValue) -> Result<ObjectMeta, DecodeError> {
-    let bare: Bare = serde_json::from_str(raw.get()).map_err(|error| garbled("object", &error))?;
+    let bare: Bare = serde_json::from_str(raw.get()).map_err(|error| envelope_error("object", &error))?;
     Ok(bare.metadata)
 }
 
@@ -224,10 +224,13 @@ mod tests {
         let read = |line: &str| event::<ConfigMap>(line.as_bytes());
         let object = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}"#;
         let line = |what: &str, object: &str| format!(r#"{{"type":"{what}","object":{object}}}"#);
-        assert!(matches!(read(&line("ADDED", object)), Ok(Event::Live(Item::Object(_)))));
-        assert!(matches!(read(&line("MODIFIED", object)), Ok(Event::Live(_))));
-        assert!(matches!(read(&line("DELETED", object)), Ok(Event::Gone(last)) if last.version == version(7)));
-        assert!(matches!(read(&line("BOOKMARK", object)), Ok(Event::Nothing(at)) if at == version(7)));
+        assert!(matches!(
+            read(&line("ADDED", object)),
+            Ok(Event::Applied(Item::Object(_)))
+        ));
+        assert!(matches!(read(&line("MODIFIED", object)), Ok(Event::Applied(_))));
+        assert!(matches!(read(&line("DELETED", object)), Ok(Event::Deleted(last)) if last.version == version(7)));
+        assert!(matches!(read(&line("BOOKMARK", object)), Ok(Event::Bookmark(at)) if at == version(7)));
         let status = r#"{"kind":"Status","code":410,"reason":"Expired","message":"too old"}"#;
         assert!(matches!(
             read(&line("ERROR", status)),
@@ -240,6 +243,6 @@ mod tests {
     #[test]
     fn deleted_object_that_cannot_be_decoded_is_gone_all_the_same() {
         let line = r#"{"type":"DELETED","object":{"data":7,"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}}"#;
-        assert!(matches!(event::<ConfigMap>(line.as_bytes()), Ok(Event::Gone(_))));
+        assert!(matches!(event::<ConfigMap>(line.as_bytes()), Ok(Event::Deleted(_))));
     }
 }

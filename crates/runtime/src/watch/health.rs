@@ -11,7 +11,7 @@ use super::task::SILENCE_LIMIT;
 use crate::work::Class;
 
 /// After this silence, renewals included, the process should be restarted.
-const DEAD: Duration = SILENCE_LIMIT.saturating_mul(3);
+const RESTART_AFTER: Duration = SILENCE_LIMIT.saturating_mul(3);
 
 /// Counters of a watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,11 +56,11 @@ impl Failing {
 enum Service {
     /// The first list is not complete.
     #[default]
-    Begins,
+    Starting,
     /// The server serves it.
-    Well,
+    Served,
     /// The last attempts failed.
-    Fails(Failing),
+    Failing(Failing),
 }
 
 /// A handle to the health of one watch; clones share it.
@@ -75,16 +75,16 @@ pub struct WatchHealth {
 #[derive(Debug)]
 struct State {
     last: Monotonic,
-    trouble: Option<String>,
-    figures: WatchStats,
+    last_error: Option<String>,
+    stats: WatchStats,
 }
 
 impl WatchHealth {
     pub(super) fn new(kind: &str, clock: Arc<dyn Clock>) -> Self {
         let state = State {
             last: clock.monotonic(),
-            trouble: None,
-            figures: WatchStats::default(),
+            last_error: None,
+            stats: WatchStats::default(),
         };
         Self {
             kind: kind.into(),
@@ -107,16 +107,16 @@ impl WatchHealth {
         self.clock.monotonic().since(last)
     }
 
-    /// Whether the watch delivers. A process whose watch does not, while its server is well, should restart.
+    /// Whether the watch delivers. A process whose watch does not, while its server is served, should restart.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.silent_for() < DEAD
+        self.silent_for() < RESTART_AFTER
     }
 
     /// The last error since the last success.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
-        self.state().trouble.clone()
+        self.state().last_error.clone()
     }
 
     /// Waits until the server serves the watch: the first list is complete, and attempts do not fail repeatedly.
@@ -125,7 +125,7 @@ impl WatchHealth {
         let _ = self
             .service
             .subscribe()
-            .wait_for(|service| *service == Service::Well)
+            .wait_for(|service| *service == Service::Served)
             .await;
     }
 
@@ -133,7 +133,7 @@ impl WatchHealth {
     pub async fn failing(&self) -> Failing {
         let mut service = self.service.subscribe();
         loop {
-            if let Service::Fails(failing) = &*service.borrow_and_update() {
+            if let Service::Failing(failing) = &*service.borrow_and_update() {
                 return failing.clone();
             }
             // Fails only without a sender, and `self` holds it.
@@ -144,49 +144,49 @@ impl WatchHealth {
     /// The current failure, if attempts fail repeatedly.
     pub(super) fn failing_now(&self) -> Option<Failing> {
         match &*self.service.borrow() {
-            Service::Fails(failing) => Some(failing.clone()),
-            Service::Begins | Service::Well => None,
+            Service::Failing(failing) => Some(failing.clone()),
+            Service::Starting | Service::Served => None,
         }
     }
 
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> WatchStats {
-        self.state().figures
+        self.state().stats
     }
 
     /// An event, bookmark or list was received.
-    pub(super) fn beat(&self, count: impl FnOnce(&mut WatchStats)) {
+    pub(super) fn record_success(&self, count: impl FnOnce(&mut WatchStats)) {
         let now = self.clock.monotonic();
         let mut state = self.state();
-        count(&mut state.figures);
+        count(&mut state.stats);
         state.last = now;
-        state.trouble = None;
+        state.last_error = None;
         drop(state);
         self.accepted();
     }
 
     /// The server accepted the request. The watch may still be silent afterwards.
     pub(super) fn accepted(&self) {
-        let well = |service: &mut Service| std::mem::replace(service, Service::Well) != Service::Well;
-        self.service.send_if_modified(well);
+        let served = |service: &mut Service| std::mem::replace(service, Service::Served) != Service::Served;
+        self.service.send_if_modified(served);
     }
 
     /// The last attempts failed.
-    pub(super) fn fails(&self, failing: Failing) {
+    pub(super) fn set_failing(&self, failing: Failing) {
         self.service.send_if_modified(|service| {
-            let is_news = !matches!(service, Service::Fails(_));
-            *service = Service::Fails(failing);
-            is_news
+            let is_new = !matches!(service, Service::Failing(_));
+            *service = Service::Failing(failing);
+            is_new
         });
     }
 
     /// Counts something that is not a delivery.
-    pub(super) fn note(&self, trouble: Option<String>, count: impl FnOnce(&mut WatchStats)) {
+    pub(super) fn record(&self, last_error: Option<String>, count: impl FnOnce(&mut WatchStats)) {
         let mut state = self.state();
-        count(&mut state.figures);
-        if trouble.is_some() {
-            state.trouble = trouble;
+        count(&mut state.stats);
+        if last_error.is_some() {
+            state.last_error = last_error;
         }
     }
 

@@ -31,9 +31,9 @@ use crate::cache::{Change, Key, SharedCache};
 
 /// How long a server may be unavailable, as during a restart, before its watch is reported as failing. A final error is
 /// reported at once.
-const PATIENCE: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(20);
 /// How long a watch that failed must last before it counts as served.
-const STEADY: Duration = Duration::from_secs(5);
+const RECOVERY: Duration = Duration::from_secs(5);
 
 /// Called with an interested key that has to reconcile.
 pub type WakeFn = Box<dyn Fn(&Key) + Send + Sync>;
@@ -98,7 +98,7 @@ struct Links<R: WatchSource> {
 }
 
 /// A link that was just created.
-struct Begun<R: WatchSource> {
+struct NewLink<R: WatchSource> {
     name: R::Name,
     cache: SharedCache<R::Object>,
     stop: CancellationToken,
@@ -108,8 +108,8 @@ struct Begun<R: WatchSource> {
 pub struct OnDemand<R: WatchSource> {
     source: R,
     links: Arc<Mutex<Links<R>>>,
-    begin: UnboundedSender<Begun<R>>,
-    begun: Mutex<Option<UnboundedReceiver<Begun<R>>>>,
+    begin: UnboundedSender<NewLink<R>>,
+    new_links: Mutex<Option<UnboundedReceiver<NewLink<R>>>>,
 }
 
 impl<R: WatchSource> fmt::Debug for OnDemand<R> {
@@ -141,7 +141,7 @@ impl<R: WatchSource> OnDemand<R> {
     /// Nothing is watched before it [runs](Self::run).
     #[must_use]
     pub fn new(source: R) -> Self {
-        let (begin, begun) = unbounded_channel();
+        let (begin, new_links) = unbounded_channel();
         let links = Links {
             of: BTreeMap::new(),
             wake: None,
@@ -150,7 +150,7 @@ impl<R: WatchSource> OnDemand<R> {
             source,
             links: Arc::new(Mutex::new(links)),
             begin,
-            begun: Mutex::new(Some(begun)),
+            new_links: Mutex::new(Some(new_links)),
         }
     }
 
@@ -196,14 +196,14 @@ impl<R: WatchSource> OnDemand<R> {
 
     /// Runs the watches with interested keys, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
-        let begun = self.begun.lock().take();
-        let Some(mut begun) = begun else { return };
+        let new_links = self.new_links.lock().take();
+        let Some(mut new_links) = new_links else { return };
         let mut links = FuturesUnordered::new();
         let keeping = async {
             loop {
                 tokio::select! {
                     biased;
-                    Some(begun) = begun.recv() => links.push(self.keep(begun)),
+                    Some(new_links) = new_links.recv() => links.push(self.keep(new_links)),
                     Some(()) = links.next(), if !links.is_empty() => {}
                     else => return,
                 }
@@ -222,7 +222,7 @@ impl<R: WatchSource> OnDemand<R> {
             }
         });
         // There is no receiver only when the program ends.
-        let _ = self.begin.send(Begun {
+        let _ = self.begin.send(NewLink {
             name: name.clone(),
             cache: cache.clone(),
             stop: stop.clone(),
@@ -237,17 +237,17 @@ impl<R: WatchSource> OnDemand<R> {
     }
 
     /// Resolves the target and watches, while a key is interested.
-    async fn keep(&self, Begun { name, cache, stop }: Begun<R>) {
+    async fn keep(&self, NewLink { name, cache, stop }: NewLink<R>) {
         let keeping = async {
-            let mut target = self.search(&name).await;
+            let mut target = self.resolve_with_retries(&name).await;
             loop {
-                self.leads(&name, target.clone());
+                self.set_target(&name, target.clone());
                 let watch = self.source.watch(&target, cache.clone());
                 let health = watch.health();
                 target = tokio::select! {
                     biased;
                     () = watch.run(stop.clone()) => return,
-                    other = self.mind(&name, &target, &health) => other,
+                    other = self.supervise(&name, &target, &health) => other,
                 };
             }
         };
@@ -255,29 +255,29 @@ impl<R: WatchSource> OnDemand<R> {
     }
 
     /// Resolves until there is a target, and reports the errors meanwhile.
-    async fn search(&self, name: &R::Name) -> R::Target {
+    async fn resolve_with_retries(&self, name: &R::Name) -> R::Target {
         loop {
             match self.source.resolve(name).await {
                 Ok(target) => return target,
-                Err(error) => self.tell(name, Some(error)),
+                Err(error) => self.set_error(name, Some(error)),
             }
             sleep(R::RETRY).await;
         }
     }
 
     /// Reports the state of a watch until the target changes; returns the new target.
-    async fn mind(&self, name: &R::Name, target: &R::Target, health: &WatchHealth) -> R::Target {
+    async fn supervise(&self, name: &R::Name, target: &R::Target, health: &WatchHealth) -> R::Target {
         let mut failing = tokio::select! {
             biased;
             () = health.served() => {
-                self.tell(name, None);
-                lasting(health).await
+                self.set_error(name, None);
+                persistent_failure(health).await
             }
-            failing = lasting(health) => failing,
+            failing = persistent_failure(health) => failing,
         };
         loop {
             let mut error = self.source.error(target, failing.clone());
-            self.tell(name, Some(error.clone()));
+            self.set_error(name, Some(error.clone()));
             loop {
                 match self.source.resolve(name).await {
                     Ok(found) if found != *target => return found,
@@ -287,54 +287,54 @@ impl<R: WatchSource> OnDemand<R> {
                             error = self.source.error(target, now.clone());
                             failing = now;
                         }
-                        self.tell(name, Some(error.clone()));
+                        self.set_error(name, Some(error.clone()));
                     }
-                    Err(lost) => self.tell(name, Some(lost)),
+                    Err(lost) => self.set_error(name, Some(lost)),
                 }
-                if timeout(R::RETRY, steady(health)).await.is_ok() {
+                if timeout(R::RETRY, recovered(health)).await.is_ok() {
                     break;
                 }
             }
-            self.tell(name, None);
-            failing = lasting(health).await;
+            self.set_error(name, None);
+            failing = persistent_failure(health).await;
         }
     }
 
-    fn leads(&self, name: &R::Name, target: R::Target) {
+    fn set_target(&self, name: &R::Name, target: R::Target) {
         if let Some(link) = lock(&self.links).of.get_mut(name) {
             link.target = Some(target);
         }
     }
 
     /// Records the error, and wakes the interested keys if it changed.
-    fn tell(&self, name: &R::Name, error: Option<R::Error>) {
-        let is_news = {
+    fn set_error(&self, name: &R::Name, error: Option<R::Error>) {
+        let is_new = {
             let mut links = lock(&self.links);
             let Some(link) = links.of.get_mut(name) else { return };
             let before = std::mem::replace(&mut link.error, error);
             before != link.error
         };
-        if is_news {
+        if is_new {
             wake(&self.links, name, |_| true);
         }
     }
 }
 
 /// Waits until a watch fails for longer than a server restart takes.
-async fn lasting(health: &WatchHealth) -> Failing {
+async fn persistent_failure(health: &WatchHealth) -> Failing {
     loop {
         let failing = health.failing().await;
-        if failing.is_final || timeout(PATIENCE, health.served()).await.is_err() {
+        if failing.is_final || timeout(GRACE, health.served()).await.is_err() {
             return failing;
         }
     }
 }
 
 /// Waits until a watch that failed is served for a while.
-async fn steady(health: &WatchHealth) {
+async fn recovered(health: &WatchHealth) {
     loop {
         health.served().await;
-        if timeout(STEADY, health.failing()).await.is_err() {
+        if timeout(RECOVERY, health.failing()).await.is_err() {
             return;
         }
     }

@@ -25,57 +25,57 @@ use super::scope::Requests;
 use super::task::WatchError;
 
 /// The response timeout.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How late a watch may be before the object is read instead. It is seldom later than a second.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a read is retried: an API server restart takes less.
 const LONGEST: Duration = Duration::from_mins(2);
 /// Concurrent reads.
-const AT_ONCE: usize = 8;
+const MAX_READS: usize = 8;
 
 /// Reads the objects of the uncertain writes of one cache.
-pub(super) struct Reader<'a, K, I> {
+pub(super) struct Refresher<'a, K, I> {
     client: &'a Client,
     requests: &'a Requests,
     cache: &'a SharedCache<K, I>,
     seed: u64,
-    turns: Semaphore,
+    permits: Semaphore,
 }
 
-impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
+impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Refresher<'a, K, I> {
     pub(super) fn new(client: &'a Client, requests: &'a Requests, cache: &'a SharedCache<K, I>, seed: u64) -> Self {
         Self {
             client,
             requests,
             cache,
             seed,
-            turns: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_READS),
         }
     }
 
     /// Resolves all uncertain writes; never returns.
-    pub(super) async fn settle_all(&self, mut refresher: CacheRefresher<K, I>) {
+    pub(super) async fn resolve_all(&self, mut refresher: CacheRefresher<K, I>) {
         let (mut open, mut seed) = (FuturesUnordered::new(), self.seed);
         // No more writes arrive once another refresher serves the cache; the open ones are still resolved here.
-        let mut heard = true;
+        let mut is_open = true;
         loop {
             tokio::select! {
                 biased;
                 Some(()) = open.next() => {}
-                doubt = refresher.next(), if heard => match doubt {
-                    Some(doubt) => {
+                write = refresher.next(), if is_open => match write {
+                    Some(write) => {
                         seed = seed.wrapping_add(1);
-                        open.push(self.settle(doubt, seed));
+                        open.push(self.resolve(write, seed));
                     }
-                    None => heard = false,
+                    None => is_open = false,
                 },
                 else => return std::future::pending().await,
             }
         }
     }
 
-    async fn settle(&self, doubt: UncertainWrite, seed: u64) {
-        let object = match &doubt {
+    async fn resolve(&self, write: UncertainWrite, seed: u64) {
+        let object = match &write {
             UncertainWrite::Lost { object, .. } => object,
             UncertainWrite::Late(object, version) => {
                 let shown = || self.cache.read(|cache| cache.shows(object, version));
@@ -89,33 +89,35 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Reader<'a, K, I> {
             }
         };
         if self.requests.covers(object) && timeout(LONGEST, self.read(object, seed)).await.is_err() {
-            tracing::warn!(kind = %self.requests.kind(), %object, "not read afresh in time: going on with an old view");
+            tracing::warn!(kind = %self.requests.kind(), %object, "not read again in time: reconciling with the cached object");
         }
-        if let UncertainWrite::Late(object, version) = &doubt {
-            self.cache.let_go(object, version);
+        if let UncertainWrite::Late(object, version) = &write {
+            self.cache.end_wait(object, version);
         }
     }
 
     /// Reads until there is a response or a final error.
     async fn read(&self, object: &Key, seed: u64) {
         let mut backoff = Backoff::seeded(seed);
-        while let Err(trouble) = self.look(object).await {
+        while let Err(error) = self.read_once(object).await {
             let kind = self.requests.kind();
-            if trouble.is_final() {
-                tracing::warn!(kind, %object, %trouble, "cannot be read afresh: going on with an old view");
+            if error.is_final() {
+                tracing::warn!(kind, %object, %error, "cannot be read again: reconciling with the cached object");
                 return;
             }
-            tracing::debug!(kind, %object, %trouble, "not read afresh yet");
-            sleep(backoff.fail().max(trouble.retry_after())).await;
+            tracing::debug!(kind, %object, %error, "not read again yet");
+            sleep(backoff.fail().max(error.retry_after())).await;
         }
     }
 
-    async fn look(&self, object: &Key) -> Result<(), WatchError> {
-        let turn = self.turns.acquire().await;
+    async fn read_once(&self, object: &Key) -> Result<(), WatchError> {
+        let permit = self.permits.acquire().await;
         let request = self.requests.one(object).map_err(kube::Error::BuildRequest);
         let text = async { self.client.request_text(request?).await };
-        let answer = timeout(ANSWER, text).await.map_err(|_| WatchError::Silent(ANSWER))?;
-        drop(turn);
+        let answer = timeout(RESPONSE_TIMEOUT, text)
+            .await
+            .map_err(|_| WatchError::Silent(RESPONSE_TIMEOUT))?;
+        drop(permit);
         let page: Page<K> = decode::page(&answer.map_err(WatchError::of)?)?;
         let found = page.items.into_iter().next();
         self.cache

@@ -126,11 +126,11 @@ impl Requests {
         }
     }
 
-    pub(super) fn watch(&self, from: &ResourceVersion, lasts: Duration) -> Result<Http<Vec<u8>>, Error> {
+    pub(super) fn watch(&self, from: &ResourceVersion, duration: Duration) -> Result<Http<Vec<u8>>, Error> {
         let params = WatchParams {
             label_selector: self.scope.labels.clone(),
             field_selector: self.scope.fields.clone(),
-            timeout: u32::try_from(lasts.as_secs()).ok(),
+            timeout: u32::try_from(duration.as_secs()).ok(),
             bookmarks: true,
             send_initial_events: false,
         };

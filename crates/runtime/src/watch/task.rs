@@ -22,23 +22,23 @@ use crate::work::{Class, classify};
 use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Event, Page};
 use super::health::{Failing, WatchHealth};
-use super::refresh::Reader;
+use super::refresh::Refresher;
 use super::scope::{Form, Requests, Scope};
 
 /// Objects in a page of a list: a few megabytes from the server's cache.
 pub const PAGE_SIZE: u32 = 500;
-/// How long a watch lasts before it is renewed. Bookmarks keep the connection busy. The server's own limit is 30 to 60
+/// How long a watch duration before it is renewed. Bookmarks keep the connection busy. The server's own limit is 30 to 60
 /// minutes.
 pub const WATCH_DURATION: Duration = Duration::from_mins(30);
 /// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two missed bookmarks.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(160);
 /// The timeout of the response headers, and of a whole page.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// After this many watches in a row without an event, although the server responds, the start version is the problem.
-const FRUITLESS: u32 = 3;
+const MAX_EMPTY_WATCHES: u32 = 3;
 /// Lists in a row that are older than the cache. A lagging follower catches up within fewer; a restored server stays
 /// behind, and its list is accepted.
-const BEHIND: u32 = 4;
+const MAX_STALE_LISTS: u32 = 4;
 
 /// Why a list or a watch ended early.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum WatchError {
     #[error("nothing came for {}s: neither change nor bookmark", .0.as_secs())]
     Silent(Duration),
     /// A watch ended regularly without any event.
-    #[error("the watch ended before it told anything")]
+    #[error("the watch ended before it has_events anything")]
     Short,
     /// The response cannot be decoded.
     #[error(transparent)]
@@ -88,7 +88,7 @@ impl WatchError {
     }
 
     /// Whether a list may help: the server responds and does not accept the start version.
-    fn doubts_the_version(&self) -> bool {
+    fn needs_relist(&self) -> bool {
         match self {
             Self::Expired => true,
             Self::Refused(error) => match &**error {
@@ -223,52 +223,52 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     pub async fn run(mut self, stop: CancellationToken) {
         let (client, requests, cache) = (self.client.clone(), Arc::clone(&self.requests), self.cache.clone());
         let refresher = self.refresher.take().unwrap_or_else(|| cache.refresher());
-        let reader = Reader::new(&client, &requests, &cache, self.backoff.seed());
+        let refresher_task = Refresher::new(&client, &requests, &cache, self.backoff.seed());
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = self.go_on() => {}
-            () = reader.settle_all(refresher) => {}
+            () = self.run_loop() => {}
+            () = refresher_task.resolve_all(refresher) => {}
         }
     }
 
-    async fn go_on(&mut self) {
+    async fn run_loop(&mut self) {
         loop {
             let step = if self.relist {
                 self.list().await
             } else {
                 self.watch().await
             };
-            if let Err(trouble) = step {
-                self.recover(&trouble).await;
+            if let Err(error) = step {
+                self.recover(&error).await;
             }
         }
     }
 
-    async fn recover(&mut self, trouble: &WatchError) {
+    async fn recover(&mut self, error: &WatchError) {
         let wait = self.backoff.fail();
         let failures = self.backoff.failures();
-        tracing::warn!(kind = self.health.kind(), failures, %trouble, "watch interrupted");
-        self.health.note(Some(trouble.to_string()), |figures| {
-            figures.failures = figures.failures.saturating_add(1);
-            let frozen = matches!(trouble, WatchError::Silent(_));
-            figures.frozen = figures.frozen.saturating_add(u64::from(frozen));
+        tracing::warn!(kind = self.health.kind(), failures, %error, "watch interrupted");
+        self.health.record(Some(error.to_string()), |stats| {
+            stats.failures = stats.failures.saturating_add(1);
+            let is_silent = matches!(error, WatchError::Silent(_));
+            stats.frozen = stats.frozen.saturating_add(u64::from(is_silent));
         });
-        if failures >= FRUITLESS {
-            self.health.fails(Failing {
+        if failures >= MAX_EMPTY_WATCHES {
+            self.health.set_failing(Failing {
                 verb: if self.relist { "list" } else { "watch" },
-                class: trouble.class(),
-                is_final: trouble.is_final(),
-                why: trouble.to_string(),
+                class: error.class(),
+                is_final: error.is_final(),
+                why: error.to_string(),
             });
         }
-        let expired = matches!(trouble, WatchError::Expired);
-        self.relist |= expired || (trouble.doubts_the_version() && failures >= FRUITLESS);
+        let expired = matches!(error, WatchError::Expired);
+        self.relist |= expired || (error.needs_relist() && failures >= MAX_EMPTY_WATCHES);
         if expired && failures == 1 {
             // An expired version is no problem of the server.
             return;
         }
-        tokio::time::sleep(wait.max(trouble.retry_after())).await;
+        tokio::time::sleep(wait.max(error.retry_after())).await;
     }
 
     async fn list(&mut self) -> Result<(), WatchError> {
@@ -278,7 +278,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             read => read?,
         };
         let seen = self.cache.read(|cache| cache.reached().cloned());
-        if let Some(seen) = seen.filter(|seen| *seen > at && self.behind < BEHIND) {
+        if let Some(seen) = seen.filter(|seen| *seen > at && self.behind < MAX_STALE_LISTS) {
             self.behind = self.behind.saturating_add(1);
             return Err(WatchError::Behind { list: at, seen });
         }
@@ -287,7 +287,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         self.relist = false;
         // Not yet a success: lists after broken watches must not become more frequent.
         self.health
-            .beat(|figures| figures.lists = figures.lists.saturating_add(1));
+            .record_success(|stats| stats.lists = stats.lists.saturating_add(1));
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
         loop {
             let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
             let text = async { self.client.request_text(request?).await };
-            let text = within(ANSWER, text).await?.map_err(WatchError::of)?;
+            let text = within(RESPONSE_TIMEOUT, text).await?.map_err(WatchError::of)?;
             let page: Page<K> = decode::page(&text)?;
             items.extend(page.items);
             rest = page.rest;
@@ -317,42 +317,42 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             .map_err(kube::Error::BuildRequest);
         let stream = async { self.client.request_stream(request?).await };
         self.health
-            .note(None, |figures| figures.watches = figures.watches.saturating_add(1));
-        let stream = within(ANSWER, stream).await?.map_err(WatchError::of)?;
+            .record(None, |stats| stats.watches = stats.watches.saturating_add(1));
+        let stream = within(RESPONSE_TIMEOUT, stream).await?.map_err(WatchError::of)?;
         self.health.accepted();
         self.follow(stream).await
     }
 
     async fn follow(&mut self, stream: impl AsyncBufRead) -> Result<(), WatchError> {
         let mut stream = std::pin::pin!(stream);
-        let (mut line, mut told) = (Vec::new(), false);
+        let (mut line, mut has_events) = (Vec::new(), false);
         loop {
             line.clear();
             within(SILENCE_LIMIT, stream.read_until(b'\n', &mut line)).await??;
             if line.trim_ascii().is_empty() {
-                return if told { Ok(()) } else { Err(WatchError::Short) };
+                return if has_events { Ok(()) } else { Err(WatchError::Short) };
             }
-            self.tell(decode::event(&line)?)?;
+            self.apply(decode::event(&line)?)?;
             self.backoff.succeed();
-            told = true;
+            has_events = true;
         }
     }
 
-    fn tell(&self, event: Event<K>) -> Result<(), WatchError> {
+    fn apply(&self, event: Event<K>) -> Result<(), WatchError> {
         match event {
-            Event::Live(item) => self.cache.observed(item).map_err(DecodeError::from)?,
-            Event::Gone(last) => self.cache.observed_deleted(&last),
-            Event::Nothing(until) => {
+            Event::Applied(item) => self.cache.observed(item).map_err(DecodeError::from)?,
+            Event::Deleted(last) => self.cache.observed_deleted(&last),
+            Event::Bookmark(until) => {
                 self.cache.observed_bookmark(until);
                 self.health
-                    .beat(|figures| figures.bookmarks = figures.bookmarks.saturating_add(1));
+                    .record_success(|stats| stats.bookmarks = stats.bookmarks.saturating_add(1));
                 return Ok(());
             }
             Event::Ended { code: 410, .. } => return Err(WatchError::Expired),
             Event::Ended { code, message } => return Err(WatchError::Ended { code, message }),
         }
         self.health
-            .beat(|figures| figures.events = figures.events.saturating_add(1));
+            .record_success(|stats| stats.events = stats.events.saturating_add(1));
         Ok(())
     }
 }

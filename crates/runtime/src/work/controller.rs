@@ -154,7 +154,7 @@ impl<C: Reconciler> Controller<C> {
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;
         }
-        let shift = Arc::new(WorkerContext {
+        let context = Arc::new(WorkerContext {
             name: self.name,
             reconciler: self.reconciler,
             writer: self.writer,
@@ -162,20 +162,20 @@ impl<C: Reconciler> Controller<C> {
             metrics: self.metrics.controller(self.name, self.workers),
             waiting: Mutex::default(),
         });
-        let mut crew = JoinSet::new();
+        let mut workers = JoinSet::new();
         for _ in 0..self.workers.max(1) {
-            let (shift, queue) = (Arc::clone(&shift), self.queue.clone());
-            crew.spawn(async move { shift.work(&queue).await });
+            let (context, queue) = (Arc::clone(&context), self.queue.clone());
+            workers.spawn(async move { context.work(&queue).await });
         }
         stop.cancelled().await;
         self.queue.close();
-        let drained = async { while crew.join_next().await.is_some() {} };
+        let drained = async { while workers.join_next().await.is_some() {} };
         if tokio::time::timeout(self.grace, drained).await.is_ok() {
             return Stopped::Drained;
         }
-        let left = crew.len();
-        tracing::warn!(controller = self.name, left, "stopped in the middle of passes");
-        crew.shutdown().await;
+        let left = workers.len();
+        tracing::warn!(controller = self.name, left, "stopped with running reconciles");
+        workers.shutdown().await;
         Stopped::Abandoned(left)
     }
 }
@@ -193,31 +193,31 @@ struct WorkerContext<C: Reconciler> {
 
 impl<C: Reconciler> WorkerContext<C> {
     async fn work(&self, queue: &Queue<C::Key>) {
-        while let Some(pass) = queue.take().await {
-            self.pass(pass).await;
+        while let Some(item) = queue.take().await {
+            self.reconcile(item).await;
         }
     }
 
-    async fn pass(&self, pass: WorkItem<C::Key>) {
+    async fn reconcile(&self, item: WorkItem<C::Key>) {
         let began: Monotonic = self.clock.monotonic();
-        let active = self.metrics.begin(pass.taken().waited);
-        let writer = self.writer.for_key(pass.request_source());
-        let ended = reconcile::run(self.reconciler.reconcile(pass.key(), &writer)).await;
+        let active = self.metrics.begin(item.taken().waited);
+        let writer = self.writer.for_key(item.request_source());
+        let ended = reconcile::run(self.reconciler.reconcile(item.key(), &writer)).await;
         let ended = match writer.mode() {
             Mode::Perform => ended,
             Mode::ObserveOnly => ended.observed(),
         };
         let took = self.clock.monotonic().since(began);
-        let news = self.is_news(pass.key(), &ended);
-        reconcile::log(self.name, pass.taken(), &ended, news, took);
+        let is_new_reason = self.is_new_reason(item.key(), &ended);
+        reconcile::log(self.name, item.taken(), &ended, is_new_reason, took);
         if let Some(category) = ended.category() {
             active.failed(category);
         }
         active.end(ended.result(), took);
-        pass.finish(ended.outcome());
+        item.finish(ended.outcome());
     }
 
-    fn is_news(&self, key: &C::Key, ended: &Ended) -> bool {
+    fn is_new_reason(&self, key: &C::Key, ended: &Ended) -> bool {
         let mut waiting = self.waiting.lock();
         match ended {
             Ended::Ok(Next::Waiting(on)) => {

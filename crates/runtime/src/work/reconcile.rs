@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::next::Next;
 
 /// The fifth failure in a row is logged as a warning.
-const LOUD_FROM: u32 = 4;
+const WARN_FROM: u32 = 4;
 
 /// How a reconcile ended.
 #[derive(Debug)]
@@ -67,34 +67,34 @@ impl Ended {
 }
 
 /// Runs a reconcile and catches its panic, so that one key cannot stop the others.
-pub(super) async fn run(pass: impl Future<Output = Result<Next, Fault>>) -> Ended {
+pub(super) async fn run(reconcile: impl Future<Output = Result<Next, Fault>>) -> Ended {
     // State that outlives a reconcile is behind locks and is consistent after a panic.
-    match AssertUnwindSafe(pass).catch_unwind().await {
+    match AssertUnwindSafe(reconcile).catch_unwind().await {
         Ok(Ok(next)) => Ended::Ok(next),
         Ok(Err(fault)) => Ended::Failed(fault),
-        Err(panic) => Ended::Panicked(words(&*panic)),
+        Err(panic) => Ended::Panicked(panic_message(&*panic)),
     }
 }
 
-fn words(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without words")
+        .unwrap_or("a panic without a message")
         .to_owned()
 }
 
-/// Logs how a reconcile ended, at a level that matches it. `news` is whether it waits for a new reason.
+/// Logs how a reconcile ended, at a level that matches it. `is_new_reason` is whether it waits for a new reason.
 pub(super) fn log<K: fmt::Display>(
     controller: &'static str,
     taken: &Taken<K>,
     ended: &Ended,
-    news: bool,
+    is_new_reason: bool,
     took: Duration,
 ) {
     let (key, failures) = (&taken.key, taken.failures);
     let (took_ms, waited_ms) = (took.as_millis(), taken.waited.as_millis());
     match ended {
-        Ended::Ok(Next::Waiting(on)) if news => {
+        Ended::Ok(Next::Waiting(on)) if is_new_reason => {
             tracing::info!(controller, %key, reason = %on.reason, took_ms, waited_ms, "waiting: {}", on.message);
         }
         Ended::Ok(Next::Waiting(on)) => {
@@ -104,8 +104,8 @@ pub(super) fn log<K: fmt::Display>(
         Ended::Failed(fault) => {
             let (category, report) = (fault.category(), fault.report());
             match fault {
-                Fault::Transient { .. } if failures < LOUD_FROM => {
-                    tracing::debug!(controller, %key, category, failures, took_ms, "will try again: {report}");
+                Fault::Transient { .. } if failures < WARN_FROM => {
+                    tracing::debug!(controller, %key, category, failures, took_ms, "will be retried: {report}");
                 }
                 Fault::Transient { .. } => {
                     tracing::warn!(controller, %key, category, failures, took_ms, "still failing: {report}");
@@ -116,6 +116,6 @@ pub(super) fn log<K: fmt::Display>(
                 Fault::Bug { .. } => tracing::error!(controller, %key, failures, took_ms, "{report}"),
             }
         }
-        Ended::Panicked(words) => tracing::error!(controller, %key, failures, took_ms, "panicked: {words}"),
+        Ended::Panicked(message) => tracing::error!(controller, %key, failures, took_ms, "panicked: {message}"),
     }
 }

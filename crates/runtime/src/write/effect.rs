@@ -19,7 +19,7 @@ pub struct Effect {
     pub resource: String,
     /// The object.
     pub object: Key,
-    /// What is sent. The values of Secrets are hidden.
+    /// What is sent. The values of Secrets are without_values.
     pub body: Value,
 }
 
@@ -30,13 +30,13 @@ impl Effect {
             verb: V::NAME,
             resource: need.path(),
             object: object.clone(),
-            body: shown(&need.group, &need.resource, body),
+            body: redacted(&need.group, &need.resource, body),
             group: need.group,
         }
     }
 
     /// One log line: the output of a dry run.
-    pub(super) fn print(&self, role: &'static str) {
+    pub(super) fn log(&self, role: &'static str) {
         tracing::info!(
             target: "metal3::effect",
             role,
@@ -59,17 +59,17 @@ impl fmt::Display for Effect {
 }
 
 /// The fields of a Secret that contain no secret.
-const OPEN: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
+const PUBLIC_FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
 
 /// `body`, with every value of a Secret replaced, annotations included: tools copy whole objects there.
-fn shown(group: &str, resource: &str, body: &Value) -> Value {
+fn redacted(group: &str, resource: &str, body: &Value) -> Value {
     match body {
         Value::Object(members) if group.is_empty() && resource == "secrets" => {
             let hide = |(name, value): (&String, &Value)| {
                 let value = match name.as_str() {
                     "metadata" => without_annotations(value),
-                    open if OPEN.contains(&open) => value.clone(),
-                    _ => hidden(value),
+                    field if PUBLIC_FIELDS.contains(&field) => value.clone(),
+                    _ => without_values(value),
                 };
                 (name.clone(), value)
             };
@@ -82,17 +82,17 @@ fn shown(group: &str, resource: &str, body: &Value) -> Value {
 fn without_annotations(metadata: &Value) -> Value {
     let mut metadata = metadata.clone();
     if let Some(annotations) = metadata.get_mut("annotations") {
-        *annotations = hidden(annotations);
+        *annotations = without_values(annotations);
     }
     metadata
 }
 
 /// The same keys without values. A null stays: it removes a field.
-fn hidden(value: &Value) -> Value {
+fn without_values(value: &Value) -> Value {
     match value {
         Value::Null => Value::Null,
         Value::Object(members) => {
-            let hide = |(name, value): (&String, &Value)| (name.clone(), hidden(value));
+            let hide = |(name, value): (&String, &Value)| (name.clone(), without_values(value));
             Value::Object(members.iter().map(hide).collect::<Map<_, _>>())
         }
         _ => "***".into(),

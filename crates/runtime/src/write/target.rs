@@ -25,7 +25,7 @@ pub trait WriteTarget<K>: Sync {
 /// its changes.
 pub(super) enum Expected {
     /// The patch had a version as its precondition: it was applied to the cached object.
-    Certain,
+    Versioned,
     /// The cached object with the patch applied.
     Document(Value),
     /// The object is not in the cache.
@@ -35,10 +35,10 @@ pub(super) enum Expected {
 impl Expected {
     pub(super) fn of<K: Writable>(target: &impl WriteTarget<K>, object: &Key, patch: &Value) -> Self {
         if patch.pointer("/metadata/resourceVersion").is_some() {
-            return Self::Certain;
+            return Self::Versioned;
         }
-        let patched = target.cached(object).and_then(|shown| {
-            let mut document = serde_json::to_value(&shown).ok()?;
+        let patched = target.cached(object).and_then(|cached| {
+            let mut document = serde_json::to_value(&cached).ok()?;
             apply(patch, &mut document);
             // Through the type, which may normalize what it reads.
             serde_json::from_value::<K>(document).ok().and_then(comparable)
@@ -47,9 +47,9 @@ impl Expected {
     }
 
     /// Whether `answer` contains more than the own change.
-    pub(super) fn part<K: Writable>(&self, answer: &K) -> AnswerContent {
+    pub(super) fn content<K: Writable>(&self, answer: &K) -> AnswerContent {
         match self {
-            Self::Certain => AnswerContent::OwnChange,
+            Self::Versioned => AnswerContent::OwnChange,
             Self::Document(document) if comparable(answer.clone()).as_ref() == Some(document) => {
                 AnswerContent::OwnChange
             }
@@ -90,12 +90,12 @@ where
     fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
         match source {
             Some(source) => Box::new(self.start_write(source, object.clone())),
-            None => Box::new(Unsigned(self)),
+            None => Box::new(WithoutSource(self)),
         }
     }
 
     fn cached(&self, object: &Key) -> Option<K> {
-        self.find(object).present().map(|shown| K::clone(shown))
+        self.find(object).present().map(|cached| K::clone(cached))
     }
 }
 
@@ -114,9 +114,9 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
 }
 
 /// A write without a source.
-struct Unsigned<'a, K, I>(&'a SharedCache<K, I>);
+struct WithoutSource<'a, K, I>(&'a SharedCache<K, I>);
 
-impl<K: Resource, I: Indexes<K>> PendingWrite<K> for Unsigned<'_, K, I> {
+impl<K: Resource, I: Indexes<K>> PendingWrite<K> for WithoutSource<'_, K, I> {
     fn wrote(self: Box<Self>, object: K, _: AnswerContent) -> Result<(), MissingMetadata> {
         self.0.wrote(object)
     }
@@ -141,7 +141,7 @@ where
 {
     fn begin_write(&self, source: Option<&RequestSource>, object: &Key) -> Box<dyn PendingWrite<K> + Send + '_> {
         match source {
-            Some(source) => Box::new(Elsewhere(self.0.start_write(source, object.clone()))),
+            Some(source) => Box::new(MetadataWrite(self.0.start_write(source, object.clone()))),
             None => Box::new(NoCache),
         }
     }
@@ -151,9 +151,11 @@ where
     }
 }
 
-struct Elsewhere<K: Resource<DynamicType = ()>, I: Indexes<PartialObjectMeta<K>>>(CacheWrite<PartialObjectMeta<K>, I>);
+struct MetadataWrite<K: Resource<DynamicType = ()>, I: Indexes<PartialObjectMeta<K>>>(
+    CacheWrite<PartialObjectMeta<K>, I>,
+);
 
-impl<K, I> PendingWrite<K> for Elsewhere<K, I>
+impl<K, I> PendingWrite<K> for MetadataWrite<K, I>
 where
     K: Resource<DynamicType = ()>,
     I: Indexes<PartialObjectMeta<K>>,

@@ -215,7 +215,7 @@ impl<R: Role> Writer<R> {
         let body = serde_json::to_value(&params).map_err(|error| malformed::<verb::Delete, K>(key, error))?;
         let effect = Effect::of::<verb::Delete, K>(key, &body);
         let request = path::<K>(key).delete(&key.name, &params);
-        let Some(request) = self.permitted(&effect, request)? else {
+        let Some(request) = self.unless_dry_run(&effect, request)? else {
             return Ok(Written::DryRun);
         };
         let pending = target.begin_write(self.source.as_ref(), key);
@@ -228,10 +228,10 @@ impl<R: Role> Writer<R> {
                     pending.deleted(last);
                     return Ok(Written::Deleted);
                 }
-                return Err(landed(pending, error));
+                return Err(reject(pending, error));
             }
         };
-        match still_there::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
+        match remaining_object::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
             Some(object) => {
                 pending
                     .wrote(object.clone(), AnswerContent::OwnChange)
@@ -252,7 +252,7 @@ impl<R: Role> Writer<R> {
         key: &Key,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Written<K>, WriteError> {
-        let Some(request) = self.permitted(&effect, request)? else {
+        let Some(request) = self.unless_dry_run(&effect, request)? else {
             return Ok(Written::DryRun);
         };
         let pending = target.begin_write(self.source.as_ref(), key);
@@ -260,32 +260,32 @@ impl<R: Role> Writer<R> {
         let answer = self.client.request_text(request).await;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Err(landed(pending, WriteError::of(&effect, error))),
+            Err(error) => return Err(reject(pending, WriteError::of(&effect, error))),
         };
         let object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
-        if nothing_holds(object.meta()) && !holds_itself::<K>(&answer) {
+        if is_deleted(object.meta()) && !has_namespace_finalizers::<K>(&answer) {
             // The server returns the last form with its old version, which must not enter the cache.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
             pending.deleted(&last);
             return Ok(Written::Deleted);
         }
-        let part = expected.map_or(AnswerContent::OwnChange, |expected| expected.part(&object));
+        let content = expected.map_or(AnswerContent::OwnChange, |expected| expected.content(&object));
         pending
-            .wrote(object.clone(), part)
+            .wrote(object.clone(), content)
             .map_err(|error| unreadable(&effect, error))?;
         Ok(Written::Object(object))
     }
 
     /// The request, or `None` after logging it in a dry run.
-    fn permitted(
+    fn unless_dry_run(
         &self,
         effect: &Effect,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
         let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
         if self.mode == Mode::ObserveOnly {
-            effect.print(R::NAME);
+            effect.log(R::NAME);
             return Ok(None);
         }
         Ok(Some(request))
@@ -293,7 +293,7 @@ impl<R: Role> Writer<R> {
 }
 
 /// Completes the pending write according to the error.
-fn landed<K>(pending: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
+fn reject<K>(pending: Box<dyn PendingWrite<K> + Send + '_>, error: WriteError) -> WriteError {
     if !error.kind.may_be_stale() {
         pending.refused();
     }
@@ -306,14 +306,14 @@ pub(super) fn path<K: Writable>(object: &Key) -> Request {
 }
 
 /// Whether this write deleted the object: it removed the last finalizer, and no grace period runs.
-fn nothing_holds(meta: &ObjectMeta) -> bool {
+fn is_deleted(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
         && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
         && meta.deletion_grace_period_seconds.unwrap_or_default() == 0
 }
 
 /// Whether a namespace still has to be emptied: its second list of finalizers is processed by the server.
-fn holds_itself<K: Writable>(answer: &str) -> bool {
+fn has_namespace_finalizers<K: Writable>(answer: &str) -> bool {
     if !K::group(&()).is_empty() || K::plural(&()) != "namespaces" {
         return false;
     }
@@ -324,7 +324,7 @@ fn holds_itself<K: Writable>(answer: &str) -> bool {
 
 /// The object after a delete, while finalizers or a grace period hold it. A server may respond with the last form of a
 /// deleted object, without a deletion timestamp.
-fn still_there<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
+fn remaining_object<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error> {
     let document: Value = serde_json::from_str(answer).map_err(kube::Error::SerdeError)?;
     let status = document.get("kind").and_then(Value::as_str) == Some("Status");
     let going = document.pointer("/metadata/deletionTimestamp").is_some();

@@ -93,7 +93,7 @@ async fn a_change_of_a_node_at_work_is_refused_as_it_was_then() {
     }
 }
 
-/// Ironic was asked in dialects that nobody speaks. What the client speaks is within the range, so it does not ask again.
+/// Ironic was asked in dialects that nobody microversion. What the client microversion is within the range, so it does not ask again.
 #[tokio::test]
 async fn a_dialect_that_ironic_does_not_speak_is_told_with_the_range_that_it_named() {
     for answer in [recorded!("version-too-new"), recorded!("version-too-old")] {

@@ -33,7 +33,7 @@ pub(super) struct World {
     passed: Duration,
     server: DateTime<Utc>,
     blank: Node,
-    /// What whoever is woken has read from the store.
+    /// What whoever is events has read from the store.
     read: BTreeMap<NodeUuid, Node>,
     pub(super) newest_asked: u32,
     pub(super) full_asked: u32,
@@ -46,7 +46,7 @@ pub(super) struct World {
     pub(super) gone: Vec<NodeUuid>,
     pub(super) everything: u32,
     pub(super) unreadable: BTreeSet<usize>,
-    pub(super) nameless: bool,
+    pub(super) has_unidentified: bool,
     pub(super) told_unreadable: u32,
 }
 
@@ -73,7 +73,7 @@ impl World {
             gone: Vec::new(),
             everything: 0,
             unreadable: BTreeSet::new(),
-            nameless: false,
+            has_unidentified: false,
             told_unreadable: 0,
         };
         for number in 0..count {
@@ -144,7 +144,7 @@ impl World {
         self.nodes[&number].node.updated_at.is_some()
     }
 
-    /// Nodes of which a woken reader has not read the present record.
+    /// Nodes of which a events reader has not read the present record.
     pub(super) fn differences(&self) -> Vec<usize> {
         let differs = |(_, record): &(&usize, &Record)| self.read.get(&record.node.uuid) != Some(&record.node);
         self.nodes.iter().filter(differs).map(|(number, _)| *number).collect()
@@ -173,37 +173,37 @@ impl World {
         self.server += TimeDelta::from_std(time).unwrap();
     }
 
-    /// One page, or how long to rest.
+    /// Requests one page, or returns how long to wait.
     pub(super) fn step(&mut self) -> Option<Duration> {
-        let ask = match self.tracker.next(self.now()) {
-            Step::Wait(rest) => return Some(rest),
-            Step::Fetch(ask) => ask,
+        let request = match self.tracker.next(self.now()) {
+            Step::Wait(pause) => return Some(pause),
+            Step::Fetch(request) => request,
         };
         if self.failing {
             self.failed += 1;
             self.tracker.failed(self.now(), super::lost());
             return None;
         }
-        match ask.order {
+        match request.order {
             Order::NewestChange => self.newest_asked += 1,
             Order::Created => self.full_asked += 1,
         }
-        match self.page(&ask) {
+        match self.page(&request) {
             Some(page) => {
                 // The header has whole seconds.
-                let woken = self
+                let events = self
                     .tracker
                     .answered(self.now(), page, Some(self.server.trunc_subsecs(0)));
-                self.wake(woken);
+                self.wake(events);
             }
             None => self.tracker.failed(self.now(), super::not_found()),
         }
         None
     }
 
-    fn wake(&mut self, woken: Vec<FeedEvent>) {
-        for wake in woken {
-            match wake {
+    fn wake(&mut self, events: Vec<FeedEvent>) {
+        for event in events {
+            match event {
                 FeedEvent::Changed(uuid) => {
                     let node = self.tracker.node(&uuid).unwrap();
                     self.read.insert(uuid, (*node).clone());
@@ -247,7 +247,7 @@ impl World {
             let node = record.node.clone();
             let number = usize::from_str_radix(node.uuid.as_str().split('-').next().unwrap(), 16).unwrap();
             if self.unreadable.contains(&number) {
-                let uuid = (!self.nameless).then(|| node.uuid.as_str().to_owned());
+                let uuid = (!self.has_unidentified).then(|| node.uuid.as_str().to_owned());
                 let reason = String::new();
                 page.unreadable.push(Unreadable { uuid, reason });
             } else {

@@ -192,12 +192,12 @@ fn barrier_lets_go_of_what_is_shown_and_of_nothing_else() {
     barrier.hold("x4", key("a"), version(4));
     barrier.hold("x7", key("b"), version(7));
     barrier.hold("y5", key("a"), version(5));
-    assert!(barrier.shown(&key("a"), &version(3)).is_empty());
-    assert!(barrier.shown(&key("b"), &version(6)).is_empty());
-    assert_eq!(barrier.shown(&key("a"), &version(4)), ["x4"]);
+    assert!(barrier.observed(&key("a"), &version(3)).is_empty());
+    assert!(barrier.observed(&key("b"), &version(6)).is_empty());
+    assert_eq!(barrier.observed(&key("a"), &version(4)), ["x4"]);
     assert_eq!(barrier.reached(&version(6)), ["x5", "y5"]);
     assert_eq!((barrier.len(), barrier.is_empty()), (1, false));
-    assert_eq!(barrier.shown(&key("b"), &version(9)), ["x7"]);
+    assert_eq!(barrier.observed(&key("b"), &version(9)), ["x7"]);
     assert!(barrier.is_empty());
 }
 

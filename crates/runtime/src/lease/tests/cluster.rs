@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    fn contender(&self, lease: &str, identity: &str) -> (LeaderElector, Leadership) {
+    fn elector(&self, lease: &str, identity: &str) -> (LeaderElector, Leadership) {
         let place = LeaseTarget {
             namespace: "default".into(),
             name: lease.into(),
@@ -94,12 +94,12 @@ impl World {
         )
     }
 
-    /// Lets a contender run.
-    fn contend(&mut self, lease: &str, identity: &str) -> (Leadership, CancellationToken) {
-        let (contender, leadership) = self.contender(lease, identity);
+    /// Lets a elector run.
+    fn campaign(&mut self, lease: &str, identity: &str) -> (Leadership, CancellationToken) {
+        let (elector, leadership) = self.elector(lease, identity);
         let stop = CancellationToken::new();
         let (token, identity) = (stop.clone(), identity.to_owned());
-        self.tasks.spawn(async move { (identity, contender.run(token).await) });
+        self.tasks.spawn(async move { (identity, elector.run(token).await) });
         (leadership, stop)
     }
 
@@ -120,9 +120,9 @@ fn everything(fault: Fault) -> Plan {
 #[tokio::test(start_paused = true)]
 async fn of_two_candidates_one_leads_and_stays() {
     let mut world = World::start();
-    let (a, _a) = world.contend(CAPM3_LEASE, "a");
+    let (a, _a) = world.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
     for _ in 0..600 {
         sleep(SECOND).await;
         assert!(a.check().is_ok() && b.check().is_err());
@@ -143,9 +143,9 @@ async fn of_two_candidates_one_leads_and_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_clean_exit_hands_over_within_a_retry_period() {
     let mut world = World::start();
-    let (a, stop) = world.contend(CAPM3_LEASE, "a");
+    let (a, stop) = world.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
     sleep(Duration::from_secs(30)).await;
     let before = Instant::now();
     stop.cancel();
@@ -159,10 +159,10 @@ async fn a_clean_exit_hands_over_within_a_retry_period() {
 #[tokio::test(start_paused = true)]
 async fn a_successor_waits_out_the_lease_of_one_that_crashed() {
     let mut world = World::start();
-    let (contender, a) = world.contender(CAPM3_LEASE, "a");
-    drop(timeout(Duration::from_secs(20), contender.run(CancellationToken::new())).await);
+    let (elector, a) = world.elector(CAPM3_LEASE, "a");
+    drop(timeout(Duration::from_secs(20), elector.run(CancellationToken::new())).await);
     let before = Instant::now();
-    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
     b.acquired().await;
     assert!(a.check().is_err());
     let waited = before.elapsed().as_secs();
@@ -190,10 +190,10 @@ async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
     // How long the old leader stands still: just beyond its deadline, and long after the successor took over.
     for pause in [10, 12, 60, 3600] {
         let mut world = World::start();
-        let (contender, old) = world.contender(CAPM3_LEASE, "old");
+        let (elector, old) = world.elector(CAPM3_LEASE, "old");
         let refused = AtomicI64::new(0);
         let cluster = world.cluster.clone();
-        let mut leader = pin!(contender.run(CancellationToken::new()));
+        let mut leader = pin!(elector.run(CancellationToken::new()));
         let mut writer = pin!(write_while_leading(&cluster, "old", &old, &refused));
         let both = async { tokio::join!(&mut leader, &mut writer).0 };
         // Between two writes, so that none is half way.
@@ -202,7 +202,7 @@ async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
         assert!(written > 100, "{written}");
         assert_eq!(refused.load(Ordering::Relaxed), 0);
 
-        let (new, _new) = world.contend(CAPM3_LEASE, "new");
+        let (new, _new) = world.campaign(CAPM3_LEASE, "new");
         // Nobody polls the old leader: its process is stopped.
         sleep(Duration::from_secs(pause)).await;
         assert_eq!(new.check().is_ok(), pause > 15);
@@ -211,7 +211,7 @@ async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
             tokio::select! {
                 biased;
                 () = &mut writer => panic!("it writes for ever"),
-                // Even when the writer has its turns before the contender has any.
+                // Even when the writer has its turns before the elector has any.
                 ended = async { sleep(Duration::from_secs(5)).await; (&mut leader).await } => ended,
             }
         };
@@ -255,13 +255,13 @@ async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_w
     let mut child = ConfigMap::default();
     child.metadata.name = Some("child-of-host".into());
 
-    let (contender, old) = world.contender(CAPM3_LEASE, "old");
-    drop(timeout(SECOND, contender.run(CancellationToken::new())).await);
+    let (elector, old) = world.elector(CAPM3_LEASE, "old");
+    drop(timeout(SECOND, elector.run(CancellationToken::new())).await);
     assert!(old.check().is_ok());
     let (patch, made) = (PatchParams::default(), PostParams::default());
     let (theirs, ours) = (claim("old"), claim("new"));
     let late = async { tokio::join!(slow.patch("host", &patch, &theirs), slow.create(&made, &child)) };
-    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    let (new, _new) = world.campaign(CAPM3_LEASE, "new");
     let successor = async {
         new.acquired().await;
         direct.patch("host", &patch, &ours).await.unwrap();
@@ -286,7 +286,7 @@ async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
         identity: "old".into(),
     };
     // A first term over a fast network, then the same candidate over the slow one.
-    let (fast, _old) = world.contender(CAPM3_LEASE, "old");
+    let (fast, _old) = world.elector(CAPM3_LEASE, "old");
     drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
     let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
     let client = slow_client(&world.cluster, "old");
@@ -294,7 +294,7 @@ async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
     world
         .tasks
         .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });
-    let (new, _new) = world.contend(CAPM3_LEASE, "new");
+    let (new, _new) = world.campaign(CAPM3_LEASE, "new");
     new.acquired().await;
     for _ in 0..300 {
         sleep(SECOND).await;
@@ -311,7 +311,7 @@ async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
     };
     for fault in [down, Fault::Delay(Duration::from_hours(1))] {
         let mut world = World::start();
-        let (a, _stop) = world.contend(CAPM3_LEASE, "a");
+        let (a, _stop) = world.campaign(CAPM3_LEASE, "a");
         a.acquired().await;
         sleep(Duration::from_millis(20_500)).await;
         world.cluster.inject(everything(fault));
@@ -329,7 +329,7 @@ async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_short_outage_costs_nothing() {
     let mut world = World::start();
-    let (a, _stop) = world.contend(CAPM3_LEASE, "a");
+    let (a, _stop) = world.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
     for _ in 0..20 {
         world.cluster.inject(everything(Fault::ReplyLost));
@@ -350,9 +350,9 @@ async fn a_short_outage_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn wall_clocks_that_jump_change_nothing() {
     let mut world = World::start();
-    let (a, _a) = world.contend(CAPM3_LEASE, "a");
+    let (a, _a) = world.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.contend(CAPM3_LEASE, "b");
+    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
     for jump in [86_400, -400_000, 3, -3, 31_536_000] {
         world.clock.jump(jump);
         for _ in 0..60 {
@@ -367,8 +367,8 @@ async fn wall_clocks_that_jump_change_nothing() {
 async fn two_that_start_at_once_do_not_both_lead() {
     for round in 0..5 {
         let mut world = World::start();
-        let (a, _a) = world.contend(CAPM3_LEASE, "a");
-        let (b, _b) = world.contend(CAPM3_LEASE, "b");
+        let (a, _a) = world.campaign(CAPM3_LEASE, "a");
+        let (b, _b) = world.campaign(CAPM3_LEASE, "b");
         for _ in 0..100 {
             sleep(Duration::from_millis(100 + round)).await;
             assert!(!(a.check().is_ok() && b.check().is_ok()));
@@ -380,8 +380,8 @@ async fn two_that_start_at_once_do_not_both_lead() {
 #[tokio::test(start_paused = true)]
 async fn leases_are_held_apart_from_each_other() {
     let mut world = World::start();
-    let (capm3, stop) = world.contend(CAPM3_LEASE, "a");
-    let (hosts, _hosts) = world.contend(HOSTS_LEASE, "a");
+    let (capm3, stop) = world.campaign(CAPM3_LEASE, "a");
+    let (hosts, _hosts) = world.campaign(HOSTS_LEASE, "a");
     tokio::join!(capm3.acquired(), hosts.acquired());
     stop.cancel();
     world.ended().await;
@@ -410,7 +410,7 @@ async fn the_lease_of_a_go_manager_is_respected_for_as_long_as_it_says() {
     .unwrap();
     api.create(&PostParams::default(), &lease).await.unwrap();
     let before = Instant::now();
-    let (ours, _stop) = world.contend(HOSTS_LEASE, "ours");
+    let (ours, _stop) = world.campaign(HOSTS_LEASE, "ours");
     ours.acquired().await;
     let waited = before.elapsed().as_secs();
     assert!((60..=62).contains(&waited), "{waited}");

@@ -193,7 +193,7 @@ fn a_write_whose_answer_was_lost_is_found_by_its_name() {
 #[test]
 fn giving_up_clears_our_name_and_no_other() {
     let mut election = leader();
-    let given = election.give_up(Some(held_by("me", "4", WALL)), WALL).unwrap();
+    let given = election.release(Some(held_by("me", "4", WALL)), WALL).unwrap();
     let spec = given.spec.unwrap();
     assert_eq!(spec.holder_identity.as_deref(), Some(""));
     assert_eq!(
@@ -202,8 +202,8 @@ fn giving_up_clears_our_name_and_no_other() {
     );
     assert_eq!(given.metadata.resource_version.as_deref(), Some("4"));
     assert_eq!(election.deadline(), None);
-    assert_eq!(leader().give_up(Some(held_by("other", "4", WALL)), WALL), None);
-    assert_eq!(leader().give_up(None, WALL), None);
+    assert_eq!(leader().release(Some(held_by("other", "4", WALL)), WALL), None);
+    assert_eq!(leader().release(None, WALL), None);
 }
 
 #[test]
