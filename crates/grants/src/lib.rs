@@ -7,14 +7,13 @@ use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
-use metal3_capm3::controller::data::needs::Data;
 use metal3_capm3::controller::sources::EndpointSources;
-use metal3_capm3::needs::Machines;
+use metal3_capm3::needs::{Data, Machines};
 use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
 use metal3_runtime::{guard, role};
-use metal3_webhooks::certificates::{SelfManaged, Site};
+use metal3_webhooks::certificates::{CertificateScope, SelfManaged};
 
 role! {
     /// Leader election, in the namespace of the process.
@@ -109,14 +108,14 @@ fn product(needs: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Scope, B
 /// Additional permissions of `--webhook-certificates=self-managed`: its Secret, and the objects with its CA bundle,
 /// each by name.
 #[must_use]
-pub fn self_managed(site: &Site) -> Vec<(Scope, BTreeSet<Permission>)> {
+pub fn self_managed(certificates: &CertificateScope) -> Vec<(Scope, BTreeSet<Permission>)> {
     let mut permissions: BTreeMap<Scope, BTreeSet<Permission>> = BTreeMap::new();
     for need in SelfManaged::permissions() {
         let scope = match (need.resource.as_str(), need.verb) {
             // The name of an object cannot restrict its creation.
             ("secrets", "create") => Scope::Namespace,
-            ("secrets", _) => Scope::NamespaceNamed(vec![site.secret().to_owned()]),
-            (resource, _) => Scope::Named(site.named(resource)),
+            ("secrets", _) => Scope::NamespaceNamed(vec![certificates.secret().to_owned()]),
+            (resource, _) => Scope::Named(certificates.named(resource)),
         };
         permissions.entry(scope).or_default().insert(need);
     }

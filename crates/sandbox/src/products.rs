@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{ConnectFn, Remote};
-use metal3_capm3::controller::data;
 use metal3_capm3::controller::sources::WatchedSources;
-use metal3_capm3::controller::{caches, clusters, machines};
+use metal3_capm3::controller::{caches, clusters};
+use metal3_capm3::data::reconciler as data;
+use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::{EventRecorder, Publisher};
@@ -120,7 +121,7 @@ impl Products {
         let of_data = data::caches::Caches::of(&caches);
         let (events, inbox) = EventRecorder::bounded(EVENTS);
         let writer: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
-        let data_writer: Writer<data::needs::Data> = Writer::new(client.clone(), Mode::Perform);
+        let data_writer: Writer<metal3_capm3::needs::Data> = Writer::new(client.clone(), Mode::Perform);
         let publisher = Publisher::new(inbox, data_writer.clone(), Arc::clone(&self.clock), "capm3-controller");
         self.data(tasks, of_data.clone(), &events, &data_writer, &stop);
         let workloads = Arc::new(Remote::new(
@@ -174,7 +175,7 @@ impl Products {
         tasks: &mut JoinSet<()>,
         caches: data::caches::Caches,
         events: &EventRecorder,
-        writer: &Writer<data::needs::Data>,
+        writer: &Writer<metal3_capm3::needs::Data>,
         stop: &CancellationToken,
     ) {
         let parts = data::Parts {

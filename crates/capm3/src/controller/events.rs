@@ -12,7 +12,7 @@ use metal3_runtime::reason::Reason;
 
 /// A condition that starts with an Event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct EventRule {
+pub(crate) struct EventRule {
     condition_type: &'static str,
     reason: Reason,
     importance: Importance,
@@ -22,7 +22,7 @@ pub(super) struct EventRule {
 
 impl EventRule {
     /// An expected step.
-    pub(super) const fn normal(condition_type: &'static str, reason: &'static str, default_note: &'static str) -> Self {
+    pub(crate) const fn normal(condition_type: &'static str, reason: &'static str, default_note: &'static str) -> Self {
         Self {
             condition_type,
             reason: Reason::new(reason),
@@ -32,7 +32,7 @@ impl EventRule {
     }
 
     /// A problem for the user. Its condition always has a message.
-    pub(super) const fn warning(condition_type: &'static str, reason: &'static str) -> Self {
+    pub(crate) const fn warning(condition_type: &'static str, reason: &'static str) -> Self {
         Self {
             condition_type,
             reason: Reason::new(reason),
@@ -48,7 +48,7 @@ impl EventRule {
 }
 
 /// The Events for conditions that are in `after` and not in `before`.
-pub(super) fn events_between(
+pub(crate) fn events_between(
     rows: &[EventRule],
     before: &[Condition],
     after: &[Condition],

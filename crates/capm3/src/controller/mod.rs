@@ -1,24 +1,21 @@
 //! The controllers of clusters, machines and data, with their shared caches.
 //!
-//! | Step | Module |
+//! | Content | Module |
 //! |---|---|
-//! | watches, and which keys a change enqueues | [`caches`], `watches` |
-//! | Metal3Machines: observe and act | [`machines`] |
+//! | caches, watches, and the keys that a change enqueues | [`caches`] |
+//! | Metal3Machines: observe and act | [`machine::reconciler`](crate::machine::reconciler) |
 //! | Metal3Clusters | [`clusters`] |
 //! | Events from condition changes | `events` |
 //! | endpoints from objects of other providers | [`sources`] |
-//! | Metal3DataTemplates and Metal3Data | [`data`] |
+//! | Metal3DataTemplates and Metal3Data | [`data::reconciler`](crate::data::reconciler) |
 //!
 //! Correctness does not depend on leader election. The decisions are made outside this module.
 
 pub mod caches;
 pub mod clusters;
-pub mod data;
-mod events;
-pub mod machines;
+pub(crate) mod events;
 pub mod sources;
 pub mod standalone;
-mod watches;
 
 #[cfg(test)]
 mod tests;

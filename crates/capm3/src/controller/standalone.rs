@@ -15,10 +15,12 @@ use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::caches::Caches;
-use super::sources::Watched;
-use super::{clusters, data, machines};
+use super::clusters;
+use super::sources::WatchedSources;
 use crate::data::claims::Naming;
+use crate::data::reconciler as data;
 use crate::machine::facts::Settings;
+use crate::machine::reconciler as machines;
 
 /// A future to spawn. Dropping it stops it.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -34,7 +36,7 @@ pub struct Standalone {
     /// Whether to run the controllers of data.
     pub with_data: bool,
     /// Whether to trigger reconciles of idle control planes.
-    pub nudges: bool,
+    pub touches_control_planes: bool,
     /// Receives the metrics of the controllers.
     pub metrics: Metrics,
     /// Workers per controller.
@@ -95,13 +97,15 @@ impl Standalone {
         stop: &CancellationToken,
     ) -> [Task; 3] {
         let metrics = &self.metrics;
-        let sources = Arc::new(Watched::new(self.client.clone(), None, Arc::clone(&self.clock)));
-        let nudges = self.nudges.then(|| Writer::new(self.client.clone(), Mode::Perform));
+        let sources = Arc::new(WatchedSources::new(self.client.clone(), None, Arc::clone(&self.clock)));
+        let touch_writer = self
+            .touches_control_planes
+            .then(|| Writer::new(self.client.clone(), Mode::Perform));
         let writer = Writer::new(self.client.clone(), Mode::Perform);
         let clusters = clusters::controller(
             clusters::Parts {
                 caches: caches.clone(),
-                sources: Arc::<Watched>::clone(&sources),
+                sources: Arc::<WatchedSources>::clone(&sources),
                 pools: pools.clone(),
                 secrets: ObjectReader::new(self.client.clone(), &pools.secrets),
                 clock: Arc::clone(&self.clock),
@@ -109,7 +113,7 @@ impl Standalone {
                 metrics: metrics.clone(),
                 watch_filter: None,
                 adopts_namesakes: false,
-                nudges,
+                touch_writer,
                 workers: self.workers,
             },
             writer.clone(),

@@ -12,8 +12,9 @@
 //! | [`index`] | the index, and so the Metal3Data, of a Metal3DataClaim |
 //! | [`template_plan`] | the plan for one Metal3DataTemplate and its claims |
 //! | [`release`] | the release of claims on pools, and of a Metal3Data |
+//! | [`reconciler`] | the controllers, which observe and write |
 //!
-//! No function here reads or writes a cluster. Rendering is total and deterministic: equal facts give equal bytes, and
+//! Except for [`reconciler`], no function reads or writes a cluster. Rendering is total and deterministic: equal facts give equal bytes, and
 //! every template gives either text or an error with the field and the remedy. The namespace of a reference is never
 //! followed.
 
@@ -23,6 +24,7 @@ pub mod index;
 pub mod meta_data;
 pub mod network_data;
 pub mod pools;
+pub mod reconciler;
 pub mod release;
 pub mod request;
 pub mod secrets;

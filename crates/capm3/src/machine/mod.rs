@@ -8,12 +8,14 @@
 //! | possible actions | [`action`] |
 //! | the machine's Metal3Cluster | [`resolve`] |
 //! | conditions | [`conditions`] |
+//! | observation and execution | [`reconciler`] |
 
 pub mod action;
 pub mod cleanup;
 pub mod conditions;
 pub mod facts;
 pub mod plan;
+pub mod reconciler;
 pub mod resolve;
 mod rules;
 

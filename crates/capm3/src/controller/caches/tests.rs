@@ -121,7 +121,10 @@ fn host_change_enqueues_machines_that_name_it_and_claimable_host_those_without_o
     let on = json!({ "status": { "poweredOn": true } });
     assert_eq!(enqueued(&json!({}), &on, false), ["names-it"]);
     let free = json!({ "status": { "provisioning": { "state": "available" } } });
-    assert_eq!(enqueued(&json!({}), &free, false), ["deleting", "names-it", "without-host"]);
+    assert_eq!(
+        enqueued(&json!({}), &free, false),
+        ["deleting", "names-it", "without-host"]
+    );
     assert_eq!(
         enqueued(&json!({}), &json!({}), true).len(),
         4,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::controller::data::tests::lab::{HOSTS, User};
+use crate::data::reconciler::tests::lab::{HOSTS, User};
 
 const STATUS: &str = "baremetalhost.metal3.io/status";
 

@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 
 use super::program::start;
 use super::steps::{Step, kinds};
-use crate::controller::data::tests::invariants;
-use crate::controller::data::tests::lab::address_management;
+use crate::data::reconciler::tests::invariants;
+use crate::data::reconciler::tests::lab::address_management;
 
 /// The steps by stage, and the final state.
 pub(super) struct Scenario {

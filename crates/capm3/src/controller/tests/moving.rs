@@ -25,8 +25,8 @@ use super::clusterctl::{Place, Saved, copy, delete_moved, restore_status, save};
 use super::faults::{end, of_hosts, of_machines};
 use super::program::start;
 use super::steps::{CLUSTER, Step, kinds};
-use crate::controller::data::tests::invariants;
-use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, address_management};
+use crate::data::reconciler::tests::invariants;
+use crate::data::reconciler::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, address_management};
 use crate::tests::sweep_sampled;
 
 /// The sample for scenarios with all controllers and IPAM.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::controller::data::tests::lab::{User, one_pool};
+use crate::data::reconciler::tests::lab::{User, one_pool};
 
 pub(super) const CLUSTER: &str = "edge";
 

@@ -51,9 +51,9 @@ fn legacy(conditions: &Conditions) -> Vec<String> {
 }
 
 fn after(stages: &[Stage]) -> Conditions {
-    stages
-        .iter()
-        .fold(Conditions::default(), |conditions, stage| conditions.at(stage, Some(1), at(0)))
+    stages.iter().fold(Conditions::default(), |conditions, stage| {
+        conditions.at(stage, Some(1), at(0))
+    })
 }
 
 #[test]
@@ -278,7 +278,10 @@ fn pause_does_not_change_data_conditions_and_a_failed_pause_has_its_reason() {
             message: text("m"),
         }]);
         assert_eq!(of(&conditions), format!("False {reason} m"));
-        assert_eq!(standard(&conditions)[0], format!("AssociateBareMetalHost False {reason}"));
+        assert_eq!(
+            standard(&conditions)[0],
+            format!("AssociateBareMetalHost False {reason}")
+        );
         assert_eq!(legacy(&conditions)[0], format!("AssociateBMH False Info {older}"));
     }
 }

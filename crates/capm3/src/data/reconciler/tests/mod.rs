@@ -1,9 +1,9 @@
 //! The controllers of data on a simulated API server, with the real IPAM controllers.
 
 mod faults;
-pub(in crate::controller) mod invariants;
+pub(crate) mod invariants;
 mod kinds;
-pub(in crate::controller) mod lab;
+pub(crate) mod lab;
 mod replicas;
 
 use std::sync::Arc;

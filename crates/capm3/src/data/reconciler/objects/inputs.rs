@@ -22,11 +22,11 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
 use super::Objects;
-use crate::controller::data::grants::{self, find, is_uid_match};
-use crate::controller::data::reason;
-use crate::controller::data::related_keys::sibling;
 use crate::data::claims::Naming;
 use crate::data::index::referred;
+use crate::data::reconciler::grants::{self, find, is_uid_match};
+use crate::data::reconciler::reason;
+use crate::data::reconciler::related_keys::sibling;
 use crate::data::secrets::{self, SecretAction};
 use crate::data::step::{self, Facts, KnownClaims};
 use crate::data::subject::{Subject, name_of};

@@ -21,8 +21,8 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::Writer;
 
-use super::caches::{Caches, host_of, machines_of_data, machines_of_machine};
-use super::clusters::is_served;
+use crate::controller::caches::{Caches, host_of, machines_of_data, machines_of_machine};
+use crate::controller::clusters::is_served;
 use crate::machine::action::Plan;
 use crate::machine::cleanup::{self, Orphans};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};

@@ -5,8 +5,8 @@ use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Writable, WriteError, WriteErrorKind, Writer, Written};
 
-use super::needs::Data;
 use crate::data::release::Release;
+use crate::needs::Data;
 
 /// Releases an object, at its observed version and then at that of the first write.
 pub(super) async fn release_object<K>(
@@ -43,11 +43,7 @@ where
 }
 
 /// Creates an object. If the name exists, reads it into the cache, and the next reconcile decides.
-pub(in crate::controller) async fn create<R, K>(
-    writer: &Writer<R>,
-    cache: &SharedCache<K>,
-    object: &K,
-) -> Result<Created, Fault>
+pub(crate) async fn create<R, K>(writer: &Writer<R>, cache: &SharedCache<K>, object: &K) -> Result<Created, Fault>
 where
     R: Role + Permits<verb::Create, K> + Permits<verb::Get, K>,
     K: Writable + Sync + 'static,
@@ -65,7 +61,7 @@ where
 }
 
 /// The result of a creation.
-pub(in crate::controller) enum Created {
+pub(crate) enum Created {
     /// It is created.
     Done,
     /// Another object of that name exists.

@@ -16,11 +16,13 @@ use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::owner;
 use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::cluster::{cluster_name, is_namesake};
 use crate::endpoint::pool::object_of;
 use crate::endpoint::render;
 use crate::machine::facts::{associated, named};
+use crate::needs::Machines;
 
 /// The caches of all watched kinds. Clones share their content.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +45,7 @@ pub struct Caches {
 
 /// Maps a change of one kind to keys of Metal3Machines and Metal3Clusters. Safe to call in a cache handler.
 #[derive(Debug, Clone)]
-pub(super) struct RelatedKeys {
+pub(crate) struct RelatedKeys {
     machines: SharedIndexes<MachineIndexes>,
     metal3_clusters: SharedIndexes<ClusterIndexes>,
 }
@@ -78,7 +80,7 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
         let cluster = |one: &Metal3Cluster| Some(key.sibling(cluster_name(one)?));
         self.by_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
-        let secret = |one: &Metal3Cluster| Some(key.sibling(&render::asked(one)?.secret_name));
+        let secret = |one: &Metal3Cluster| Some(key.sibling(&render::requested(one)?.secret_name));
         self.by_secret.replace(key, old.and_then(secret), new.and_then(secret));
     }
 }
@@ -164,7 +166,7 @@ fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
 
 impl Caches {
     /// The mappings between the caches.
-    pub(super) fn related_keys(&self) -> RelatedKeys {
+    pub(crate) fn related_keys(&self) -> RelatedKeys {
         RelatedKeys {
             machines: self.metal3_machines.indexes(),
             metal3_clusters: self.metal3_clusters.indexes(),
@@ -174,7 +176,7 @@ impl Caches {
 
 impl RelatedKeys {
     /// The machines to reconcile after a change of a host: its consumer, those that name it, and those without a host.
-    pub(super) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
+    pub(crate) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
         let mut keys: BTreeSet<Key> = old_and_new(change, consumer).into_iter().collect();
         let Some(host) = change.key() else { return keys };
         self.machines.read(|machines| {
@@ -190,7 +192,7 @@ impl RelatedKeys {
     }
 
     /// The machines of a Cluster, when a relevant field changed.
-    pub(super) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+    pub(crate) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
         if change.is_same(is_cluster_unchanged) {
             return Vec::new();
         }
@@ -200,7 +202,7 @@ impl RelatedKeys {
     }
 
     /// The machines that may belong to a Metal3Cluster, when a relevant field changed.
-    pub(super) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
+    pub(crate) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
         let Some(key) = change.key() else { return Vec::new() };
         if change.is_same(is_same_for_machines) {
             return Vec::new();
@@ -211,7 +213,7 @@ impl RelatedKeys {
 
     /// The Metal3Clusters to reconcile after a change of a Cluster: those that name it, and the one with the name of
     /// its infrastructure reference.
-    pub(super) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+    pub(crate) fn metal3_clusters_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
         if change.is_same(is_cluster_unchanged) {
             return Vec::new();
         }
@@ -229,7 +231,7 @@ impl RelatedKeys {
     }
 
     /// The Metal3Clusters whose endpoint is written to the Secret.
-    pub(super) fn metal3_clusters_of_secret(&self, change: &Change<'_, PartialObjectMeta<Secret>>) -> Vec<Key> {
+    pub(crate) fn metal3_clusters_of_secret(&self, change: &Change<'_, PartialObjectMeta<Secret>>) -> Vec<Key> {
         let Some(secret) = change.key() else { return Vec::new() };
         self.metal3_clusters
             .read(|ones| ones.by_secret.get(&secret).cloned().collect())
@@ -237,7 +239,7 @@ impl RelatedKeys {
 
     /// The Metal3Clusters that may wait for the machine's deletion or move: those of its Cluster. An unreadable machine
     /// may belong to any.
-    pub(super) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
+    pub(crate) fn metal3_clusters_of_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
         let Some(key) = change.key() else { return Vec::new() };
         let may_concern_any = change.became_readable() || matches!(change, Change::Unreadable { .. });
         if may_concern_any {
@@ -281,13 +283,13 @@ fn is_cluster_unchanged(old: &Cluster, new: &Cluster) -> bool {
 }
 
 /// The Metal3Cluster of an endpoint claim, by the claim's name.
-pub(super) fn metal3_cluster_of_claim<K: Resource>(change: &Change<'_, K>) -> Option<Key> {
+pub(crate) fn metal3_cluster_of_claim<K: Resource>(change: &Change<'_, K>) -> Option<Key> {
     let claim = change.key()?;
     object_of(&claim.name).map(|name| claim.sibling(name))
 }
 
 /// The Metal3Cluster of an address, by the claim in its spec.
-pub(super) fn metal3_cluster_of_address<K: Resource>(
+pub(crate) fn metal3_cluster_of_address<K: Resource>(
     change: &Change<'_, K>,
     claim: impl Fn(&K) -> Option<&str>,
 ) -> Vec<Key> {
@@ -298,7 +300,7 @@ pub(super) fn metal3_cluster_of_address<K: Resource>(
 }
 
 /// The Metal3Machine that a Machine references.
-pub(super) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
+pub(crate) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
     old_and_new(change, |machine| {
         let reference = &machine.spec.infrastructure_ref;
         let is_metal3_machine = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
@@ -311,7 +313,7 @@ pub(super) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
 }
 
 /// The Metal3Machine of a Metal3Data: it has the name of the claim.
-pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
+pub(crate) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
     old_and_new(change, |data| {
         let name = data.spec.claim.as_ref()?.name.clone()?;
         Some(Key {
@@ -322,8 +324,23 @@ pub(super) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
 }
 
 /// The host that a machine has or has chosen.
-pub(super) fn host_of(machine: &Metal3Machine) -> Option<Key> {
+pub(crate) fn host_of(machine: &Metal3Machine) -> Option<Key> {
     Some(Key::of(machine).sibling(named(machine)?))
+}
+
+impl Caches {
+    /// The watches of all kinds that the controllers of clusters and machines read.
+    #[must_use]
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Machines> {
+        WatchSet::new(config)
+            .whole(&self.clusters)
+            .whole(&self.machines)
+            .whole(&self.metal3_clusters)
+            .whole(&self.metal3_machines)
+            .whole(&self.claims)
+            .whole(&self.data)
+            .whole(&self.hosts)
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::{SharedCache, SharedIndexes};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
-use super::needs::Data;
 use crate::controller::caches::{Caches as Shared, HostIndexes, MachineIndexes};
+use crate::needs::Data;
 
 /// The caches of the controllers of data. Clones share their content. [`of`](Caches::of) shares the kinds that the
 /// controllers of machines also watch.

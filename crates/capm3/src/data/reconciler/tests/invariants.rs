@@ -13,7 +13,7 @@ use metal3_harness::State;
 use crate::data::subject::name_of;
 
 /// The violated invariants of a state.
-pub(in crate::controller) fn violations(state: &State) -> Vec<String> {
+pub(crate) fn violations(state: &State) -> Vec<String> {
     let (data, claims) = (state.of::<Metal3Data>(), state.of::<Metal3DataClaim>());
     let mut wrong = Vec::new();
     let mut named = BTreeMap::new();
@@ -100,7 +100,7 @@ fn wrong_secrets(state: &State, object: &Metal3Data) -> Vec<String> {
 }
 
 /// The kinds of these scenarios.
-pub(in crate::controller) fn paths() -> Vec<String> {
+pub(crate) fn paths() -> Vec<String> {
     vec![
         State::path::<Metal3DataTemplate>(),
         State::path::<Metal3DataClaim>(),
@@ -113,7 +113,7 @@ pub(in crate::controller) fn paths() -> Vec<String> {
 }
 
 /// Claims on pools without owning Metal3Data.
-pub(in crate::controller) fn unowned_claims(state: &State, data: &[Metal3Data]) -> Vec<String> {
+pub(crate) fn unowned_claims(state: &State, data: &[Metal3Data]) -> Vec<String> {
     let left = |meta: &ObjectMeta| {
         let mut owners = data.iter();
         let owned = owners.any(|data| owner::is_owned_by(meta, data.metadata.uid.as_deref()));
@@ -128,7 +128,7 @@ pub(in crate::controller) fn unowned_claims(state: &State, data: &[Metal3Data]) 
 }
 
 /// The indexes in a template's status, when they differ from the objects.
-pub(in crate::controller) fn wrong_indexes(template: &Metal3DataTemplate, data: &[Metal3Data]) -> Option<String> {
+pub(crate) fn wrong_indexes(template: &Metal3DataTemplate, data: &[Metal3Data]) -> Option<String> {
     let grants = template.status.indexes.iter();
     let shown: Vec<_> = grants.map(|grant| (grant.index, grant.name.as_str())).collect();
     let claim = |data: &'_ Metal3Data| data.spec.claim.clone().unwrap().name.unwrap();

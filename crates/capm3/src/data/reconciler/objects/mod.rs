@@ -14,7 +14,6 @@ use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
 use super::caches::Caches;
-use super::needs::Data;
 use super::related_keys::{SharedRelatedKeys, sibling};
 use super::writes::{Created, create, release_object};
 use super::{known, reason};
@@ -28,6 +27,7 @@ use crate::data::template_plan::truncated;
 use crate::data::{DataError, step};
 use crate::diff::changes;
 use crate::diff::version;
+use crate::needs::Data;
 
 mod inputs;
 

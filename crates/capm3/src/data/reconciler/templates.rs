@@ -16,12 +16,12 @@ use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
-use super::needs::Data;
 use super::related_keys::{SharedRelatedKeys, sibling};
 use super::writes::{Created, create, release_object};
 use super::{known, reason};
 use crate::controller::clusters::is_served;
 use crate::data::template_plan::{Action, Facts, Plan, plan};
+use crate::needs::Data;
 
 /// Plans per reconcile: one live read for the claims of orphans, and one list when a template is in deletion.
 const ROUNDS: usize = 4;

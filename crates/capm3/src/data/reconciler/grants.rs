@@ -19,21 +19,13 @@ use super::related_keys::sibling;
 use crate::data::claims::{ClaimState, general_state, metal3_state};
 
 /// The state of a claim on an IPPool for `owner`; `None` when it does not exist.
-pub(in crate::controller) fn metal3(
-    caches: &Caches,
-    owner: &ObjectMeta,
-    key: &Key,
-) -> Result<Option<ClaimState>, Next> {
+pub(crate) fn metal3(caches: &Caches, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
     let claim = find(&caches.metal3_claims, key)?;
     claim.map(|claim| of_metal3(caches, owner, &claim)).transpose()
 }
 
 /// The state of this claim on an IPPool for `owner`.
-pub(in crate::controller) fn of_metal3(
-    caches: &Caches,
-    owner: &ObjectMeta,
-    claim: &IPClaim,
-) -> Result<ClaimState, Next> {
+pub(crate) fn of_metal3(caches: &Caches, owner: &ObjectMeta, claim: &IPClaim) -> Result<ClaimState, Next> {
     let named = claim
         .status
         .address
@@ -46,21 +38,13 @@ pub(in crate::controller) fn of_metal3(
 }
 
 /// The state of a claim on another pool for `owner`; `None` when it does not exist.
-pub(in crate::controller) fn general(
-    caches: &Caches,
-    owner: &ObjectMeta,
-    key: &Key,
-) -> Result<Option<ClaimState>, Next> {
+pub(crate) fn general(caches: &Caches, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
     let claim = find(&caches.general_claims, key)?;
     claim.map(|claim| of_general(caches, owner, &claim)).transpose()
 }
 
 /// The state of this claim on another pool for `owner`.
-pub(in crate::controller) fn of_general(
-    caches: &Caches,
-    owner: &ObjectMeta,
-    claim: &IPAddressClaim,
-) -> Result<ClaimState, Next> {
+pub(crate) fn of_general(caches: &Caches, owner: &ObjectMeta, claim: &IPAddressClaim) -> Result<ClaimState, Next> {
     let named = claim.status.address_ref.as_ref().map(|address| address.name.as_str());
     let named = named.filter(|name| !name.is_empty());
     let address = named.map(|name| find(&caches.general_addresses, &sibling(claim, name)));
@@ -75,13 +59,10 @@ fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_uid_match(owner, claim.meta()))
 }
 
-pub(in crate::controller) fn is_uid_match(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+pub(crate) fn is_uid_match(owner: &OwnerReference, found: &ObjectMeta) -> bool {
     owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
 }
 
-pub(in crate::controller) fn find<K: Kind, I: Indexes<K>>(
-    cache: &SharedCache<K, I>,
-    key: &Key,
-) -> Result<Option<Arc<K>>, Next> {
+pub(crate) fn find<K: Kind, I: Indexes<K>>(cache: &SharedCache<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
     known(cache.find(key), key)
 }

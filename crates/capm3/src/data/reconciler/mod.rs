@@ -8,19 +8,17 @@
 //! | a template: assigns indexes to its claims | [`templates`], with [`crate::data::template_plan`] |
 //! | a Metal3Data: claims on pools, Secrets, and their release | [`objects`], with [`crate::data::step`] and
 //! [`crate::data::release`] |
-//! | permissions | [`needs`] |
 //!
 //! Correctness does not depend on leader election. A Metal3Data is rendered only when its claim names it; a Secret is
 //! created and never changed; a missing cache entry alone never releases an object.
 
 pub mod caches;
-pub(super) mod grants;
-pub mod needs;
+pub(crate) mod grants;
 pub mod objects;
 pub mod reason;
 mod related_keys;
 pub mod templates;
-pub(super) mod writes;
+pub(crate) mod writes;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -39,8 +37,8 @@ use metal3_runtime::write::Writer;
 use crate::data::claims::Naming;
 use crate::data::index::referred;
 
+use crate::needs::Data;
 use caches::Caches;
-use needs::Data;
 use objects::Objects;
 use related_keys::{SharedRelatedKeys, data_of, sibling};
 use templates::Templates;
@@ -213,4 +211,4 @@ fn known<K: Kind>(found: Observed<Arc<K>>, key: &Key) -> Result<Option<Arc<K>>, 
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

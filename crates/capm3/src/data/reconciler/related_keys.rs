@@ -281,7 +281,10 @@ mod tests {
         }))
         .unwrap();
         let mut related = RelatedKeys::default();
-        for made in [template("stays", None), template("deleting", Some("2026-01-01T00:00:00Z"))] {
+        for made in [
+            template("stays", None),
+            template("deleting", Some("2026-01-01T00:00:00Z")),
+        ] {
             let (old, new, was_unreadable) = (None, &made, false);
             related.template(&Change::Applied {
                 old,
