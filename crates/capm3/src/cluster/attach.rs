@@ -1,8 +1,8 @@
-//! Which Cluster a Metal3Cluster belongs to, and as what.
+//! The Cluster that a Metal3Cluster belongs to, and its role.
 //!
-//! Joining is said aloud: by an owner, by `spec.clusterName`, or by the label of Cluster API. One that is merely called
-//! as the infrastructure of a Cluster is used by machines, as ever, and belongs to nobody: who deletes it does not change
-//! behind anybody's back.
+//! Joining is explicit: by owner reference, `spec.clusterName`, or the label of Cluster API. An object that only has
+//! the name of a Cluster's infrastructure is used by machines and not owned, so that its deletion semantics do not
+//! change implicitly.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::Cluster;
@@ -12,73 +12,74 @@ use metal3_api::kind::Kind as _;
 use metal3_capi::owner::{self, group_of};
 use metal3_runtime::plan::Observed;
 
-use super::{Tie, belongs_to, is_secondary};
+use super::{ClusterLink, cluster_link, is_secondary};
 
-// differs (`cluster-attached`): for the Go manager only the owner counts, and only the Cluster's infrastructure gets one.
-/// What an object is to which Cluster.
+// differs (`cluster-attached`): the Go manager considers the owner alone, and only the Cluster's infrastructure gets
+// one.
+/// The relation of an object to a Cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Attachment<'a> {
-    /// It belongs to this Cluster, as its infrastructure or beside it.
+    /// Belongs to this Cluster, as Primary or Secondary.
     To {
         /// The Cluster.
         cluster: &'a Cluster,
-        /// Whether the Cluster's infrastructure is something else.
+        /// Whether the Cluster names another infrastructure.
         is_secondary: bool,
     },
-    /// It names none.
-    Loose,
-    /// It names one that does not exist.
-    Missing(Tie<'a>),
-    /// It names two.
-    Contradicts(String),
-    /// Another Cluster owns it, too.
+    /// Names no Cluster.
+    Unattached,
+    /// Names a Cluster that does not exist.
+    ClusterMissing(ClusterLink<'a>),
+    /// Names two Clusters.
+    Contradictory(String),
+    /// Another Cluster owns it as well.
     OwnedByOther(String),
-    /// A Cluster uses it for its name.
+    /// A Cluster references another kind by this name.
     NotAdopted(&'a Cluster),
 }
 
-/// What decides about it.
-pub(super) struct Ties<'a> {
+/// Input of [`attachment`].
+pub(super) struct AttachmentFacts<'a> {
     /// The object.
     pub(super) object: &'a Metal3Cluster,
     /// The Cluster that it names.
     pub(super) cluster: Observed<&'a Cluster>,
-    /// A Cluster whose infrastructure is of another kind and called as the object is.
+    /// A Cluster whose infrastructure is of another kind and has the object's name.
     pub(super) namesake: Option<&'a Cluster>,
     /// Whether such a Cluster adopts it.
     pub(super) adopts_namesakes: bool,
 }
 
-pub(super) fn attachment<'a>(ties: &Ties<'a>) -> Attachment<'a> {
-    let object = ties.object;
+pub(super) fn attachment<'a>(facts: &AttachmentFacts<'a>) -> Attachment<'a> {
+    let object = facts.object;
     if let Some(why) = contradiction(object) {
-        return Attachment::Contradicts(why);
+        return Attachment::Contradictory(why);
     }
-    let tie = belongs_to(object);
-    let (Tie::Owned(name) | Tie::Joined(name)) = tie else {
-        return match ties.namesake {
-            Some(cluster) if ties.adopts_namesakes => Attachment::To {
+    let link = cluster_link(object);
+    let (ClusterLink::Owned(name) | ClusterLink::Joined(name)) = link else {
+        return match facts.namesake {
+            Some(cluster) if facts.adopts_namesakes => Attachment::To {
                 cluster,
                 is_secondary: true,
             },
             Some(cluster) => Attachment::NotAdopted(cluster),
-            None => Attachment::Loose,
+            None => Attachment::Unattached,
         };
     };
-    let Some(cluster) = ties.cluster.present().copied() else {
-        return Attachment::Missing(tie);
+    let Some(cluster) = facts.cluster.present().copied() else {
+        return Attachment::ClusterMissing(link);
     };
     let is_secondary = is_secondary(object, cluster);
     let other = clusters_that_own(object).find(|owner| *owner != name);
     match other {
         Some(other) if is_secondary => Attachment::OwnedByOther(format!(
-            "Cluster {other} owns the object, and it joins Cluster {name}; take one of the two back"
+            "Cluster {other} owns the object, and it joins Cluster {name}; remove one of the two"
         )),
         _ => Attachment::To { cluster, is_secondary },
     }
 }
 
-/// Two ways of naming a Cluster that do not agree.
+/// Contradicting references to Clusters.
 fn contradiction(object: &Metal3Cluster) -> Option<String> {
     let owner = owner::first::<Cluster>(&object.metadata).map(|owner| ("its owner", owner.name.as_str()));
     let stated = object.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
@@ -99,20 +100,19 @@ fn clusters_that_own(object: &Metal3Cluster) -> impl Iterator<Item = &str> {
         .map(|owner| owner.name.as_str())
 }
 
-/// Whether an owner is a Cluster of Cluster API. Others call things a Cluster too.
+/// Whether an owner is a Cluster of Cluster API. Other groups have the kind too.
 pub(super) fn is_cluster(owner: &OwnerReference) -> bool {
     owner.kind == Cluster::KIND && group_of(&owner.api_version) == Cluster::GROUP
 }
 
-/// Whether a person wants the object to leave the Cluster that it joined. The Cluster's own infrastructure does not.
+/// Whether the detach annotation is set. It has no effect on the Cluster's own infrastructure.
 #[must_use]
 pub(super) fn is_leaving(object: &Metal3Cluster) -> bool {
     let annotations = object.metadata.annotations.as_ref();
     annotations.is_some_and(|all| all.contains_key(DETACH_ANNOTATION))
 }
 
-/// Whether a Cluster uses an object merely for its name: its infrastructure is of another kind, and called as the
-/// object is.
+/// Whether the infrastructure of a Cluster is of another kind and has the object's name.
 #[must_use]
 pub fn is_namesake(object_name: &str, cluster: &Cluster) -> bool {
     let reference = cluster.spec.infrastructure_ref.as_ref();

@@ -1,13 +1,13 @@
-//! One Metal3Cluster: what is decided about it, from facts alone.
+//! The plan of a Metal3Cluster, from facts alone.
 //!
-//! There is nothing to build: the endpoint is the user's business, or that of the Cluster it joined, or of a source that
-//! the [endpoint](crate::endpoint) is taken from. What is decided is which Cluster the object belongs to, what that
-//! Cluster may wait for, and when the object may go. It goes when no Metal3Machine belongs to it any more; machines of
+//! The controller builds no infrastructure: the endpoint is provided by the user, the Cluster, or a source that the
+//! [endpoint](crate::endpoint) is taken from. The plan decides which Cluster the object belongs to, what that Cluster
+//! may wait for, and when the finalizer is removed: when no Metal3Machine belongs to the object any more. Machines of
 //! other providers do not count.
 //!
-//! Invariants: what was provisioned once stays so; nothing is done for an object that somebody else looks after, that
-//! is paused, or that lives on elsewhere; a Cluster that cannot be read is not one that is gone; an object that uses
-//! nothing of what is new is written as it was before there was anything new.
+//! Invariants: `provisioned` never reverts; nothing is written for an object that is externally managed, paused or
+//! moved away; an unreadable Cluster does not count as deleted; an object without extension fields is written as by the
+//! Go manager.
 
 mod attach;
 mod plan;
@@ -28,77 +28,77 @@ use metal3_runtime::plan::Observed;
 
 use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
-use crate::endpoint::hold::{Hold, Holds};
-use crate::endpoint::own::Derived;
-use crate::endpoint::reading::Readings;
-use crate::endpoint::render::{Kept, Writing};
+use crate::endpoint::held_claims::{HeldClaim, HeldClaims};
+use crate::endpoint::render::{ExistingSecret, SecretWrite};
+use crate::endpoint::source::SourceValues;
+use crate::endpoint::spec_endpoint::Derived;
 use crate::machine::resolve::joins;
 
 pub use attach::is_namesake;
 pub use plan::{counts_descendants, plan};
 
-/// Everything that may decide what happens to a Metal3Cluster.
+/// All input of the plan of a Metal3Cluster.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The object.
     pub object: &'a Metal3Cluster,
-    /// The Cluster that [`belongs_to`] names. Absent where it names none, or one that is gone.
+    /// The Cluster that [`cluster_link`] names. Absent when it names none, or a deleted one.
     pub cluster: Observed<&'a Cluster>,
-    /// A Metal3Machine that belongs to the object, if there is one. Of interest only while something goes.
+    /// A Metal3Machine that belongs to the object, if any. Only read when [`counts_descendants`].
     pub descendant: Option<&'a str>,
-    /// A Cluster that [uses the object for its name](is_namesake). Of interest only where it names no Cluster itself.
+    /// A Cluster that [references an object of the same name](is_namesake). Only read when the object names no Cluster.
     pub namesake: Option<&'a Cluster>,
     /// Whether such a Cluster adopts the object.
     pub adopts_namesakes: bool,
-    /// What others say of the endpoint, where the object asks for that.
-    pub readings: &'a Readings,
-    /// The claims on its address that our finalizer holds.
-    pub holds: &'a Holds,
-    /// The Secret that the endpoint is filled into, where there is one and that is asked for.
-    pub secret: Option<Kept<'a>>,
-    /// What the server refused to let us write, just now.
+    /// The values of the endpoint sources.
+    pub values: &'a SourceValues,
+    /// The address claims with this controller's finalizer.
+    pub held_claims: &'a HeldClaims,
+    /// The existing Secret with the rendered endpoint, if one is requested.
+    pub secret: Option<ExistingSecret<'a>>,
+    /// Writes that the API server rejected in this reconcile.
     pub refused: Refused<'a>,
-    /// The time for what is written.
+    /// Timestamp for writes.
     pub now: Time,
 }
 
-/// What the server refused to let us write. It is not tried again in the same pass.
+/// Writes that the API server rejected. They are not retried in the same reconcile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refused<'a> {
-    /// The endpoint: somebody else looks after the field.
+    /// The endpoint: another field manager owns the field.
     pub endpoint: bool,
-    /// The Secret with the endpoint, and why.
+    /// The Secret with the endpoint, and the reason.
     pub secret: Option<&'a str>,
 }
 
-/// One write.
+/// A write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Changes the object, at the version that the plan was made from.
+    /// Patches the object at the planned version.
     Patch(MergePatch),
     /// Deletes that version of the object.
     Delete,
 }
 
-/// What to do for a Metal3Cluster, in this order.
+/// The writes for a Metal3Cluster, in this order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// The write to the object; the rest follows when it is done.
+    /// The write to the object. The rest follows it.
     pub action: Option<Action>,
-    /// The claim on an address to make.
+    /// The address claim to create.
     pub claim: Option<NewClaim>,
-    /// The endpoint to write into the object, with its marker, unless somebody else looks after the field.
+    /// The endpoint to apply, with its marker, unless another field manager owns the field.
     pub derive: Option<Derived>,
-    /// The Secret to write, with the endpoint that is in the object filled in.
-    pub render: Option<Writing>,
-    /// The source sleeps although this endpoint of it is in the object: who may, wakes it.
-    pub nudge: Option<(EndpointOrigin, Address)>,
-    /// What to say of the object. Nothing where it says so already.
+    /// The Secret write, with the endpoint in the object filled in.
+    pub render: Option<SecretWrite>,
+    /// The idle control plane to touch, and the endpoint that it has not noticed.
+    pub touch: Option<(EndpointOrigin, Address)>,
+    /// The status, if it changes.
     pub status: Option<Box<Metal3ClusterStatus>>,
-    /// The claims on an address to give back.
-    pub release: Vec<Hold>,
-    /// When to look again although nothing changed.
-    pub again: Option<Duration>,
+    /// The address claims to release.
+    pub release: Vec<HeldClaim>,
+    /// Delay until the next reconcile.
+    pub requeue_after: Option<Duration>,
 }
 
 impl Plan {
@@ -114,35 +114,35 @@ impl Plan {
     }
 }
 
-/// What the object is to a Cluster.
+/// The link of an object to a Cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tie<'a> {
-    /// A Cluster owns it and names it as its infrastructure, or has not said otherwise.
+pub enum ClusterLink<'a> {
+    /// A Cluster owns it.
     Owned(&'a str),
-    /// It joined a Cluster by name or label.
+    /// It names a Cluster by field or label.
     Joined(&'a str),
-    /// Nobody has claimed it yet.
-    Loose,
+    /// None.
+    None,
 }
 
-/// Which Cluster an object belongs to, by what it says itself.
+/// The Cluster that the object names.
 #[must_use]
-pub fn belongs_to(object: &Metal3Cluster) -> Tie<'_> {
+pub fn cluster_link(object: &Metal3Cluster) -> ClusterLink<'_> {
     let stated = object.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
     let owner = owner::first::<Cluster>(&object.metadata).map(|owner| owner.name.as_str());
     match (owner, stated, owner::cluster_of(&object.metadata)) {
-        (Some(name), _, _) => Tie::Owned(name),
-        (None, Some(name), _) | (None, None, Some(name)) => Tie::Joined(name),
-        (None, None, None) => Tie::Loose,
+        (Some(name), _, _) => ClusterLink::Owned(name),
+        (None, Some(name), _) | (None, None, Some(name)) => ClusterLink::Joined(name),
+        (None, None, None) => ClusterLink::None,
     }
 }
 
-/// The name of the Cluster, if the object belongs to one.
+/// The name of that Cluster.
 #[must_use]
 pub fn cluster_name(object: &Metal3Cluster) -> Option<&str> {
-    match belongs_to(object) {
-        Tie::Owned(name) | Tie::Joined(name) => Some(name),
-        Tie::Loose => None,
+    match cluster_link(object) {
+        ClusterLink::Owned(name) | ClusterLink::Joined(name) => Some(name),
+        ClusterLink::None => None,
     }
 }
 
@@ -157,12 +157,12 @@ pub fn is_primary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     })
 }
 
-/// Whether the object joined the Cluster beside the infrastructure that the Cluster names. One that the Cluster owns,
-/// and that joined nothing, is its infrastructure as long as the Cluster names none.
+/// Whether the object belongs to a Cluster that names another infrastructure. An owned object without a join is the
+/// Cluster's infrastructure as long as the Cluster names none.
 #[must_use]
 pub fn is_secondary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
-    let is_beside = || matches!(belongs_to(object), Tie::Owned(owner) if owner == name);
-    let has_another = cluster.spec.infrastructure_ref.is_some();
-    !is_primary(object, cluster) && (joins(object, name) || has_another && is_beside())
+    let is_owned = || matches!(cluster_link(object), ClusterLink::Owned(owner) if owner == name);
+    let names_infrastructure = cluster.spec.infrastructure_ref.is_some();
+    !is_primary(object, cluster) && (joins(object, name) || names_infrastructure && is_owned())
 }

@@ -1,4 +1,4 @@
-//! What to do for a Metal3Cluster.
+//! The plan of a Metal3Cluster.
 
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
@@ -8,50 +8,50 @@ use metal3_capi::pause;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 
-use super::attach::{Attachment, Ties, attachment, is_cluster, is_leaving};
+use super::attach::{Attachment, AttachmentFacts, attachment, is_cluster, is_leaving};
 use super::serve::serve;
-use super::status::{Attached, Standing, Words, saying};
-use super::{Action, Facts, Plan, Tie, is_primary};
+use super::status::{Attached, Phase, StatusReport, with_status};
+use super::{Action, ClusterLink, Facts, Plan, is_primary};
 use crate::diff::changes;
 
-/// What to do, given the facts.
+/// Computes the plan.
 #[must_use]
 pub fn plan(facts: &Facts<'_>) -> Plan {
     let object = facts.object;
     let annotations = object.metadata.annotations.as_ref();
-    let is_foreign = annotations.is_some_and(|all| all.contains_key(MANAGED_BY_ANNOTATION));
-    // A Cluster that cannot be read may be paused.
-    if is_foreign || pause::is_moved_away(&object.metadata) || facts.cluster.unknown().is_some() {
+    let is_externally_managed = annotations.is_some_and(|all| all.contains_key(MANAGED_BY_ANNOTATION));
+    // An unreadable Cluster may be paused.
+    if is_externally_managed || pause::is_moved_away(&object.metadata) || facts.cluster.unknown().is_some() {
         return Plan::default();
     }
     let cluster = facts.cluster.present().copied();
     if let Some(message) = pause::why_paused(cluster, "Metal3Cluster", &object.metadata) {
-        return saying(facts, object.clone(), &Words::of(Standing::Paused(message)), None);
+        return with_status(facts, object.clone(), &StatusReport::of(Phase::Paused(message)), None);
     }
     if object.metadata.deletion_timestamp.is_some() {
-        return leave(facts);
+        return plan_deletion(facts);
     }
     Plan {
-        release: facts.holds.unused(object, cluster),
-        ..live(facts)
+        release: facts.held_claims.releasable(object, cluster),
+        ..plan_live(facts)
     }
 }
 
-fn live(facts: &Facts<'_>) -> Plan {
+fn plan_live(facts: &Facts<'_>) -> Plan {
     let object = facts.object;
     let mut after = object.clone();
     after.status.failure_domains.clone_from(&object.spec.failure_domains);
-    let ties = Ties {
+    let attachment_facts = AttachmentFacts {
         object,
         cluster: facts.cluster.clone(),
         namesake: facts.namesake,
         adopts_namesakes: facts.adopts_namesakes,
     };
-    match attachment(&ties) {
+    match attachment(&attachment_facts) {
         Attachment::To { cluster, is_secondary } => attached(facts, after, cluster, is_secondary),
         other => {
-            after.status.role = uses_what_is_new(object).then_some(ClusterRole::Unattached);
-            saying(facts, after, &unattached(object, &other), None)
+            after.status.role = uses_extensions(object).then_some(ClusterRole::Unattached);
+            with_status(facts, after, &unattached(object, &other), None)
         }
     }
 }
@@ -69,39 +69,41 @@ fn attached(facts: &Facts<'_>, after: Metal3Cluster, cluster: &Cluster, is_secon
     serve(facts, after, cluster, is_secondary)
 }
 
-/// Whether an object is more than an endpoint and failure domains, as it always was.
-pub(super) const fn uses_what_is_new(object: &Metal3Cluster) -> bool {
+/// Whether an object uses fields in addition to those of the Go manager.
+pub(super) const fn uses_extensions(object: &Metal3Cluster) -> bool {
     object.spec.control_plane_endpoint_source.is_some() || object.spec.cluster_name.is_some()
 }
 
-fn unattached(object: &Metal3Cluster, attachment: &Attachment<'_>) -> Words {
-    let not_attached = |standing: Standing, attached: Attached| Words {
+fn unattached(object: &Metal3Cluster, attachment: &Attachment<'_>) -> StatusReport {
+    let not_attached = |phase: Phase, attached: Attached| StatusReport {
         attached: Some(attached),
-        ..Words::of(standing)
+        ..StatusReport::of(phase)
     };
     match attachment {
-        Attachment::Loose if is_leaving(object) => not_attached(Standing::Loose, Attached::Left),
-        Attachment::To { .. } | Attachment::Loose => Words::of(Standing::Loose),
-        Attachment::Missing(Tie::Owned(name)) => Words::of(Standing::WithoutCluster((*name).to_owned())),
-        Attachment::Missing(Tie::Joined(name)) => {
-            let name = (*name).to_owned();
-            not_attached(Standing::WithoutCluster(name.clone()), Attached::NotFound(name))
+        Attachment::Unattached if is_leaving(object) => not_attached(Phase::Unattached, Attached::Left),
+        Attachment::To { .. } | Attachment::Unattached => StatusReport::of(Phase::Unattached),
+        Attachment::ClusterMissing(ClusterLink::Owned(name)) => {
+            StatusReport::of(Phase::ClusterMissing((*name).to_owned()))
         }
-        Attachment::Missing(Tie::Loose) => Words::of(Standing::Loose),
-        Attachment::Contradicts(why) => {
-            not_attached(Standing::NotAttached(why.clone()), Attached::Contradicts(why.clone()))
+        Attachment::ClusterMissing(ClusterLink::Joined(name)) => {
+            let name = (*name).to_owned();
+            not_attached(Phase::ClusterMissing(name.clone()), Attached::NotFound(name))
+        }
+        Attachment::ClusterMissing(ClusterLink::None) => StatusReport::of(Phase::Unattached),
+        Attachment::Contradictory(why) => {
+            not_attached(Phase::NotAttached(why.clone()), Attached::Contradicts(why.clone()))
         }
         Attachment::OwnedByOther(why) => {
-            not_attached(Standing::NotAttached(why.clone()), Attached::OwnedByOther(why.clone()))
+            not_attached(Phase::NotAttached(why.clone()), Attached::OwnedByOther(why.clone()))
         }
         Attachment::NotAdopted(cluster) => {
             let name = cluster.metadata.name.clone().unwrap_or_default();
-            not_attached(Standing::Loose, Attached::NotAdopted(name))
+            not_attached(Phase::Unattached, Attached::NotAdopted(name))
         }
     }
 }
 
-/// Takes back what joining wrote.
+/// Removes owner reference, label and finalizer of the join.
 fn detach(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster) -> Plan {
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     if let Some(owners) = &mut after.metadata.owner_references {
@@ -115,28 +117,28 @@ fn detach(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster) -> Pla
     }
     after.status.role = Some(ClusterRole::Unattached);
     after.status.control_plane_endpoint = None;
-    let action = written(facts.object, &after);
-    let words = Words {
+    let action = patch_object(facts.object, &after);
+    let report = StatusReport {
         attached: Some(Attached::Detached(name.to_owned())),
-        ..Words::of(Standing::Loose)
+        ..StatusReport::of(Phase::Unattached)
     };
-    saying(facts, after, &words, action)
+    with_status(facts, after, &report, action)
 }
 
-/// Goes when nothing that belongs to the object is left: its machines, and then the claim on their endpoint.
-fn leave(facts: &Facts<'_>) -> Plan {
+/// Removes the finalizer when the machines are deleted and the claim on the endpoint is released.
+fn plan_deletion(facts: &Facts<'_>) -> Plan {
     let mut after = facts.object.clone();
     if let Some(machine) = facts.descendant {
-        let message = format!("waiting for the Metal3Machines of the cluster to go, such as {machine}");
-        return saying(facts, after, &Words::of(Standing::Deleting(message)), None);
+        let message = format!("waiting for the deletion of the Metal3Machines of the cluster, such as {machine}");
+        return with_status(facts, after, &StatusReport::of(Phase::Deleting(message)), None);
     }
-    if let Some(why) = &facts.holds.hidden {
+    if let Some(why) = &facts.held_claims.unreadable {
         let message = format!("waiting for the claim on the endpoint, which cannot be read: {why}");
-        return saying(facts, after, &Words::of(Standing::Deleting(message)), None);
+        return with_status(facts, after, &StatusReport::of(Phase::Deleting(message)), None);
     }
-    if !facts.holds.all.is_empty() {
+    if !facts.held_claims.all.is_empty() {
         return Plan {
-            release: facts.holds.all.clone(),
+            release: facts.held_claims.all.clone(),
             ..Plan::default()
         };
     }
@@ -144,24 +146,24 @@ fn leave(facts: &Facts<'_>) -> Plan {
         finalizers.retain(|name| name != CLUSTER_FINALIZER);
     }
     Plan {
-        action: written(facts.object, &after),
+        action: patch_object(facts.object, &after),
         ..Plan::default()
     }
 }
 
-pub(super) fn written(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<Action> {
+pub(super) fn patch_object(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<Action> {
     let version = ResourceVersion::parse(before.metadata.resource_version.as_deref()?).ok()?;
     changes(before, after)
         .main
         .map(|patch| Action::Patch(patch.with_precondition(&version)))
 }
 
-/// Whether a decision asks for descendants.
+/// Whether the plan depends on descendants.
 #[must_use]
 pub fn counts_descendants(object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> bool {
-    let cluster_goes = cluster
+    let is_cluster_deleted = cluster
         .present()
         .copied()
         .is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_some() && !is_primary(object, cluster));
-    object.metadata.deletion_timestamp.is_some() || cluster_goes || is_leaving(object)
+    object.metadata.deletion_timestamp.is_some() || is_cluster_deleted || is_leaving(object)
 }

@@ -1,4 +1,4 @@
-//! What is done for an object that belongs to a Cluster: it is joined, its endpoint is settled, its state is said.
+//! The plan of an object that belongs to a Cluster: join, endpoint, status.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::Cluster;
@@ -10,20 +10,20 @@ use metal3_capi::owner::{first, reference};
 use metal3_runtime::condition::ConditionBuilder;
 
 use super::attach::{is_cluster, is_leaving};
-use super::plan::{uses_what_is_new, written};
-use super::status::{Attached, Standing, Words, saying};
+use super::plan::{patch_object, uses_extensions};
+use super::status::{Attached, Phase, StatusReport, with_status};
 use super::{Facts, Plan};
 use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
-use crate::endpoint::own::{Derived, Own, own};
+use crate::endpoint::conditions;
 use crate::endpoint::pool::new_claim;
-use crate::endpoint::reading::{Heard, wanted};
-use crate::endpoint::render::{self, Writing};
-use crate::endpoint::resolve::{Question, Resolution, resolve};
-use crate::endpoint::said;
+use crate::endpoint::render::{self, SecretWrite};
+use crate::endpoint::resolve::{Resolution, ResolveInput, resolve};
+use crate::endpoint::source::{SourceState, wanted_sources};
+use crate::endpoint::spec_endpoint::{Derived, SpecEndpoint, spec_endpoint};
 
 pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Plan {
-    let is_new = is_secondary || uses_what_is_new(facts.object);
+    let uses_extensions = is_secondary || uses_extensions(facts.object);
     let finalizers = after.metadata.finalizers.get_or_insert_default();
     if !finalizers.iter().any(|name| name == CLUSTER_FINALIZER) {
         finalizers.push(CLUSTER_FINALIZER.to_owned());
@@ -31,78 +31,78 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
     if is_secondary {
         join(&mut after, cluster);
     }
-    let question = Question {
+    let input = ResolveInput {
         object: facts.object,
         cluster,
         is_secondary,
-        readings: facts.readings,
+        values: facts.values,
         is_refused: facts.refused.endpoint,
         now: facts.now,
     };
-    let resolution = resolve(&question);
-    after.status.role = is_new.then_some(if is_secondary {
+    let resolution = resolve(&input);
+    after.status.role = uses_extensions.then_some(if is_secondary {
         ClusterRole::Secondary
     } else {
         ClusterRole::Primary
     });
-    let mut words = match &resolution {
-        Some(resolution) => settled(&mut after, resolution),
-        None => as_ever(facts.object, cluster),
+    let mut report = match &resolution {
+        Some(resolution) => from_source(&mut after, resolution),
+        None => from_spec(facts.object, cluster),
     };
-    if matches!(words.standing, Standing::Provisioned) {
+    if matches!(report.phase, Phase::Provisioned) {
         after.status.initialization = Some(Initialization {
             provisioned: Some(true),
         });
     }
     let rendering = rendering(facts, cluster, resolution.as_ref());
     let (render, rendered) = rendering.unzip();
-    words.rendered = rendered;
-    words.is_new = is_new;
-    if is_new {
-        words.attached = Some(attached(facts, cluster, is_secondary));
+    report.rendered = rendered;
+    report.uses_extensions = uses_extensions;
+    if uses_extensions {
+        report.attached = Some(attached(facts, cluster, is_secondary));
     }
-    let action = written(facts.object, &after);
-    let plan = saying(facts, after, &words, action);
+    let action = patch_object(facts.object, &after);
+    let plan = with_status(facts, after, &report, action);
     match resolution {
         Some(resolution) => Plan {
-            claim: claiming(facts, cluster, is_secondary),
+            claim: claim_to_create(facts, cluster, is_secondary),
             render: render.flatten(),
             derive: resolution.write,
-            nudge: resolution.nudge,
-            again: resolution.again,
+            touch: resolution.touch,
+            requeue_after: resolution.requeue_after,
             ..plan
         },
         None => plan,
     }
 }
 
-/// The claim on an address, where there is none. Who has an endpoint needs no address.
-fn claiming(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Option<NewClaim> {
-    let wanted = wanted(facts.object, cluster, is_secondary).pool?;
-    let reading = facts.readings.pool.as_ref()?;
+/// The address claim to create: only without a claim, and only while the Cluster has no endpoint.
+fn claim_to_create(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Option<NewClaim> {
+    let wanted = wanted_sources(facts.object, cluster, is_secondary).pool?;
+    let value = facts.values.pool.as_ref()?;
     let is_open = Address::of_cluster(cluster).is_none();
-    (is_open && reading.heard == Heard::Absent)
+    (is_open && value.state == SourceState::Absent)
         .then(|| new_claim(facts.object, cluster, &wanted))
         .flatten()
 }
 
-/// What is made of the endpoint that counts: that of the Cluster, or else the one that Cluster API is to take from here.
+/// The rendered endpoint: that of the Cluster, or else the one that Cluster API takes from this object.
 fn rendering(
     facts: &Facts<'_>,
     cluster: &Cluster,
     resolution: Option<&Resolution>,
-) -> Option<(Option<Writing>, ConditionBuilder)> {
-    let is_known = resolution.is_some_and(|resolution| resolution.standing.is_good());
-    let own = || match own(facts.object) {
-        Own::Typed(address) | Own::Derived(Derived { address, .. }) => Some(address),
-        Own::Unset { .. } => None,
+) -> Option<(Option<SecretWrite>, ConditionBuilder)> {
+    let is_known = resolution.is_some_and(|resolution| resolution.state.is_known());
+    let spec_endpoint_address = || match spec_endpoint(facts.object) {
+        SpecEndpoint::Typed(address) | SpecEndpoint::Derived(Derived { address, .. }) => Some(address),
+        SpecEndpoint::Unset { .. } => None,
     };
-    let endpoint = Address::of_cluster(cluster).or_else(|| own().filter(|_| is_known));
-    render::render(&render::Question {
+    let endpoint = Address::of_cluster(cluster).or_else(|| spec_endpoint_address().filter(|_| is_known));
+    render::render(&render::RenderInput {
         object: facts.object,
         cluster: cluster.metadata.name.as_deref().unwrap_or_default(),
         endpoint: endpoint.as_ref(),
-        template: facts.readings.template.as_ref(),
+        template: facts.values.template.as_ref(),
         secret: facts.secret,
         refused: facts.refused.secret,
     })
@@ -116,7 +116,7 @@ fn attached(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Attache
     }
 }
 
-/// Lets a Secondary go and move with its Cluster.
+/// Adds owner reference and label to a Secondary, so that it is deleted and moved with its Cluster.
 fn join(after: &mut Metal3Cluster, cluster: &Cluster) {
     let owned =
         first::<Cluster>(&after.metadata).is_some_and(|owner| Some(&owner.uid) == cluster.metadata.uid.as_ref());
@@ -133,50 +133,49 @@ fn join(after: &mut Metal3Cluster, cluster: &Cluster) {
     labels.entry(CLUSTER_NAME_LABEL.to_owned()).or_insert(name);
 }
 
-/// The endpoint comes from a source.
-fn settled(after: &mut Metal3Cluster, resolution: &Resolution) -> Words {
+/// Status of an endpoint from a source.
+fn from_source(after: &mut Metal3Cluster, resolution: &Resolution) -> StatusReport {
     after.status.control_plane_endpoint.clone_from(&resolution.endpoint);
-    let standing = match &resolution.standing {
-        _ if resolution.is_provisioned => Standing::Provisioned,
-        said::Standing::Missing(missing) => Standing::Waiting(missing.message.clone()),
-        said::Standing::Conflict(message) => Standing::Waiting(message.clone()),
-        said::Standing::Known { .. } => Standing::Provisioned,
+    let phase = match &resolution.state {
+        _ if resolution.is_provisioned => Phase::Provisioned,
+        conditions::EndpointState::Missing(missing) => Phase::Waiting(missing.message.clone()),
+        conditions::EndpointState::Conflict(message) => Phase::Waiting(message.clone()),
+        conditions::EndpointState::Known { .. } => Phase::Provisioned,
     };
-    Words {
-        endpoint: Some(resolution.standing.clone()),
+    StatusReport {
+        endpoint: Some(resolution.state.clone()),
         drift: resolution.drift.clone(),
-        ..Words::of(standing)
+        ..StatusReport::of(phase)
     }
 }
 
-// differs (`cluster-endpoint-conflict`): the Go manager does not look at the Cluster's endpoint.
-/// The endpoint is what is written in the object, as it always was. That the Cluster has another one is said, and
-/// changes nothing.
-fn as_ever(object: &Metal3Cluster, cluster: &Cluster) -> Words {
-    let standing = match flaw(object) {
-        None => Standing::Provisioned,
-        Some(flaw) => Standing::Invalid(flaw.to_owned()),
+// differs (`cluster-endpoint-conflict`): the Go manager does not read the Cluster's endpoint.
+/// Status of an endpoint in the spec. A conflict with the Cluster is reported without effect.
+fn from_spec(object: &Metal3Cluster, cluster: &Cluster) -> StatusReport {
+    let phase = match spec_error(object) {
+        None => Phase::Provisioned,
+        Some(spec_error) => Phase::Invalid(spec_error.to_owned()),
     };
     let stated = object.spec.control_plane_endpoint.as_ref().and_then(Address::of);
     let conflict = match (stated, Address::of_cluster(cluster)) {
-        (Some(typed), Some(fixed)) if typed != fixed => Some(said::Standing::Conflict(format!(
+        (Some(typed), Some(fixed)) if typed != fixed => Some(conditions::EndpointState::Conflict(format!(
             "spec.controlPlaneEndpoint says {typed}, the Cluster says {fixed}, which counts; set it to the same"
         ))),
         _ => None,
     };
-    let was_said = object.status.conditions.iter().any(|one| one.type_ == ENDPOINT_READY);
-    let agreed = (was_said && standing == Standing::Provisioned).then_some(said::Standing::Known {
+    let was_reported = object.status.conditions.iter().any(|one| one.type_ == ENDPOINT_READY);
+    let resolved = (was_reported && phase == Phase::Provisioned).then_some(conditions::EndpointState::Known {
         origin: EndpointOrigin::Spec,
         note: None,
     });
-    Words {
-        endpoint: conflict.or(agreed),
-        ..Words::of(standing)
+    StatusReport {
+        endpoint: conflict.or(resolved),
+        ..StatusReport::of(phase)
     }
 }
 
-/// What is missing of the endpoint, by field and with the cure.
-fn flaw(object: &Metal3Cluster) -> Option<&'static str> {
+/// The invalid field of the endpoint, with the remedy.
+fn spec_error(object: &Metal3Cluster) -> Option<&'static str> {
     let stated = object.spec.control_plane_endpoint.as_ref();
     let port = stated.and_then(|endpoint| endpoint.port);
     if object.spec.endpoint_host().is_none() {

@@ -1,4 +1,4 @@
-//! What is said of a Metal3Cluster, in both generations.
+//! The conditions of a Metal3Cluster, in both API generations.
 
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
 use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
@@ -7,88 +7,93 @@ use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
 use super::{Action, Facts, Plan};
-use crate::endpoint::said;
+use crate::endpoint::conditions;
 
-/// Whether everything that the object asks for is acted on.
+/// Whether every set field has an effect.
 const SPEC_SERVED: &str = "SpecServed";
 const READY: Reason = Reason::new(shared::REASON_READY);
 
-/// How far the object is. Texts are for people and say what to do.
+/// Phase of the object. Messages contain the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nothing is done.
+pub(super) enum Phase {
+    /// Paused.
     Paused(String),
-    /// No Cluster has claimed it.
-    Loose,
+    /// Belongs to no Cluster.
+    Unattached,
     /// Its Cluster does not exist.
-    WithoutCluster(String),
-    /// What it says of its Cluster contradicts itself.
+    ClusterMissing(String),
+    /// Its references to Clusters contradict each other.
     NotAttached(String),
-    /// It waits for an endpoint.
+    /// Waits for an endpoint.
     Waiting(String),
-    /// It cannot be used as it stands.
+    /// Cannot be used without a change.
     Invalid(String),
-    /// It can be used.
+    /// Can be used.
     Provisioned,
-    /// It waits for what belongs to it.
+    /// Waits for its descendants.
     Deleting(String),
 }
 
-/// Whether the object found its Cluster.
+/// State of the attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Attached {
-    /// It belongs to this one.
+    /// Belongs to this Cluster.
     To(String),
-    /// It is to leave, and this machine still needs it.
+    /// Detaches; this machine still belongs to it.
     Leaving(String),
-    /// It left this one.
+    /// Detached from this Cluster.
     Detached(String),
-    /// It left one earlier, and is not to join any: what was said of that stands.
+    /// Detached earlier: the condition is kept.
     Left,
-    /// This one does not exist.
+    /// This Cluster does not exist.
     NotFound(String),
-    /// It names two.
+    /// Names two Clusters.
     Contradicts(String),
-    /// Another one owns it, too.
+    /// Another Cluster owns it as well.
     OwnedByOther(String),
-    /// This one uses it for its name.
+    /// This Cluster uses it by name.
     NotAdopted(String),
 }
 
-/// All that is said of an object.
+/// Input of the conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Words {
-    /// How far it is.
-    pub(super) standing: Standing,
-    /// Whether it found its Cluster. Nothing for one that is what it always was.
+pub(super) struct StatusReport {
+    /// Phase.
+    pub(super) phase: Phase,
+    /// Attachment; `None` for an object without extension fields.
     pub(super) attached: Option<Attached>,
-    /// Whether the endpoint is known. Nothing where nobody asks.
-    pub(super) endpoint: Option<said::Standing>,
-    /// Whether its source has changed since. Nothing where nobody asks.
-    pub(super) drift: Option<said::Drift>,
-    /// Whether the endpoint is filled in where it is to be. Nothing where nobody asks.
+    /// Endpoint; `None` when not requested.
+    pub(super) endpoint: Option<conditions::EndpointState>,
+    /// Drift of the source; `None` when not requested.
+    pub(super) drift: Option<conditions::Drift>,
+    /// Rendered Secret; `None` when not requested.
     pub(super) rendered: Option<ConditionBuilder>,
-    /// Whether the summary counts all of that.
-    pub(super) is_new: bool,
+    /// Whether the summary includes these conditions.
+    pub(super) uses_extensions: bool,
 }
 
-impl Words {
-    /// Nothing is said but how far it is.
-    pub(super) const fn of(standing: Standing) -> Self {
+impl StatusReport {
+    /// A report of the phase alone.
+    pub(super) const fn of(phase: Phase) -> Self {
         Self {
-            standing,
+            phase,
             attached: None,
             endpoint: None,
             drift: None,
             rendered: None,
-            is_new: false,
+            uses_extensions: false,
         }
     }
 }
 
-/// The plan with what is to be said, if that is news.
-pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words, action: Option<Action>) -> Plan {
-    let standing = &words.standing;
+/// A plan with the status, if it changes.
+pub(super) fn with_status(
+    facts: &Facts<'_>,
+    mut after: Metal3Cluster,
+    report: &StatusReport,
+    action: Option<Action>,
+) -> Plan {
+    let phase = &report.phase;
     let (generation, now) = (facts.object.metadata.generation, facts.now);
     let older = after
         .status
@@ -97,50 +102,51 @@ pub(super) fn saying(facts: &Facts<'_>, mut after: Metal3Cluster, words: &Words,
         .and_then(|older| older.v1beta1)
         .unwrap_or_default();
     let (mut standard, mut conditions) = (std::mem::take(&mut after.status.conditions), older.conditions);
-    let paused = paused(standing).standard(generation, now);
-    set_condition(&mut standard, with_message(paused, standing));
-    let new = new_conditions(words, generation, now);
-    if let Some((infrastructure, older, ready)) = statements(standing) {
+    let paused = paused(phase).standard(generation, now);
+    set_condition(&mut standard, with_message(paused, phase));
+    let extensions = extension_conditions(report, generation, now);
+    if let Some((infrastructure, older, ready)) = phase_conditions(phase) {
         if let Some(infrastructure) = infrastructure {
             set_condition(&mut standard, infrastructure.standard(generation, now));
         }
-        let ready = summary(words, &new).unwrap_or(ready);
+        let ready = summary(report, &extensions).unwrap_or(ready);
         set_condition(&mut standard, ready.standard(generation, now));
         for statement in older {
             set_condition(&mut conditions, statement.legacy(now));
         }
     }
-    for condition in new {
+    for condition in extensions {
         set_condition(&mut standard, condition);
     }
-    forget(&mut standard, words);
-    let not_yet = not_yet(facts.object);
-    standard.retain(|one| one.type_ != SPEC_SERVED || not_yet.is_some());
-    if let Some(statement) = not_yet {
+    remove_obsolete(&mut standard, report);
+    let unsupported_fields = unsupported_fields(facts.object);
+    standard.retain(|one| one.type_ != SPEC_SERVED || unsupported_fields.is_some());
+    if let Some(statement) = unsupported_fields {
         set_condition(&mut standard, statement.standard(generation, now));
     }
     after.status.conditions = standard;
-    // differs (`failure-cleared`): what the Go manager once wrote there stands for ever.
+    // differs (`failure-cleared`): the Go manager never clears these fields.
     after.status.deprecated = (!conditions.is_empty()).then(|| DeprecatedStatus {
         v1beta1: Some(LegacyStatus {
             conditions,
             ..LegacyStatus::default()
         }),
     });
-    // differs (`cluster-last-updated`): it moves with the status; the Go manager writes it in every pass and so wakes itself.
-    let is_news = after.status != facts.object.status;
-    if is_news {
+    // differs (`cluster-last-updated`): it changes with the status; the Go manager writes it in every reconcile and so
+    // triggers itself.
+    let has_changed = after.status != facts.object.status;
+    if has_changed {
         after.status.last_updated = Some(now);
     }
     Plan {
         action,
-        status: is_news.then(|| Box::new(after.status)),
+        status: has_changed.then(|| Box::new(after.status)),
         ..Plan::default()
     }
 }
 
-/// Members that are kept for later and that nobody acts on.
-fn not_yet(object: &Metal3Cluster) -> Option<ConditionBuilder> {
+/// The fields that are stored without effect.
+fn unsupported_fields(object: &Metal3Cluster) -> Option<ConditionBuilder> {
     let spec = &object.spec;
     let all = [
         ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
@@ -154,7 +160,7 @@ fn not_yet(object: &Metal3Cluster) -> Option<ConditionBuilder> {
         .collect();
     let message = || {
         format!(
-            "not acted on yet: {}; it is kept, and machines are made as without it",
+            "without effect yet: {}; it is stored, and machines are created as without it",
             used.join(", ")
         )
     };
@@ -162,46 +168,49 @@ fn not_yet(object: &Metal3Cluster) -> Option<ConditionBuilder> {
     (!used.is_empty()).then(|| ConditionBuilder::mark_false(SPEC_SERVED, reason, Severity::Info, message()))
 }
 
-/// What only an object says that shares a control plane, or that somebody believes to share one.
-fn new_conditions(words: &Words, generation: Option<i64>, now: Time) -> Vec<Condition> {
-    let attached = words
+/// The conditions of objects that share a control plane.
+fn extension_conditions(report: &StatusReport, generation: Option<i64>, now: Time) -> Vec<Condition> {
+    let attached = report
         .attached
         .as_ref()
         .and_then(|attached| attached.condition(generation, now));
-    let endpoint = words
+    let endpoint = report
         .endpoint
         .as_ref()
         .map(|endpoint| endpoint.condition(generation, now));
-    let drift = words.drift.as_ref().and_then(|drift| drift.condition(generation, now));
-    let rendered = words.rendered.as_ref().map(|said| said.standard(generation, now));
+    let drift = report.drift.as_ref().and_then(|drift| drift.condition(generation, now));
+    let rendered = report
+        .rendered
+        .as_ref()
+        .map(|rendered| rendered.standard(generation, now));
     [attached, endpoint, drift, rendered].into_iter().flatten().collect()
 }
 
-/// What is not said any more goes. A pause judges nothing, and who goes is told to wait only.
-fn forget(standard: &mut Vec<Condition>, words: &Words) {
-    if matches!(words.standing, Standing::Paused(_) | Standing::Deleting(_)) {
+/// Removes conditions that do not apply any more. During a pause and during deletion they are kept.
+fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport) {
+    if matches!(report.phase, Phase::Paused(_) | Phase::Deleting(_)) {
         return;
     }
     standard.retain(|one| match one.type_.as_str() {
-        cluster::ATTACHED => words.attached.is_some(),
-        cluster::ENDPOINT_READY => words.endpoint.is_some(),
-        cluster::ENDPOINT_DRIFTED => words.drift.is_some(),
-        cluster::ENDPOINT_RENDERED => words.rendered.is_some(),
+        cluster::ATTACHED => report.attached.is_some(),
+        cluster::ENDPOINT_READY => report.endpoint.is_some(),
+        cluster::ENDPOINT_DRIFTED => report.drift.is_some(),
+        cluster::ENDPOINT_RENDERED => report.rendered.is_some(),
         _ => true,
     });
 }
 
-/// The summary of an object that uses what is new: it is not ready while any of that is wrong.
-fn summary(words: &Words, new: &[Condition]) -> Option<ConditionBuilder> {
-    if !words.is_new || words.standing != Standing::Provisioned {
+/// The summary of an object with extension fields: not ready while one of their conditions fails.
+fn summary(report: &StatusReport, extensions: &[Condition]) -> Option<ConditionBuilder> {
+    if !report.uses_extensions || report.phase != Phase::Provisioned {
         return None;
     }
-    let is_bad = |condition: &&Condition| match condition.type_.as_str() {
+    let is_failing = |condition: &&Condition| match condition.type_.as_str() {
         cluster::ENDPOINT_DRIFTED => condition.status == ConditionStatus::True,
         _ => condition.status == ConditionStatus::False,
     };
-    let bad = new.iter().filter(is_bad);
-    let lines: Vec<String> = bad.map(|one| format!("* {}: {}", one.type_, one.message)).collect();
+    let failing = extensions.iter().filter(is_failing);
+    let lines: Vec<String> = failing.map(|one| format!("* {}: {}", one.type_, one.message)).collect();
     let message = lines.join("\n");
     (!lines.is_empty()).then(|| {
         ConditionBuilder::mark_false(
@@ -215,12 +224,12 @@ fn summary(words: &Words, new: &[Condition]) -> Option<ConditionBuilder> {
 
 impl Attached {
     fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
-        let fails = |reason, message: String| {
+        let is_false = |reason, message: String| {
             let statement =
                 ConditionBuilder::mark_false(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
             statement.standard(generation, now)
         };
-        let holds = |reason, message: String| {
+        let is_true = |reason, message: String| {
             let statement = ConditionBuilder::mark_true(cluster::ATTACHED, Reason::new(reason));
             Condition {
                 message,
@@ -229,22 +238,22 @@ impl Attached {
         };
         Some(match self {
             Self::Left => return None,
-            Self::To(name) => holds("Attached", format!("belongs to Cluster {name}")),
-            Self::Leaving(machine) => holds(
+            Self::To(name) => is_true("Attached", format!("belongs to Cluster {name}")),
+            Self::Leaving(machine) => is_true(
                 "Detaching",
-                format!("leaves the Cluster once no Metal3Machine belongs to it any more; {machine} does"),
+                format!("detaches from the Cluster once no Metal3Machine belongs to it; {machine} does"),
             ),
-            Self::Detached(name) => fails(
+            Self::Detached(name) => is_false(
                 "Detached",
-                format!("left Cluster {name}; remove the detach annotation to join it again"),
+                format!("detached from Cluster {name}; remove the detach annotation to join it again"),
             ),
-            Self::NotFound(name) => fails(
+            Self::NotFound(name) => is_false(
                 cluster::REASON_CLUSTER_NOT_FOUND,
                 format!("Cluster {name} does not exist in this namespace; create it, or correct the name"),
             ),
-            Self::Contradicts(why) => fails(cluster::REASON_CLUSTER_REF_CONFLICT, why.clone()),
-            Self::OwnedByOther(why) => fails(cluster::REASON_OWNED_BY_OTHER, why.clone()),
-            Self::NotAdopted(name) => fails(
+            Self::Contradicts(why) => is_false(cluster::REASON_CLUSTER_REF_CONFLICT, why.clone()),
+            Self::OwnedByOther(why) => is_false(cluster::REASON_OWNED_BY_OTHER, why.clone()),
+            Self::NotAdopted(name) => is_false(
                 cluster::REASON_NOT_ADOPTED,
                 format!(
                     "Cluster {name} uses the object for its name, but does not own it: it will not be moved, paused or \
@@ -255,9 +264,9 @@ impl Attached {
     }
 }
 
-fn paused(standing: &Standing) -> ConditionBuilder {
-    match standing {
-        Standing::Paused(_) => ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
+fn paused(phase: &Phase) -> ConditionBuilder {
+    match phase {
+        Phase::Paused(_) => ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
         _ => ConditionBuilder::mark_false(
             cluster::PAUSED,
             Reason::new(shared::REASON_NOT_PAUSED),
@@ -267,10 +276,10 @@ fn paused(standing: &Standing) -> ConditionBuilder {
     }
 }
 
-/// A pause names its causes although it holds.
-fn with_message(paused: Condition, standing: &Standing) -> Condition {
-    match standing {
-        Standing::Paused(message) => Condition {
+/// The paused condition has a message although it is true.
+fn with_message(paused: Condition, phase: &Phase) -> Condition {
+    match phase {
+        Phase::Paused(message) => Condition {
             message: message.clone(),
             ..paused
         },
@@ -278,14 +287,14 @@ fn with_message(paused: Condition, standing: &Standing) -> Condition {
     }
 }
 
-/// Of the infrastructure, of both in the older generation, and the summary. A pause says nothing of them.
-fn statements(standing: &Standing) -> Option<(Option<ConditionBuilder>, Vec<ConditionBuilder>, ConditionBuilder)> {
+/// The conditions of the infrastructure, those of the older generation, and the summary. `None` during a pause.
+fn phase_conditions(phase: &Phase) -> Option<(Option<ConditionBuilder>, Vec<ConditionBuilder>, ConditionBuilder)> {
     let not_ready = |reason, message: &str| {
         ConditionBuilder::mark_false(cluster::READY, Reason::new(reason), Severity::Info, message)
     };
-    Some(match standing {
-        Standing::Paused(_) => return None,
-        Standing::Provisioned => (
+    Some(match phase {
+        Phase::Paused(_) => return None,
+        Phase::Provisioned => (
             Some(ConditionBuilder::mark_true(cluster::INFRASTRUCTURE_READY, READY)),
             vec![
                 ConditionBuilder::mark_true(legacy::INFRASTRUCTURE_READY, READY),
@@ -293,18 +302,18 @@ fn statements(standing: &Standing) -> Option<(Option<ConditionBuilder>, Vec<Cond
             ],
             ConditionBuilder::mark_true(cluster::READY, READY),
         ),
-        Standing::Invalid(flaw) | Standing::Waiting(flaw) => {
-            let (reason, severity, message) = match standing {
-                Standing::Invalid(_) => (
+        Phase::Invalid(why) | Phase::Waiting(why) => {
+            let (reason, severity, message) = match phase {
+                Phase::Invalid(_) => (
                     cluster::REASON_INVALID_CONFIGURATION,
                     Severity::Error,
-                    format!("Invalid Metal3Cluster provided: {flaw}"),
+                    format!("Invalid Metal3Cluster provided: {why}"),
                 ),
-                _ => (cluster::REASON_ENDPOINT_FAILED, Severity::Info, flaw.clone()),
+                _ => (cluster::REASON_ENDPOINT_FAILED, Severity::Info, why.clone()),
             };
-            let older = |aspect| {
+            let older = |type_| {
                 let reason = Reason::new(legacy::REASON_ENDPOINT_FAILED);
-                ConditionBuilder::mark_false(aspect, reason, severity, message.clone())
+                ConditionBuilder::mark_false(type_, reason, severity, message.clone())
             };
             let summary = format!("* {}: {message}", cluster::INFRASTRUCTURE_READY);
             (
@@ -318,18 +327,18 @@ fn statements(standing: &Standing) -> Option<(Option<ConditionBuilder>, Vec<Cond
                 not_ready(shared::REASON_NOT_READY, &summary),
             )
         }
-        Standing::Loose => {
+        Phase::Unattached => {
             let message = "waiting for a Cluster to own the object; name it in spec.infrastructureRef of a Cluster, or name the Cluster in spec.clusterName";
             (None, Vec::new(), not_ready(shared::REASON_NOT_READY, message))
         }
-        Standing::NotAttached(why) => (None, Vec::new(), not_ready(shared::REASON_NOT_READY, why)),
-        Standing::WithoutCluster(name) => {
+        Phase::NotAttached(why) => (None, Vec::new(), not_ready(shared::REASON_NOT_READY, why)),
+        Phase::ClusterMissing(name) => {
             let message =
                 format!("Cluster {name}, which the object belongs to, does not exist; create it, or delete the object");
             (None, Vec::new(), not_ready(cluster::REASON_NO_OWNER_CLUSTER, &message))
         }
-        // differs (`cluster-deleting`): for the Go manager the summary hides that the object goes.
-        Standing::Deleting(message) => {
+        // differs (`cluster-deleting`): the summary of the Go manager does not report the deletion.
+        Phase::Deleting(message) => {
             let older = ConditionBuilder::mark_false(
                 legacy::READY,
                 Reason::new(shared::REASON_DELETING),

@@ -1,16 +1,17 @@
 mod attachment;
-mod holds;
+mod held_claims;
 
 use metal3_api::meta::ConditionStatus;
+use metal3_runtime::plan::UnknownReason;
 use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
 
 use super::*;
 
 /// No claim is held.
-static NO_HOLDS: Holds = Holds {
+static NO_HOLDS: HeldClaims = HeldClaims {
     all: Vec::new(),
-    hidden: None,
+    unreadable: None,
 };
 
 fn at(seconds: i64) -> Time {
@@ -40,15 +41,15 @@ fn cluster(patch: Value) -> Cluster {
     serde_json::from_value(document).unwrap()
 }
 
-fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, readings: &'a Readings) -> Facts<'a> {
+fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, values: &'a SourceValues) -> Facts<'a> {
     Facts {
         object,
         cluster,
         descendant: None,
         namesake: None,
         adopts_namesakes: false,
-        readings,
-        holds: &NO_HOLDS,
+        values,
+        held_claims: &NO_HOLDS,
         secret: None,
         refused: Refused::default(),
         now: at(9),
@@ -58,7 +59,7 @@ fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, readings
 fn decide(object: &Metal3Cluster, cluster: Observed<&Cluster>, descendant: Option<&str>) -> Plan {
     plan(&Facts {
         descendant,
-        ..facts(object, cluster, &Readings::default())
+        ..facts(object, cluster, &SourceValues::default())
     })
 }
 

@@ -6,20 +6,20 @@ use std::net::IpAddr;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::ControlPlaneEndpoint;
 
-/// The port of an API server where nobody names one.
+/// Default port of an API server.
 pub const API_SERVER_PORT: u16 = 6443;
 
-/// Where an API server is reached. Two are equal when they mean the same: names in any case, addresses by value.
+/// Address of an API server. Host names compare case-insensitively, IP addresses by value.
 #[derive(Debug, Clone)]
 pub struct Address {
-    /// Address or name.
+    /// IP address or host name.
     pub host: String,
     /// Port.
     pub port: u16,
 }
 
 impl Address {
-    /// What is stated, if it is a place: a host that is no placeholder, and a port, or else the `fallback`.
+    /// The address, if the host is no placeholder and there is a valid port or a `fallback`.
     #[must_use]
     pub fn stated(host: Option<&str>, port: Option<i32>, fallback: Option<u16>) -> Option<Self> {
         Some(Self {
@@ -28,20 +28,20 @@ impl Address {
         })
     }
 
-    /// What an endpoint of ours states.
+    /// The address of an endpoint in the spec.
     #[must_use]
     pub fn of(endpoint: &ControlPlaneEndpoint) -> Option<Self> {
         Self::stated(endpoint.host.as_deref(), endpoint.port, None)
     }
 
-    /// The endpoint of the Cluster, once it is valid. From then on nobody but a person changes it.
+    /// The endpoint of the Cluster, once it is valid. Only a user changes it then.
     #[must_use]
     pub fn of_cluster(cluster: &Cluster) -> Option<Self> {
         let endpoint = cluster.spec.control_plane_endpoint.as_ref()?;
         Self::stated(endpoint.host.as_deref(), endpoint.port, None)
     }
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Parses the output of [`Display`](fmt::Display).
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
@@ -53,7 +53,7 @@ impl Address {
     }
 }
 
-/// A host that means one. Some providers write a placeholder, and say that they are ready.
+/// A valid host. Some providers report ready with a placeholder.
 #[must_use]
 pub fn stated_host(host: Option<&str>) -> Option<&str> {
     let host = host.map(str::trim).filter(|host| !host.is_empty())?;
@@ -61,7 +61,7 @@ pub fn stated_host(host: Option<&str>) -> Option<&str> {
     is_place.then_some(host)
 }
 
-/// A port that means one.
+/// A valid port.
 #[must_use]
 pub fn stated_port(port: Option<i32>) -> Option<u16> {
     u16::try_from(port?).ok().filter(|port| *port != 0)
@@ -79,7 +79,7 @@ impl PartialEq for Address {
 
 impl Eq for Address {}
 
-/// `host:port`, with an address of IP version 6 in brackets.
+/// `host:port`, with an IPv6 address in brackets.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;

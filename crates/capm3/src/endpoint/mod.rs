@@ -1,32 +1,32 @@
-//! The endpoint of a control plane that somebody else may run: where it is known from, and what follows.
+//! The endpoint of a control plane that another provider may run: its sources and its consequences.
 //!
 //! | Step | Where |
 //! |---|---|
-//! | host and port, and when two are the same | [`address`] |
-//! | what a Metal3Cluster says itself: typed by a person, or derived by us | [`own`] |
-//! | which objects are to be looked at, and what they say | [`reading`] |
-//! | an address that is claimed from a pool | [`pool`] |
-//! | a claim that exists, and how it differs from what is asked for | [`claimed`] |
-//! | what holds a claim, and when it is given back | [`hold`] |
-//! | which endpoint counts, and what is written back | [`resolve`] |
-//! | a text with it filled in | [`render`] |
-//! | what is said of it | [`said`] |
+//! | host and port, and their equality | [`address`] |
+//! | the endpoint in the spec: set by the user or derived | [`spec_endpoint`] |
+//! | the objects to read, and their values | [`source`] |
+//! | an address claimed from a pool | [`pool`] |
+//! | an existing claim, and its differences from the request | [`existing_claim`] |
+//! | the finalizer of a claim, and its removal | [`held_claims`] |
+//! | the effective endpoint, and the write to the spec | [`resolve`] |
+//! | a template with the endpoint filled in | [`render`] |
+//! | conditions | [`conditions`] |
 //!
 //! It watches nothing and writes nothing.
 //!
-//! Invariants: the endpoint of the Cluster, once it is valid, is the truth, and nothing here changes it. What a person
-//! typed is never written over. A value is derived at most once for each value of its source, and before the Cluster
-//! has an endpoint at most once in [`PACE`](resolve::PACE). What cannot be read is not absent.
+//! Invariants: the endpoint of the Cluster, once valid, is the source of truth and never changed here. A user's value
+//! is never overwritten. A value is derived at most once per value of its source, and while the Cluster has no endpoint
+//! at most once per [`WRITE_INTERVAL`](resolve::WRITE_INTERVAL). An unreadable source does not count as absent.
 
 pub mod address;
-pub mod claimed;
-pub mod hold;
-pub mod own;
+pub mod conditions;
+pub mod existing_claim;
+pub mod held_claims;
 pub mod pool;
-pub mod reading;
 pub mod render;
 pub mod resolve;
-pub mod said;
+pub mod source;
+pub mod spec_endpoint;
 
 #[cfg(test)]
 mod tests;

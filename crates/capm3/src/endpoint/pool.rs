@@ -1,8 +1,9 @@
-//! An address that is claimed from a pool, for an API server that somebody announces on the machines themselves.
+//! An address claimed from a pool, for an API server that the control plane machines announce.
 //!
-//! There is one claim for an object, by a name that follows from it: another leader, and this program on another
-//! management cluster, find the first. The object owns it, so garbage collection deletes it when the object is gone; until
-//! then our finalizer [holds](super::hold) it, from its birth. Once the Cluster has an endpoint none is claimed.
+//! There is one claim per object, with a name derived from it: another leader, and this program on another management
+//! cluster, find the same claim. The object owns the claim, so garbage collection deletes it with the object; until
+//! then it has this controller's [finalizer](super::held_claims), from its creation on. Once the Cluster has an
+//! endpoint, none is created.
 
 use std::collections::BTreeMap;
 
@@ -18,36 +19,36 @@ use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 
 use super::address::{API_SERVER_PORT, Address, stated_port};
-use super::claimed::{Claims, Existing, filled, is_same_address};
-use super::reading::{Heard, Reading};
+use super::existing_claim::{ExistingClaim, ExistingClaims, is_same_address, non_empty};
+use super::source::{SourceState, SourceValue};
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::PoolRef;
 
 const SUFFIX: &str = "-control-plane-endpoint";
 pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
-/// How to come by another claim. While the endpoint is in the object, Cluster API may take it any moment.
-pub(super) const ANOTHER: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
-                                  spec.controlPlaneEndpoint to have another made";
-/// What is said of a claim that was deleted and stays.
-const HELD: &str = "it is deleted, and held while the endpoint is its address: it goes with the Metal3Cluster, or once \
-                    the endpoint is another";
+/// How to replace the claim. While the endpoint is in the object, Cluster API may take it at any time.
+pub(super) const REPLACE_CLAIM_HINT: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
+                                  spec.controlPlaneEndpoint to create another";
+/// Message for a deleted claim with the finalizer.
+const HELD_MESSAGE: &str = "it is deleted, and held while the endpoint is its address: it is released with the Metal3Cluster, or once \
+                    the endpoint changes";
 
-/// The claim of an object.
+/// The claim name for an object.
 #[must_use]
 pub fn claim_name(object: &str) -> String {
     format!("{object}{SUFFIX}")
 }
 
-/// The object whose claim this would be, by its name.
+/// The object for a claim name.
 #[must_use]
 pub fn object_of(claim: &str) -> Option<&str> {
     claim.strip_suffix(SUFFIX).filter(|name| !name.is_empty())
 }
 
-/// The pool that is asked for.
+/// The requested pool.
 ///
 /// # Errors
-/// What is wrong with its name, in words for people.
+/// The invalid field.
 pub fn pool_of(wanted: &EndpointPool) -> Result<PoolRef, String> {
     let reference = IPPoolReference {
         name: wanted.name.clone(),
@@ -57,42 +58,48 @@ pub fn pool_of(wanted: &EndpointPool) -> Result<PoolRef, String> {
     PoolRef::of_reference(&reference, FIELD).map_err(|error| error.to_string())
 }
 
-/// What the claim says of the endpoint. Without one it is made, or was made and is gone. `is_held`: whether one that is
-/// deleted stays because the endpoint is its address.
+/// The value of the claim. Without one, the claim is created. `is_held`: whether a deleted claim is kept because the
+/// endpoint is its address.
 #[must_use]
-pub fn reading(object: &Metal3Cluster, wanted: &EndpointPool, claims: &Claims, is_held: bool) -> Reading {
+pub fn source_value(
+    object: &Metal3Cluster,
+    wanted: &EndpointPool,
+    claims: &ExistingClaims,
+    is_held: bool,
+) -> SourceValue {
     let name = claim_name(object.metadata.name.as_deref().unwrap_or_default());
-    let (kind, heard) = match pool_of(wanted) {
+    let (kind, state) = match pool_of(wanted) {
         Ok(pool) => match claims.on(&pool) {
-            Some(claim) if is_held && claim.is_going() => (claim.kind, Heard::Pending(HELD.to_owned())),
-            Some(claim) => (claim.kind, heard(object, wanted, &pool, claim)),
-            None if pool.is_metal3() => (IPClaim::KIND, Heard::Absent),
-            None => (IPAddressClaim::KIND, Heard::Absent),
+            Some(claim) if is_held && claim.is_deleting() => {
+                (claim.kind, SourceState::Pending(HELD_MESSAGE.to_owned()))
+            }
+            Some(claim) => (claim.kind, source_state(object, wanted, &pool, claim)),
+            None if pool.is_metal3() => (IPClaim::KIND, SourceState::Absent),
+            None => (IPAddressClaim::KIND, SourceState::Absent),
         },
-        Err(error) => (IPClaim::KIND, Heard::Invalid(error)),
+        Err(error) => (IPClaim::KIND, SourceState::Invalid(error)),
     };
-    Reading {
+    SourceValue {
         from: format!("{kind} {name}"),
-        heard,
-        sleeper: None,
+        state,
+        idle: None,
     }
 }
 
-fn heard(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &Existing) -> Heard {
-    let differs = || claim.difference(wanted, pool).map(Heard::Invalid);
+fn source_state(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &ExistingClaim) -> SourceState {
+    let differs = || claim.difference(wanted, pool).map(SourceState::Invalid);
     match &claim.state {
         ClaimState::Deleting { .. } => {
-            Heard::Pending("it is being deleted, and can be made again when it is gone".to_owned())
+            SourceState::Pending("it is being deleted, and is created again afterwards".to_owned())
         }
-        ClaimState::Foreign { owner } => Heard::Invalid(format!(
+        ClaimState::Foreign { owner } => SourceState::Invalid(format!(
             "a claim of that name belongs to {owner}; delete it there, or choose another source"
         )),
-        ClaimState::Pending => {
-            differs().unwrap_or_else(|| Heard::Pending(format!("pool {} has not granted an address yet", wanted.name)))
-        }
+        ClaimState::Pending => differs()
+            .unwrap_or_else(|| SourceState::Pending(format!("pool {} has not granted an address yet", wanted.name))),
         ClaimState::Failed { message } => differs().unwrap_or_else(|| {
-            Heard::Pending(format!(
-                "pool {} grants none: {message}; make room in the pool, and it goes on by itself",
+            SourceState::Pending(format!(
+                "pool {} grants none: {message}; it is granted once the pool has a free address",
                 wanted.name
             ))
         }),
@@ -100,28 +107,28 @@ fn heard(object: &Metal3Cluster, wanted: &EndpointPool, pool: &PoolRef, claim: &
     }
 }
 
-fn granted(object: &Metal3Cluster, wanted: &EndpointPool, address: &str) -> Heard {
-    let asked = filled(wanted.address.as_deref());
+fn granted(object: &Metal3Cluster, wanted: &EndpointPool, address: &str) -> SourceState {
+    let asked = non_empty(wanted.address.as_deref());
     if let Some(asked) = asked.filter(|asked| !is_same_address(asked, address)) {
-        return Heard::Invalid(format!(
-            "{FIELD}.address asks for {asked}, the pool granted {address}; correct the pool, or {ANOTHER}"
+        return SourceState::Invalid(format!(
+            "{FIELD}.address requests {asked}, the pool granted {address}; correct the pool, or {REPLACE_CLAIM_HINT}"
         ));
     }
     let hint = object
         .spec
         .control_plane_endpoint
         .as_ref()
-        .and_then(|own| stated_port(own.port));
+        .and_then(|spec_endpoint| stated_port(spec_endpoint.port));
     let port = stated_port(wanted.port).or(hint).unwrap_or(API_SERVER_PORT);
     match Address::stated(Some(address), Some(i32::from(port)), None) {
-        Some(address) => Heard::Address(address),
-        None => Heard::Invalid(format!(
-            "the pool granted {address:?}, which is no address; correct the pool"
+        Some(address) => SourceState::Address(address),
+        None => SourceState::Invalid(format!(
+            "the pool granted {address:?}, which is not an address; correct the pool"
         )),
     }
 }
 
-/// The claim to make, complete: what holds it, who owns it, where it belongs, and which address it asks for.
+/// The complete claim to create: finalizer, owner, labels, requested address.
 #[must_use]
 pub fn new_claim(object: &Metal3Cluster, cluster: &Cluster, wanted: &EndpointPool) -> Option<NewClaim> {
     let pool = pool_of(wanted).ok()?;
@@ -132,7 +139,7 @@ pub fn new_claim(object: &Metal3Cluster, cluster: &Cluster, wanted: &EndpointPoo
         namespace: object.metadata.namespace.clone(),
         labels: Some(BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster_name.clone())])),
         annotations: asked.map(|asked| BTreeMap::from([(REQUESTED_ADDRESS_ANNOTATION.to_owned(), asked)])),
-        // differs (`endpoint-claim-held`): the Go manager makes no such claim, and gives none back.
+        // differs (`endpoint-claim-held`): the Go manager neither creates nor releases such a claim.
         finalizers: Some(vec![CLUSTER_FINALIZER.to_owned()]),
         owner_references: Some(vec![OwnerReference {
             block_owner_deletion: Some(true),

@@ -1,8 +1,8 @@
-//! A text with the endpoint filled in, for a load balancer that runs on the machines and has to know the address before
+//! A template with the endpoint filled in, for a load balancer that runs on the machines and needs the address before
 //! the first of them starts.
 //!
-//! The template is in a ConfigMap; what is made of it goes into a Secret, from where bootstrap data takes files. The
-//! Secret follows the template and the endpoint, and one that somebody else made is left alone.
+//! The template is in a ConfigMap; the result is written to a Secret, from where bootstrap data takes files. The Secret
+//! follows template and endpoint; a Secret of another owner is not changed.
 //!
 //! Invariant: nothing is written before the endpoint is in the object or in the Cluster.
 
@@ -25,95 +25,95 @@ use metal3_runtime::patch::MergePatch;
 use metal3_runtime::reason::Reason;
 
 use super::address::Address;
-use super::said::refusal;
+use super::conditions::forbidden_message;
 use crate::diff::{changes, version};
 
 const HOST: &str = "${HOST}";
 const PORT: &str = "${PORT}";
 
-/// What is known of the template.
+/// State of the template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Template {
     /// Its text.
     Text(String),
-    /// There is no such ConfigMap.
+    /// The ConfigMap does not exist.
     Absent,
     /// The ConfigMap has no such key.
     WithoutKey,
-    /// We may not look.
+    /// Reading it is forbidden.
     Forbidden {
-        /// The verb that is refused.
+        /// The forbidden verb.
         verb: &'static str,
         /// The resource.
         resource: String,
     },
-    /// Nobody can say, and why.
+    /// Unknown, and the reason.
     Unknown(String),
 }
 
-/// The Secret as it is. It shows its content to nobody but who compares it.
+/// The existing Secret. `Debug` omits its content.
 #[derive(Clone, Copy)]
-pub struct Kept<'a>(pub &'a Secret);
+pub struct ExistingSecret<'a>(pub &'a Secret);
 
-impl fmt::Debug for Kept<'_> {
+impl fmt::Debug for ExistingSecret<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept").finish_non_exhaustive()
     }
 }
 
-/// The write that the Secret needs.
+/// The write of the Secret.
 #[derive(Clone, PartialEq)]
-pub enum Writing {
-    /// It is made.
+pub enum SecretWrite {
+    /// Creates it.
     Create(Box<Secret>),
-    /// It follows, at the version that was seen.
-    Change(String, MergePatch),
+    /// Patches it at the observed version.
+    Patch(String, MergePatch),
 }
 
-impl fmt::Debug for Writing {
+impl fmt::Debug for SecretWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (write, name) = match self {
             Self::Create(secret) => ("Create", secret.metadata.name.as_deref().unwrap_or_default()),
-            Self::Change(name, _) => ("Change", name.as_str()),
+            Self::Patch(name, _) => ("Change", name.as_str()),
         };
         write!(f, "{write}({name})")
     }
 }
 
-/// All that decides about it.
+/// Input of [`render`].
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct RenderInput<'a> {
     /// The object.
     pub object: &'a Metal3Cluster,
     /// Name of its Cluster.
     pub cluster: &'a str,
-    /// The endpoint that counts, once it is known.
+    /// The effective endpoint, once it is known.
     pub endpoint: Option<&'a Address>,
     /// The template.
     pub template: Option<&'a Template>,
-    /// The Secret, where there is one.
-    pub secret: Option<Kept<'a>>,
-    /// What the server said when it refused the Secret.
+    /// The Secret, if it exists.
+    pub secret: Option<ExistingSecret<'a>>,
+    /// The error of the rejected Secret.
     pub refused: Option<&'a str>,
 }
 
-/// What is asked for.
+/// The requested template and Secret.
 #[must_use]
-pub fn asked(object: &Metal3Cluster) -> Option<&EndpointRender> {
+pub fn requested(object: &Metal3Cluster) -> Option<&EndpointRender> {
     object.spec.control_plane_endpoint_source.as_ref()?.render.as_ref()
 }
 
-/// What to write, and what to say. Nothing where nobody asks.
+/// The write and the condition; `None` when not requested.
 #[must_use]
-pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, ConditionBuilder)> {
-    let asked = asked(question.object)?;
-    Some(match settle(question, asked) {
-        Ok(writing) => (
-            writing,
+pub fn render(input: &RenderInput<'_>) -> Option<(Option<SecretWrite>, ConditionBuilder)> {
+    let requested = requested(input.object)?;
+    Some(match plan_write(input, requested) {
+        Ok(write) => (
+            write,
             ConditionBuilder::mark_true(ENDPOINT_RENDERED, Reason::new("Rendered")),
         ),
         Err((reason, message)) => {
-            let severity = if WAITS.contains(&reason) {
+            let severity = if TRANSIENT_REASONS.contains(&reason) {
                 Severity::Info
             } else {
                 Severity::Warning
@@ -126,127 +126,131 @@ pub fn render(question: &Question<'_>) -> Option<(Option<Writing>, ConditionBuil
     })
 }
 
-const WAITING: &str = "WaitingForEndpoint";
-/// What ends without anybody's doing.
-const WAITS: [&str; 3] = [WAITING, REASON_WAITING_FOR_TEMPLATE, REASON_WAITING_FOR_SECRET];
+const REASON_WAITING_FOR_ENDPOINT: &str = "WaitingForEndpoint";
+/// Reasons of states that end without a change by the user.
+const TRANSIENT_REASONS: [&str; 3] = [
+    REASON_WAITING_FOR_ENDPOINT,
+    REASON_WAITING_FOR_TEMPLATE,
+    REASON_WAITING_FOR_SECRET,
+];
 
-type Wait = (&'static str, String);
+type NotRendered = (&'static str, String);
 
-/// What is asked for under names that can be some.
+/// The requested template and Secret, with valid names.
 ///
 /// # Errors
-/// Which name cannot, by its field.
-pub fn named(asked: &EndpointRender) -> Result<&EndpointRender, String> {
+/// The field with the invalid name.
+pub fn validated(requested: &EndpointRender) -> Result<&EndpointRender, String> {
     let names = [
-        ("configMapName", &asked.config_map_name),
-        ("secretName", &asked.secret_name),
+        ("configMapName", &requested.config_map_name),
+        ("secretName", &requested.secret_name),
     ];
     for (member, name) in names {
         ObjectName::parse(name.as_str())
             .map_err(|error| format!("spec.controlPlaneEndpointSource.render.{member}: {error}"))?;
     }
-    Ok(asked)
+    Ok(requested)
 }
 
-/// Whether a Secret is one of the object's that stays: only of that one does the content matter.
+/// Whether a Secret is owned and not being deleted: only then is its content read.
 #[must_use]
-pub fn is_kept(object: &Metal3Cluster, secret: &ObjectMeta) -> bool {
+pub fn is_owned_and_live(object: &Metal3Cluster, secret: &ObjectMeta) -> bool {
     secret.deletion_timestamp.is_none() && owner::is_owned_by(secret, object.metadata.uid.as_deref())
 }
 
-fn settle(question: &Question<'_>, asked: &EndpointRender) -> Result<Option<Writing>, Wait> {
-    let asked = named(asked).map_err(|why| (REASON_TEMPLATE_INVALID, why))?;
-    let template = text(question.template, asked)?;
-    let Some(endpoint) = question.endpoint else {
-        return Err((WAITING, "waiting for the endpoint, which is to be filled in".to_owned()));
+fn plan_write(input: &RenderInput<'_>, requested: &EndpointRender) -> Result<Option<SecretWrite>, NotRendered> {
+    let requested = validated(requested).map_err(|why| (REASON_TEMPLATE_INVALID, why))?;
+    let template = text(input.template, requested)?;
+    let Some(endpoint) = input.endpoint else {
+        return Err((REASON_WAITING_FOR_ENDPOINT, "waiting for the endpoint".to_owned()));
     };
-    let filled = template.replace(HOST, &endpoint.host);
-    let filled = filled.replace(PORT, &endpoint.port.to_string());
-    let content = ByteString(filled.into_bytes());
-    let writing = match question.secret {
-        None => Some(Writing::Create(Box::new(made(question, asked, content)))),
-        Some(Kept(secret)) => follow(question, asked, secret, content)?,
+    let non_empty = template.replace(HOST, &endpoint.host);
+    let non_empty = non_empty.replace(PORT, &endpoint.port.to_string());
+    let content = ByteString(non_empty.into_bytes());
+    let write = match input.secret {
+        None => Some(SecretWrite::Create(Box::new(new_secret(input, requested, content)))),
+        Some(ExistingSecret(secret)) => update(input, requested, secret, content)?,
     };
-    match (writing, question.refused) {
+    match (write, input.refused) {
         (Some(_), Some(why)) => Err((
             REASON_SECRET_REFUSED,
             format!(
-                "Secret {} cannot be written: {why}; it is tried again each minute",
-                asked.secret_name
+                "Secret {} cannot be written: {why}; it is retried each minute",
+                requested.secret_name
             ),
         )),
-        (writing, _) => Ok(writing),
+        (write, _) => Ok(write),
     }
 }
 
-fn text<'a>(template: Option<&'a Template>, asked: &EndpointRender) -> Result<&'a str, Wait> {
-    let name = &asked.config_map_name;
+fn text<'a>(template: Option<&'a Template>, requested: &EndpointRender) -> Result<&'a str, NotRendered> {
+    let name = &requested.config_map_name;
     match template {
         Some(Template::Text(text)) => Ok(text),
         Some(Template::Absent) => Err((
             REASON_TEMPLATE_NOT_FOUND,
             format!(
                 "ConfigMap {name} does not exist; create it with the template under the key {}",
-                asked.key
+                requested.key
             ),
         )),
         Some(Template::WithoutKey) => Err((
             REASON_TEMPLATE_NOT_FOUND,
-            format!("ConfigMap {name} has no key {}; put the template there", asked.key),
+            format!("ConfigMap {name} has no key {}; put the template there", requested.key),
         )),
         Some(Template::Forbidden { verb, resource }) => Err((
             REASON_TEMPLATE_FORBIDDEN,
-            refusal(&format!("ConfigMap {name}"), verb, resource),
+            forbidden_message(&format!("ConfigMap {name}"), verb, resource),
         )),
         Some(Template::Unknown(why)) => Err((
             REASON_WAITING_FOR_TEMPLATE,
             format!("ConfigMap {name} cannot be read: {why}"),
         )),
-        None => Err((
-            REASON_WAITING_FOR_TEMPLATE,
-            format!("ConfigMap {name} was not read yet"),
-        )),
+        None => Err((REASON_WAITING_FOR_TEMPLATE, format!("ConfigMap {name} is not read yet"))),
     }
 }
 
-fn made(question: &Question<'_>, asked: &EndpointRender, content: ByteString) -> Secret {
-    let meta = &question.object.metadata;
+fn new_secret(input: &RenderInput<'_>, requested: &EndpointRender, content: ByteString) -> Secret {
+    let meta = &input.object.metadata;
     Secret {
         metadata: ObjectMeta {
-            name: Some(asked.secret_name.clone()),
+            name: Some(requested.secret_name.clone()),
             namespace: meta.namespace.clone(),
             labels: Some(BTreeMap::from([(
                 CLUSTER_NAME_LABEL.to_owned(),
-                question.cluster.to_owned(),
+                input.cluster.to_owned(),
             )])),
             owner_references: Some(vec![owner::reference::<Metal3Cluster>(meta)]),
             ..ObjectMeta::default()
         },
-        data: Some(BTreeMap::from([(asked.key.clone(), content)])),
+        data: Some(BTreeMap::from([(requested.key.clone(), content)])),
         ..Secret::default()
     }
 }
 
-/// What an existing Secret lacks. One that is going is made again when it is gone.
-fn follow(
-    question: &Question<'_>,
-    asked: &EndpointRender,
+/// The patch of an existing Secret. One that is being deleted is created again afterwards.
+fn update(
+    input: &RenderInput<'_>,
+    requested: &EndpointRender,
     secret: &Secret,
     content: ByteString,
-) -> Result<Option<Writing>, Wait> {
-    let name = &asked.secret_name;
+) -> Result<Option<SecretWrite>, NotRendered> {
+    let name = &requested.secret_name;
     if secret.metadata.deletion_timestamp.is_some() {
         return Err((
             REASON_WAITING_FOR_SECRET,
-            format!("Secret {name} is being deleted, and is made again when it is gone; see its metadata.finalizers"),
+            format!("Secret {name} is being deleted, and is created again afterwards; see its metadata.finalizers"),
         ));
     }
-    if !owner::is_owned_by(&secret.metadata, question.object.metadata.uid.as_deref()) {
-        let why = "was made by somebody else; delete it, or name another in spec.controlPlaneEndpointSource.render";
+    if !owner::is_owned_by(&secret.metadata, input.object.metadata.uid.as_deref()) {
+        let why = "has another owner; delete it, or name another in spec.controlPlaneEndpointSource.render";
         return Err((REASON_SECRET_NOT_OURS, format!("Secret {name} {why}")));
     }
     let mut after = secret.clone();
-    after.data.get_or_insert_default().insert(asked.key.clone(), content);
+    after
+        .data
+        .get_or_insert_default()
+        .insert(requested.key.clone(), content);
     let patch = changes(secret, &after).main.zip(version(&secret.metadata));
-    Ok(patch.map(|(patch, version)| Writing::Change(name.clone(), patch.with_precondition(&version))))
+    Ok(patch.map(|(patch, version)| SecretWrite::Patch(name.clone(), patch.with_precondition(&version))))
 }

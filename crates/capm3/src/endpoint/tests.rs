@@ -1,6 +1,6 @@
 mod conflicts;
+mod held_claims;
 mod histories;
-mod hold;
 mod pool;
 mod render;
 mod sources;
@@ -15,10 +15,10 @@ use metal3_runtime::patch::apply;
 use serde_json::{Value, json};
 
 use super::address::Address;
-use super::own::Derived;
-use super::reading::{Heard, Reading, Readings};
-use super::resolve::{Question, Resolution, resolve};
-use super::said::{Drift, Standing};
+use super::conditions::{Drift, EndpointState};
+use super::resolve::{Resolution, ResolveInput, resolve};
+use super::source::{SourceState, SourceValue, SourceValues};
+use super::spec_endpoint::Derived;
 
 fn at(seconds: i64) -> Time {
     Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
@@ -75,38 +75,38 @@ fn cluster(endpoint: Option<&str>) -> Cluster {
     serde_json::from_value(json!({ "metadata": { "name": "edge", "namespace": "metal" }, "spec": spec })).unwrap()
 }
 
-fn reading(from: &str, heard: Heard) -> Option<Reading> {
-    Some(Reading {
+fn value(from: &str, state: SourceState) -> Option<SourceValue> {
+    Some(SourceValue {
         from: from.to_owned(),
-        heard,
-        sleeper: None,
+        state,
+        idle: None,
     })
 }
 
-fn says(text: &str) -> Heard {
-    Heard::Address(address(text))
+fn says(text: &str) -> SourceState {
+    SourceState::Address(address(text))
 }
 
-fn forbidden() -> Heard {
-    Heard::Forbidden {
+fn forbidden() -> SourceState {
+    SourceState::Forbidden {
         verb: "list",
         resource: "oddcontrolplanes.example.io".to_owned(),
     }
 }
 
-fn control_plane(heard: Heard) -> Readings {
-    Readings {
-        control_plane: reading("KamajiControlPlane edge", heard),
-        ..Readings::default()
+fn control_plane(state: SourceState) -> SourceValues {
+    SourceValues {
+        control_plane: value("KamajiControlPlane edge", state),
+        ..SourceValues::default()
     }
 }
 
-fn ask(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool, readings: &Readings) -> Resolution {
-    resolve(&Question {
+fn ask(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool, values: &SourceValues) -> Resolution {
+    resolve(&ResolveInput {
         object,
         cluster,
         is_secondary,
-        readings,
+        values,
         is_refused: false,
         now: at(1000),
     })
@@ -115,7 +115,7 @@ fn ask(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool, readings: 
 
 /// Status, reason and message of what is said of the endpoint.
 fn said(resolution: &Resolution) -> (ConditionStatus, String, String) {
-    let condition = resolution.standing.condition(None, at(0));
+    let condition = resolution.state.condition(None, at(0));
     (condition.status, condition.reason, condition.message)
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::endpoint::address::Address;
-use crate::endpoint::reading::{Heard, Reading};
+use crate::endpoint::source::{SourceState, SourceValue};
 
 fn attached(plan: &Plan) -> (ConditionStatus, String) {
     let conditions = &plan.status.as_ref().unwrap().conditions;
@@ -90,10 +90,10 @@ fn cluster_that_does_not_exist_is_named_and_no_finalizer_is_set() {
 #[test]
 fn namesake_is_used_and_not_owned_unless_the_manager_is_told_to_adopt() {
     let (object, cluster) = (site(&[], None, None), foreign_cluster());
-    let readings = Readings::default();
+    let values = SourceValues::default();
     let facts = Facts {
         namesake: Some(&cluster),
-        ..facts(&object, Observed::Absent, &readings)
+        ..facts(&object, Observed::Absent, &values)
     };
     let used = plan(&facts);
     assert_eq!(used.action, None);
@@ -127,9 +127,9 @@ fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
     let plan = decide(&object, Observed::Present(&cluster), None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "Detached".to_owned()));
     let left = after(&object, &plan);
-    let again = decide(&left, Observed::Absent, None);
+    let requeue_after = decide(&left, Observed::Absent, None);
     assert_eq!(
-        again
+        requeue_after
             .status
             .map_or(left.status.conditions.len(), |s| s.conditions.len()),
         left.status.conditions.len(),
@@ -152,17 +152,17 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
         json!({ "spec": { "controlPlaneEndpoint": null, "controlPlaneEndpointSource": { "type": "ControlPlane" } } }),
     );
     let cluster = cluster(json!({}));
-    let readings = Readings {
-        control_plane: Some(crate::endpoint::reading::Reading {
+    let values = SourceValues {
+        control_plane: Some(crate::endpoint::source::SourceValue {
             from: "KamajiControlPlane edge".to_owned(),
-            heard: crate::endpoint::reading::Heard::Address(
+            state: crate::endpoint::source::SourceState::Address(
                 crate::endpoint::address::Address::parse("192.0.2.7:6443").unwrap(),
             ),
-            sleeper: None,
+            idle: None,
         }),
-        ..Readings::default()
+        ..SourceValues::default()
     };
-    let facts = facts(&own, Observed::Present(&cluster), &readings);
+    let facts = facts(&own, Observed::Present(&cluster), &values);
     let found = plan(&facts);
     assert_eq!(found.derive.as_ref().unwrap().marker(), "ControlPlane;192.0.2.7:6443");
     assert_eq!(
@@ -246,16 +246,16 @@ fn new_words(object: &Metal3Cluster) -> Vec<String> {
 }
 
 /// The object after a pass that looks at the control plane.
-fn look(object: &Metal3Cluster, cluster: Observed<&Cluster>, heard: Heard) -> Metal3Cluster {
-    let readings = Readings {
-        control_plane: Some(Reading {
+fn look(object: &Metal3Cluster, cluster: Observed<&Cluster>, state: SourceState) -> Metal3Cluster {
+    let values = SourceValues {
+        control_plane: Some(SourceValue {
             from: "KamajiControlPlane edge".to_owned(),
-            heard,
-            sleeper: None,
+            state,
+            idle: None,
         }),
-        ..Readings::default()
+        ..SourceValues::default()
     };
-    after(object, &plan(&facts(object, cluster, &readings)))
+    after(object, &plan(&facts(object, cluster, &values)))
 }
 
 /// One whose endpoint was derived from a control plane that says another one by now.
@@ -274,8 +274,8 @@ fn drifted() -> (Metal3Cluster, Cluster) {
     )
 }
 
-fn says(address: &str) -> Heard {
-    Heard::Address(Address::parse(address).unwrap())
+fn says(address: &str) -> SourceState {
+    SourceState::Address(Address::parse(address).unwrap())
 }
 
 const SAID: [&str; 3] = [
@@ -291,13 +291,13 @@ fn what_nobody_can_judge_for_a_while_is_said_on() {
     let unread = look(
         &object,
         Observed::Present(&cluster),
-        Heard::Unknown("it is busy".to_owned()),
+        SourceState::Unknown("it is busy".to_owned()),
     );
     assert_eq!(new_words(&unread), SAID);
     let mut resting = object.clone();
     let paused = ("cluster.x-k8s.io/paused".to_owned(), String::new());
     resting.metadata.annotations.get_or_insert_default().extend([paused]);
-    let resting = look(&resting, Observed::Present(&cluster), Heard::Absent);
+    let resting = look(&resting, Observed::Present(&cluster), SourceState::Absent);
     assert_eq!(new_words(&resting), SAID);
 }
 

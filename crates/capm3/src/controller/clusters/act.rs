@@ -1,8 +1,8 @@
-//! Doing what was decided about a Metal3Cluster.
+//! Executes the plan of a Metal3Cluster.
 
 use std::time::Duration;
 
-use metal3_api::infrastructure::conditions::{cluster as words, shared};
+use metal3_api::infrastructure::conditions::{cluster as condition, shared};
 use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_runtime::cache::Key;
@@ -12,75 +12,77 @@ use metal3_runtime::write::{WriteErrorKind, Writer, Written};
 use serde_json::json;
 
 use super::super::events::{EventRule, events_between};
-use super::super::sources::wake;
+use super::super::sources;
 use super::Clusters;
 use crate::cluster::{Action, Facts, Plan, plan};
 use crate::endpoint::address::Address;
-use crate::endpoint::own::Derived;
-use crate::endpoint::reading::Wanted;
+use crate::endpoint::source::WantedSources;
+use crate::endpoint::spec_endpoint::Derived;
 use crate::needs::Machines as Role;
 
 const KNOWN: &str = "the endpoint of the control plane is known";
 
-/// What is told by Events.
-const NEWS: &[EventRule] = &[
+/// The condition changes that produce Events.
+const EVENT_RULES: &[EventRule] = &[
     EventRule::normal(
-        words::INFRASTRUCTURE_READY,
+        condition::INFRASTRUCTURE_READY,
         shared::REASON_READY,
         "the endpoint of the cluster is known",
     ),
-    EventRule::warning(words::INFRASTRUCTURE_READY, words::REASON_INVALID_CONFIGURATION),
-    EventRule::warning(words::READY, words::REASON_NO_OWNER_CLUSTER),
-    EventRule::normal(words::ATTACHED, "Attached", "belongs to its Cluster"),
-    EventRule::warning(words::ATTACHED, "Detached"),
-    EventRule::warning(words::ATTACHED, words::REASON_CLUSTER_REF_CONFLICT),
-    EventRule::warning(words::ATTACHED, words::REASON_CLUSTER_NOT_FOUND),
-    EventRule::warning(words::ATTACHED, words::REASON_OWNED_BY_OTHER),
-    EventRule::warning(words::ATTACHED, words::REASON_NOT_ADOPTED),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromService", KNOWN),
-    EventRule::normal(words::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
-    EventRule::warning(words::ENDPOINT_READY, words::REASON_ENDPOINT_CONFLICT),
-    EventRule::warning(words::ENDPOINT_READY, words::REASON_ENDPOINT_INVALID),
-    EventRule::warning(words::ENDPOINT_READY, words::REASON_SOURCE_FORBIDDEN),
-    EventRule::warning(words::ENDPOINT_READY, words::REASON_SOURCE_NOT_FOUND),
+    EventRule::warning(condition::INFRASTRUCTURE_READY, condition::REASON_INVALID_CONFIGURATION),
+    EventRule::warning(condition::READY, condition::REASON_NO_OWNER_CLUSTER),
+    EventRule::normal(condition::ATTACHED, "Attached", "belongs to its Cluster"),
+    EventRule::warning(condition::ATTACHED, "Detached"),
+    EventRule::warning(condition::ATTACHED, condition::REASON_CLUSTER_REF_CONFLICT),
+    EventRule::warning(condition::ATTACHED, condition::REASON_CLUSTER_NOT_FOUND),
+    EventRule::warning(condition::ATTACHED, condition::REASON_OWNED_BY_OTHER),
+    EventRule::warning(condition::ATTACHED, condition::REASON_NOT_ADOPTED),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromService", KNOWN),
+    EventRule::normal(condition::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
+    EventRule::warning(condition::ENDPOINT_READY, condition::REASON_ENDPOINT_CONFLICT),
+    EventRule::warning(condition::ENDPOINT_READY, condition::REASON_ENDPOINT_INVALID),
+    EventRule::warning(condition::ENDPOINT_READY, condition::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(condition::ENDPOINT_READY, condition::REASON_SOURCE_NOT_FOUND),
     EventRule::normal(
-        words::ENDPOINT_RENDERED,
+        condition::ENDPOINT_RENDERED,
         "Rendered",
         "the Secret with the endpoint is written",
     ),
-    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_NOT_FOUND),
-    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_FORBIDDEN),
-    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_TEMPLATE_INVALID),
-    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_SECRET_NOT_OURS),
-    EventRule::warning(words::ENDPOINT_RENDERED, words::REASON_SECRET_REFUSED),
-    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_CHANGED),
-    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_FORBIDDEN),
-    EventRule::warning(words::ENDPOINT_DRIFTED, words::REASON_SOURCE_NOT_FOUND),
+    EventRule::warning(condition::ENDPOINT_RENDERED, condition::REASON_TEMPLATE_NOT_FOUND),
+    EventRule::warning(condition::ENDPOINT_RENDERED, condition::REASON_TEMPLATE_FORBIDDEN),
+    EventRule::warning(condition::ENDPOINT_RENDERED, condition::REASON_TEMPLATE_INVALID),
+    EventRule::warning(condition::ENDPOINT_RENDERED, condition::REASON_SECRET_NOT_OURS),
+    EventRule::warning(condition::ENDPOINT_RENDERED, condition::REASON_SECRET_REFUSED),
+    EventRule::warning(condition::ENDPOINT_DRIFTED, condition::REASON_SOURCE_CHANGED),
+    EventRule::warning(condition::ENDPOINT_DRIFTED, condition::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(condition::ENDPOINT_DRIFTED, condition::REASON_SOURCE_NOT_FOUND),
 ];
 
-/// How often is tried what the server refused. Nothing tells when it no longer does.
+/// Retry interval after a rejected write. No event reports when it is accepted.
 const REFUSED: Duration = Duration::from_mins(1);
 
-/// When to look again after writes: at once, unless all that follows was decided from what was written.
-fn after(decided: Option<Option<Duration>>) -> Next {
-    decided.map_or(Next::Requeue, |again| again.map_or(Next::Done, Next::RequeueAfter))
+/// The next reconcile after writes: at once, unless the rest was planned from their results.
+fn after(current: Option<Option<Duration>>) -> Next {
+    current.map_or(Next::Requeue, |requeue_after| {
+        requeue_after.map_or(Next::Done, Next::RequeueAfter)
+    })
 }
 
 impl Clusters {
     pub(super) async fn act(
         &self,
         key: &Key,
-        (facts, wanted): (Facts<'_>, &Wanted),
+        (facts, wanted): (Facts<'_>, &WantedSources),
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
         let mut plan = plan(&facts);
         if plan.is_idle() {
-            self.nudge(key, plan.nudge, wanted).await?;
-            return Ok(plan.again.map_or(Next::Done, Next::RequeueAfter));
+            self.touch(key, plan.touch, wanted).await?;
+            return Ok(plan.requeue_after.map_or(Next::Done, Next::RequeueAfter));
         }
         let home = &self.caches.metal3_clusters;
         let object = match plan.action.take() {
@@ -98,28 +100,28 @@ impl Clusters {
         self.serve(key, (&facts, wanted), plan, writer).await
     }
 
-    /// What follows for an object that is as it should be: the claim, the endpoint, the Secret with it, the status, and
-    /// claims that are given back. What is said is said of the object as it stands then.
+    /// Continues after the write to the object: claim, endpoint, Secret, status, and the release of claims. The status
+    /// describes the object as written.
     async fn serve(
         &self,
         key: &Key,
-        (facts, wanted): (&Facts<'_>, &Wanted),
-        mut decided: Plan,
+        (facts, wanted): (&Facts<'_>, &WantedSources),
+        mut current: Plan,
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
         let (mut facts, mut is_refused) = (facts.clone(), false);
         let without;
-        if let Some(claim) = &decided.claim {
-            let Some(heard) = self.claim(key, claim, writer).await? else {
+        if let Some(claim) = &current.claim {
+            let Some(state) = self.claim(key, claim, writer).await? else {
                 return Ok(Next::Requeue);
             };
-            without = facts.readings.without_claim(&heard);
-            facts.readings = &without;
-            (decided, is_refused) = (plan(&facts), true);
+            without = facts.values.with_claim_state(&state);
+            facts.values = &without;
+            (current, is_refused) = (plan(&facts), true);
         }
-        let has_derived = decided.derive.is_some();
+        let has_derived = current.derive.is_some();
         let with_endpoint;
-        if let Some(derived) = &decided.derive {
+        if let Some(derived) = &current.derive {
             match self.derive(key, facts.object, derived, writer).await? {
                 None => facts.refused.endpoint = true,
                 Some(written) => {
@@ -130,40 +132,46 @@ impl Clusters {
                     facts.object = &with_endpoint;
                 }
             }
-            decided = plan(&facts);
+            current = plan(&facts);
         }
         let refused_secret;
-        if let Some(writing) = &decided.render
-            && let Some(why) = self.render(key, writing, writer).await?
+        if let Some(write) = &current.render
+            && let Some(why) = self.render(key, write, writer).await?
         {
             refused_secret = why;
             facts.refused.secret = Some(&refused_secret);
-            (decided, is_refused) = (plan(&facts), true);
+            (current, is_refused) = (plan(&facts), true);
         }
-        if let Some(status) = decided.status {
-            let mut told = facts.object.clone();
-            told.status = *status;
-            writer.status(&self.caches.metal3_clusters, facts.object, &told).await?;
-            self.tell(facts.object, &told);
+        if let Some(status) = current.status {
+            let mut after_status = facts.object.clone();
+            after_status.status = *status;
+            writer
+                .status(&self.caches.metal3_clusters, facts.object, &after_status)
+                .await?;
+            self.record_events(facts.object, &after_status);
         }
-        // No idle pass follows one that wrote the endpoint, or that tries each time what is refused.
+        // No idle reconcile follows a write of the endpoint, or a rejected write that is retried.
         let is_last = has_derived || is_refused;
         if is_last {
-            self.nudge(key, decided.nudge, wanted).await?;
+            self.touch(key, current.touch, wanted).await?;
         }
-        if !decided.release.is_empty() {
-            self.give_back(decided.release, writer).await?;
+        if !current.release.is_empty() {
+            self.release_claims(current.release, writer).await?;
             return Ok(after(None));
         }
-        let again = if is_refused {
-            Some(decided.again.map_or(REFUSED, |again| again.min(REFUSED)))
+        let requeue_after = if is_refused {
+            Some(
+                current
+                    .requeue_after
+                    .map_or(REFUSED, |requeue_after| requeue_after.min(REFUSED)),
+            )
         } else {
-            decided.again
+            current.requeue_after
         };
-        Ok(after(is_last.then_some(again)))
+        Ok(after(is_last.then_some(requeue_after)))
     }
 
-    /// Writes the endpoint, and that it was derived. Nothing is written where somebody else looks after the field.
+    /// Applies the endpoint and its marker. Nothing is written when another field manager owns the field.
     async fn derive(
         &self,
         key: &Key,
@@ -189,18 +197,25 @@ impl Clusters {
         }
     }
 
-    /// Wakes a control plane, where that is wanted.
-    async fn nudge(&self, key: &Key, nudge: Option<(EndpointOrigin, Address)>, wanted: &Wanted) -> Result<(), Fault> {
-        match (&self.nudges, nudge, &wanted.control_plane) {
+    /// Touches an idle control plane, if enabled.
+    async fn touch(
+        &self,
+        key: &Key,
+        touch: Option<(EndpointOrigin, Address)>,
+        wanted: &WantedSources,
+    ) -> Result<(), Fault> {
+        match (&self.touch_writer, touch, &wanted.control_plane) {
             (Some(writer), Some((EndpointOrigin::ControlPlane, address)), Some(object)) => {
-                wake(writer, key, object, &address).await
+                sources::touch(writer, key, object, &address).await
             }
             _ => Ok(()),
         }
     }
 
-    fn tell(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
-        for (importance, reason, note) in events_between(NEWS, &before.status.conditions, &after.status.conditions) {
+    fn record_events(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
+        for (importance, reason, note) in
+            events_between(EVENT_RULES, &before.status.conditions, &after.status.conditions)
+        {
             self.events.record(after, importance, reason, note);
         }
     }

@@ -1,7 +1,7 @@
 //! The controller of Metal3Clusters.
 
 mod act;
-mod hold;
+mod held_claims;
 mod pool;
 
 use std::sync::Arc;
@@ -25,46 +25,48 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::caches::{Caches, metal3_cluster_of_address, metal3_cluster_of_claim};
-use super::data::caches::Caches as Pools;
-use super::sources::{Nudging, Sources};
-use crate::cluster::{Facts, Refused, Tie, belongs_to, cluster_name, counts_descendants, is_namesake, is_secondary};
-use crate::endpoint::hold::Holds;
-use crate::endpoint::reading::{Wanted, wanted};
-use crate::endpoint::render::Kept;
+use super::sources::{ControlPlaneTouch, Sources};
+use crate::cluster::{
+    ClusterLink, Facts, Refused, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
+};
+use crate::data::reconciler::caches::Caches as Pools;
+use crate::endpoint::held_claims::HeldClaims;
+use crate::endpoint::render::ExistingSecret;
+use crate::endpoint::source::{WantedSources, wanted_sources};
 use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
 
-/// What the controller is made of.
+/// Components of the controller.
 #[derive(Debug)]
 pub struct Parts {
-    /// What it watches.
+    /// The caches.
     pub caches: Caches,
-    /// What others say of endpoints.
+    /// The endpoint sources.
     pub sources: Arc<dyn Sources>,
-    /// Claims on pools, their addresses, and Secrets.
+    /// The caches of claims, addresses and Secrets.
     pub pools: Pools,
-    /// What is in Secrets.
+    /// The reader of Secrets.
     pub secrets: ObjectReader<Role, Secret>,
-    /// Where news is told.
+    /// The event recorder.
     pub events: EventRecorder,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where passes are counted.
+    /// The metrics registry.
     pub metrics: Metrics,
-    /// The label of the objects that this manager looks after; all, if it is absent.
+    /// Required value of the watch-filter label, if any.
     pub watch_filter: Option<String>,
-    /// Whether a Cluster adopts an object that is merely called as its infrastructure is.
+    /// Whether a Cluster adopts an object with the name of its infrastructure.
     pub adopts_namesakes: bool,
-    /// How control planes are woken that sleep, if that is wanted.
-    pub nudges: Option<Writer<Nudging>>,
-    /// How many Metal3Clusters may be worked on at once.
+    /// The writer that touches idle control planes, if enabled.
+    pub touch_writer: Option<Writer<ControlPlaneTouch>>,
+    /// Number of workers.
     pub workers: usize,
 }
 
-/// Plans and acts for one Metal3Cluster at a time.
+/// The reconciler.
 #[derive(Debug)]
 pub struct Clusters {
     caches: Caches,
@@ -75,10 +77,10 @@ pub struct Clusters {
     clock: Arc<dyn Clock>,
     watch_filter: Option<String>,
     adopts_namesakes: bool,
-    nudges: Option<Writer<Nudging>>,
+    touch_writer: Option<Writer<ControlPlaneTouch>>,
 }
 
-/// The controller, ready to run. Whoever calls this starts the watches of the caches, and the sources.
+/// Builds the controller. The caller starts the watches of the caches, and the sources.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     let queue: Queue<Key> = Queue::new(Arc::clone(&parts.clock));
     let waker = queue.waker();
@@ -93,7 +95,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         clock: parts.clock,
         watch_filter: parts.watch_filter,
         adopts_namesakes: parts.adopts_namesakes,
-        nudges: parts.nudges,
+        touch_writer: parts.touch_writer,
     };
     let (of_cluster, of_machine, of_secret) = (caches.related_keys(), caches.related_keys(), caches.related_keys());
     let pools = clusters.pools.clone();
@@ -128,30 +130,31 @@ impl Reconciler for Clusters {
         let object = match self.caches.metal3_clusters.find(key) {
             Observed::Present(object) => object,
             Observed::Absent => {
-                self.sources.look(key, &Wanted::default());
-                let is_news = self.give_back_left(key, writer).await?;
-                return Ok(if is_news { Next::Requeue } else { Next::Done });
+                self.sources.read(key, &WantedSources::default());
+                let has_released = self.release_leftover_claims(key, writer).await?;
+                return Ok(if has_released { Next::Requeue } else { Next::Done });
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
-                return Err(Fault::bug("a pass before the first list of Metal3Clusters"));
+                return Err(Fault::bug("a reconcile before the first list of Metal3Clusters"));
             }
         };
         if !is_served(&object.metadata, self.watch_filter.as_deref()) {
-            self.sources.look(key, &Wanted::default());
+            self.sources.read(key, &WantedSources::default());
             return Ok(Next::Done);
         }
-        self.pass(key, &object, &self.holds(key), writer).await
+        self.reconcile_object(key, &object, &self.held_claims(key), writer)
+            .await
     }
 }
 
 impl Clusters {
-    /// One look at an object that is ours to look after, and what follows.
-    async fn pass(
+    /// Plans and executes for an object that this manager reconciles.
+    async fn reconcile_object(
         &self,
         key: &Key,
         object: &Metal3Cluster,
-        holds: &Holds,
+        held_claims: &HeldClaims,
         writer: &Writer<Role>,
     ) -> Result<Next, Fault> {
         let cluster = match cluster_name(object) {
@@ -165,7 +168,7 @@ impl Clusters {
             None
         };
         let wanted = sources_of(object, &cluster);
-        let Some(mut readings) = self.sources.look(key, &wanted) else {
+        let Some(mut values) = self.sources.read(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
@@ -174,9 +177,9 @@ impl Clusters {
         let is_held = cluster
             .present()
             .copied()
-            .is_some_and(|cluster| holds.keeps(object, cluster));
-        readings.pool = match self.claimed(key, object, &wanted, is_held) {
-            Ok(reading) => reading,
+            .is_some_and(|cluster| held_claims.keeps_deleted(object, cluster));
+        values.pool = match self.claimed(key, object, &wanted, is_held) {
+            Ok(value) => value,
             Err(waiting) => return Ok(waiting),
         };
         let secret = match self.rendered(key, object, &wanted).await? {
@@ -190,18 +193,18 @@ impl Clusters {
             descendant: descendant.as_deref(),
             namesake: namesake.as_deref(),
             adopts_namesakes: self.adopts_namesakes,
-            readings: &readings,
-            holds,
-            secret: secret.as_deref().map(Kept),
+            values: &values,
+            held_claims,
+            secret: secret.as_deref().map(ExistingSecret),
             refused: Refused::default(),
             now: Time::new(self.clock.now()),
         };
         self.act(key, (facts, &wanted), writer).await
     }
 
-    /// A Cluster that uses an object for its name, where the object names none itself.
+    /// A Cluster that references another kind by the name of an object, when the object names no Cluster.
     fn namesake(&self, key: &Key, object: &Metal3Cluster) -> Option<Arc<Cluster>> {
-        if belongs_to(object) != Tie::Loose {
+        if cluster_link(object) != ClusterLink::None {
             return None;
         }
         self.caches.clusters.read(|cache| {
@@ -211,26 +214,26 @@ impl Clusters {
         })
     }
 
-    /// A machine that belongs to the object. One that cannot be read may.
+    /// A machine that belongs to the object. An unreadable machine counts.
     fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> Option<String> {
         let clusters: Vec<Arc<Metal3Cluster>> = self.caches.metal3_clusters.read(|cache| {
             let all = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             all.map(|(_, one)| Arc::clone(one)).collect()
         });
         let all: Vec<&Metal3Cluster> = clusters.iter().map(AsRef::as_ref).collect();
-        let is_its = |machine: &Metal3Machine| belongs(machine, object, cluster, &all);
+        let is_descendant = |machine: &Metal3Machine| belongs(machine, object, cluster, &all);
         self.caches.metal3_machines.read(|cache| {
-            let mut hidden = cache.unreadable().filter(|one| one.namespace == key.namespace);
+            let mut unreadable = cache.unreadable().filter(|one| one.namespace == key.namespace);
             let mut machines = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
-            let found = machines.find(|(_, machine)| is_its(machine)).map(|(one, _)| one);
-            found.or_else(|| hidden.next()).map(|one| one.name.clone())
+            let found = machines.find(|(_, machine)| is_descendant(machine)).map(|(one, _)| one);
+            found.or_else(|| unreadable.next()).map(|one| one.name.clone())
         })
     }
 }
 
 // differs (`cluster-descendants`): the Go manager counts every Machine of the Cluster.
-/// Whether a machine belongs to a Metal3Cluster. Without the Cluster, what the machine recorded counts, and else that it
-/// is of the same Cluster.
+/// Whether a machine belongs to a Metal3Cluster. Without the Cluster, the Metal3Cluster in the machine's status
+/// decides, and else any machine of the same Cluster counts.
 fn belongs(
     machine: &Metal3Machine,
     object: &Metal3Cluster,
@@ -252,16 +255,16 @@ fn belongs(
     }
 }
 
-/// Which objects of others may decide. What goes, or rests, asks for none.
-fn sources_of(object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> Wanted {
-    let is_asking = object.metadata.deletion_timestamp.is_none() && !pause::is_reconcile_skipped(&object.metadata);
-    match cluster.present().copied().filter(|_| is_asking) {
-        Some(cluster) => wanted(object, cluster, is_secondary(object, cluster)),
-        None => Wanted::default(),
+/// The sources to read. A deleted or paused object needs none.
+fn sources_of(object: &Metal3Cluster, cluster: &Observed<&Cluster>) -> WantedSources {
+    let needs_sources = object.metadata.deletion_timestamp.is_none() && !pause::is_reconcile_skipped(&object.metadata);
+    match cluster.present().copied().filter(|_| needs_sources) {
+        Some(cluster) => wanted_sources(object, cluster, is_secondary(object, cluster)),
+        None => WantedSources::default(),
     }
 }
 
-/// Whether an object is one of those that this manager looks after.
-pub(super) fn is_served(metadata: &ObjectMeta, filter: Option<&str>) -> bool {
+/// Whether an object matches the watch filter.
+pub(crate) fn is_served(metadata: &ObjectMeta, filter: Option<&str>) -> bool {
     filter.is_none() || filter == owner::label(metadata, WATCH_FILTER_LABEL)
 }

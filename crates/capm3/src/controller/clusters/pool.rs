@@ -1,4 +1,4 @@
-//! An address from a pool, and the Secret that tells it: what is known of them, and writing them.
+//! The address claim and the rendered Secret: their state and their writes.
 
 use std::sync::Arc;
 
@@ -13,58 +13,63 @@ use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 
 use super::{Clusters, UNREADABLE};
-use crate::controller::data::grants;
-use crate::controller::data::writes::{Created, create};
 use crate::data::claims::NewClaim;
-use crate::endpoint::claimed::{Claims, Existing};
-use crate::endpoint::pool::{claim_name, reading};
-use crate::endpoint::reading::{Heard, Reading, Wanted};
-use crate::endpoint::render::{Writing, is_kept};
+use crate::data::reconciler::grants;
+use crate::data::reconciler::writes::{Created, create};
+use crate::endpoint::existing_claim::{ExistingClaim, ExistingClaims};
+use crate::endpoint::pool::{claim_name, source_value};
+use crate::endpoint::render::{SecretWrite, is_owned_and_live};
+use crate::endpoint::source::{SourceState, SourceValue, WantedSources};
 use crate::needs::Machines as Role;
 
 impl Clusters {
-    /// What the claim of an object says, where it asks for one.
+    /// The value of the claim of an object, if one is requested.
     pub(super) fn claimed(
         &self,
         key: &Key,
         object: &Metal3Cluster,
-        wanted: &Wanted,
+        wanted: &WantedSources,
         is_held: bool,
-    ) -> Result<Option<Reading>, Next> {
+    ) -> Result<Option<SourceValue>, Next> {
         let Some(wanted) = &wanted.pool else { return Ok(None) };
-        Ok(Some(reading(object, wanted, &self.claims(key, object)?, is_held)))
+        Ok(Some(source_value(object, wanted, &self.claims(key, object)?, is_held)))
     }
 
-    /// The claims by the name of an object's.
-    fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<Claims, Next> {
+    /// The claims by the name for an object.
+    fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<ExistingClaims, Next> {
         let (pools, owner) = (&self.pools, &object.metadata);
         let name = key.sibling(&claim_name(&key.name));
         let metal3 = grants::find(&pools.metal3_claims, &name)?;
-        let metal3 = metal3.map(|claim| Ok(Existing::metal3(&claim, grants::of_metal3(pools, owner, &claim)?)));
+        let metal3 = metal3.map(|claim| Ok(ExistingClaim::metal3(&claim, grants::of_metal3(pools, owner, &claim)?)));
         let general = grants::find(&pools.general_claims, &name)?;
-        let general = general.map(|claim| Ok(Existing::general(&claim, grants::of_general(pools, owner, &claim)?)));
-        Ok(Claims {
+        let general = general.map(|claim| {
+            Ok(ExistingClaim::general(
+                &claim,
+                grants::of_general(pools, owner, &claim)?,
+            ))
+        });
+        Ok(ExistingClaims {
             metal3: metal3.transpose()?,
             general: general.transpose()?,
         })
     }
 
-    /// The Secret that the endpoint is filled into, where that is asked for. Each version of it is read once; what one of
-    /// somebody else's holds is nobody's business.
+    /// The Secret of the rendered endpoint, if one is requested. Each version is read once; the content of a Secret of
+    /// another owner is not read.
     pub(super) async fn rendered(
         &self,
         key: &Key,
         object: &Metal3Cluster,
-        wanted: &Wanted,
+        wanted: &WantedSources,
     ) -> Result<Result<Option<Arc<Secret>>, Next>, Fault> {
         let Some(asked) = &wanted.template else {
             return Ok(Ok(None));
         };
         let name = key.sibling(&asked.secret_name);
-        if let Observed::Present(shown) = self.pools.secrets.find(&name)
-            && !is_kept(object, &shown.metadata)
+        if let Observed::Present(cached) = self.pools.secrets.find(&name)
+            && !is_owned_and_live(object, &cached.metadata)
         {
-            let metadata = shown.metadata.clone();
+            let metadata = cached.metadata.clone();
             return Ok(Ok(Some(Arc::new(Secret {
                 metadata,
                 ..Secret::default()
@@ -77,18 +82,18 @@ impl Clusters {
                 Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}")))
             }
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
-                return Err(Fault::bug("a pass before the first list of Secrets"));
+                return Err(Fault::bug("a reconcile before the first list of Secrets"));
             }
         })
     }
 
-    /// Makes the claim. What is heard instead of it, if the server does not let us.
+    /// Creates the claim. Returns the state to use when the API server rejects it.
     pub(super) async fn claim(
         &self,
         key: &Key,
         claim: &NewClaim,
         writer: &Writer<Role>,
-    ) -> Result<Option<Heard>, Fault> {
+    ) -> Result<Option<SourceState>, Fault> {
         let (created, need) = match claim {
             NewClaim::Metal3(claim) => (
                 create(writer, &self.pools.metal3_claims, &**claim).await?,
@@ -103,14 +108,14 @@ impl Clusters {
             Created::Done | Created::Exists => None,
             Created::Rejected(error) => {
                 let why = refusal(key, "spec.controlPlaneEndpointSource.ipPool", error);
-                Some(Heard::Invalid(format!(
-                    "it cannot be made: {why}; it is tried again each minute"
+                Some(SourceState::Invalid(format!(
+                    "it cannot be created: {why}; it is retried each minute"
                 )))
             }
             Created::Forbidden(error) => {
-                // A right that is missing, a quota and admission look alike to a program: the words are for people.
+                // RBAC, quota and admission all return this status; the log contains the message.
                 tracing::info!(%key, "{}", Fault::from(error).report());
-                Some(Heard::Forbidden {
+                Some(SourceState::Forbidden {
                     verb: need.verb,
                     resource: format!("{}.{}", need.resource, need.group),
                 })
@@ -118,17 +123,17 @@ impl Clusters {
         })
     }
 
-    /// Writes the Secret. What the server says, if it does not take it.
+    /// Writes the Secret. Returns the error when the API server rejects it.
     pub(super) async fn render(
         &self,
         key: &Key,
-        writing: &Writing,
+        write: &SecretWrite,
         writer: &Writer<Role>,
     ) -> Result<Option<String>, Fault> {
         let home = MetadataOf(&self.pools.secrets);
-        let written = match writing {
-            Writing::Create(secret) => writer.create(&home, &**secret).await,
-            Writing::Change(name, patch) => writer.patch(&home, &key.sibling(name), patch.clone()).await,
+        let written = match write {
+            SecretWrite::Create(secret) => writer.create(&home, &**secret).await,
+            SecretWrite::Patch(name, patch) => writer.patch(&home, &key.sibling(name), patch.clone()).await,
         };
         let refused = |error: &WriteError| [WriteErrorKind::Invalid, WriteErrorKind::Forbidden].contains(&error.kind);
         match written {
@@ -142,17 +147,17 @@ impl Clusters {
     }
 }
 
-/// What cannot be done, and the cure. Conditions say it in fixed words; the server's are in the log.
+/// A rejected write with its remedy. Conditions use fixed texts; the log contains the message of the API server.
 fn refusal(key: &Key, field: &str, error: WriteError) -> String {
-    let cure = match error.kind {
+    let remedy = match error.kind {
         WriteErrorKind::Forbidden => {
-            "the API server forbids it: grant it to the service account of this manager, and look at quotas \
-                               and admission policies"
+            "the API server forbids it: grant it to the service account of this manager, and check quotas and \
+             admission policies"
                 .to_owned()
         }
-        _ => format!("the API server refuses it as invalid: correct {field}"),
+        _ => format!("the API server rejects it as invalid: correct {field}"),
     };
-    let said = format!("{error}: {cure}");
+    let message = format!("{error}: {remedy}");
     tracing::info!(%key, "{}", Fault::from(error).report());
-    said
+    message
 }

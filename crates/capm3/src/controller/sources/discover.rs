@@ -1,4 +1,4 @@
-//! How a kind is asked for: what the server serves, and whether we may list it.
+//! Discovery of a kind: whether it is served and may be listed.
 
 use kube::core::Request;
 use kube_core::params::ListParams;
@@ -7,19 +7,19 @@ use metal3_runtime::work::{Class, classify};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::foreign::Foreign;
+use super::foreign::ForeignObject;
 
 /// Group and kind.
 pub(super) type GroupKind = (String, String);
 
-/// Why a kind cannot be watched.
+/// The reason why a kind cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// There is no such kind.
+pub(super) enum DiscoveryError {
+    /// The kind is not served.
     NotServed,
-    /// We may not do this to that resource, or path.
+    /// This verb on this resource or path is forbidden.
     Forbidden(&'static str, String),
-    /// Something else, for people.
+    /// Another reason.
     Other(String),
 }
 
@@ -47,29 +47,31 @@ struct ServedResource {
     kind: String,
 }
 
-/// How a kind is asked for, if it is served and we may list it.
+/// The resource of a kind, if it is served and may be listed.
 pub(super) async fn find(
     client: &kube::Client,
     namespace: Option<&str>,
     (group, kind): &GroupKind,
-) -> Result<ApiResource, Trouble> {
+) -> Result<ApiResource, DiscoveryError> {
     let resource = discover(client, group, kind).await?;
-    let list = Request::new(Foreign::url_path(&resource, namespace)).list(&ListParams::default().limit(1));
-    let list = list.map_err(|_| other("it cannot be asked for"))?;
+    let list = Request::new(ForeignObject::url_path(&resource, namespace)).list(&ListParams::default().limit(1));
+    let list = list.map_err(|_| other_error("it cannot be requested"))?;
     match client.request_text(list).await {
         Ok(_) => Ok(resource),
         Err(error) => Err(match classify(&error) {
-            Class::Forbidden => Trouble::Forbidden("list", path(&resource)),
-            Class::NotFound => Trouble::NotServed,
-            _ => other("it cannot be listed"),
+            Class::Forbidden => DiscoveryError::Forbidden("list", path(&resource)),
+            Class::NotFound => DiscoveryError::NotServed,
+            _ => other_error("it cannot be listed"),
         }),
     }
 }
 
-async fn discover(client: &kube::Client, group: &str, kind: &str) -> Result<ApiResource, Trouble> {
+async fn discover(client: &kube::Client, group: &str, kind: &str) -> Result<ApiResource, DiscoveryError> {
     if group.is_empty() {
         let plural = plural(client, "/api/v1", kind).await?;
-        return plural.map_or(Err(Trouble::NotServed), |plural| Ok(resource("", "v1", kind, &plural)));
+        return plural.map_or(Err(DiscoveryError::NotServed), |plural| {
+            Ok(resource("", "v1", kind, &plural))
+        });
     }
     let found: Group = get(client, &format!("/apis/{group}")).await?;
     let others = found.versions.into_iter().map(|one| one.version);
@@ -78,25 +80,25 @@ async fn discover(client: &kube::Client, group: &str, kind: &str) -> Result<ApiR
             return Ok(resource(group, &version, kind, &plural));
         }
     }
-    Err(Trouble::NotServed)
+    Err(DiscoveryError::NotServed)
 }
 
-/// The name in URLs of a kind, where it is served.
-async fn plural(client: &kube::Client, path: &str, kind: &str) -> Result<Option<String>, Trouble> {
+/// The plural of a kind, if it is served.
+async fn plural(client: &kube::Client, path: &str, kind: &str) -> Result<Option<String>, DiscoveryError> {
     let served: Served = get(client, path).await?;
     let mut whole = served.resources.into_iter().filter(|one| !one.name.contains('/'));
     Ok(whole.find(|one| one.kind == kind).map(|one| one.name))
 }
 
-async fn get<T: DeserializeOwned>(client: &kube::Client, path: &str) -> Result<T, Trouble> {
+async fn get<T: DeserializeOwned>(client: &kube::Client, path: &str) -> Result<T, DiscoveryError> {
     let request = http::Request::get(path).body(Vec::new());
-    let request = request.map_err(|_| other("its group is no part of a path"))?;
+    let request = request.map_err(|_| other_error("its group is not valid in a path"))?;
     match client.request_text(request).await {
-        Ok(text) => serde_json::from_str(&text).map_err(|_| other("what the server says of itself makes no sense")),
+        Ok(text) => serde_json::from_str(&text).map_err(|_| other_error("the discovery document is invalid")),
         Err(error) => Err(match classify(&error) {
-            Class::NotFound => Trouble::NotServed,
-            Class::Forbidden => Trouble::Forbidden("get", path.to_owned()),
-            _ => other("the server does not say what it serves"),
+            Class::NotFound => DiscoveryError::NotServed,
+            Class::Forbidden => DiscoveryError::Forbidden("get", path.to_owned()),
+            _ => other_error("discovery fails"),
         }),
     }
 }
@@ -116,17 +118,17 @@ fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource
     }
 }
 
-/// A watch that fails for another reason than a right. In fixed words, as they become those of a condition; the log has
-/// the server's.
-pub(super) fn unwatched() -> Trouble {
-    other("the API server does not serve its watch, which is tried again by itself; the log of this manager says why")
+/// A failed watch. The text is fixed because it becomes part of a condition; the log contains the message of the API
+/// server.
+pub(super) fn watch_error() -> DiscoveryError {
+    other_error("the API server does not serve its watch, which is retried; see the log of this manager")
 }
 
-fn other(why: &str) -> Trouble {
-    Trouble::Other(why.to_owned())
+fn other_error(why: &str) -> DiscoveryError {
+    DiscoveryError::Other(why.to_owned())
 }
 
-/// A resource as people name it.
+/// A resource as in RBAC rules.
 pub(super) fn path(resource: &ApiResource) -> String {
     if resource.group.is_empty() {
         resource.plural.clone()

@@ -1,4 +1,4 @@
-//! An object of any kind, as far as it speaks of an endpoint.
+//! An object of any kind, reduced to its endpoint.
 
 use std::borrow::Cow;
 
@@ -11,51 +11,51 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::endpoint::address::{API_SERVER_PORT, Address, stated_host, stated_port};
-use crate::endpoint::reading::{Heard, Sleeper};
-use crate::endpoint::said::NUDGE_ANNOTATION;
+use crate::endpoint::conditions::TOUCH_ANNOTATION;
+use crate::endpoint::source::{IdleControlPlane, SourceState};
 
-/// The condition by which Kamaji's provider says that the Cluster's infrastructure has not taken its endpoint yet. While
-/// it fails, nothing but a change of its own object shortens the provider's back-off.
+/// The condition by which Kamaji's provider reports that the Cluster's infrastructure has no endpoint yet. While it is
+/// false, only a change of its own object shortens the provider's backoff.
 const CHECK_FAILED: &str = "InfrastructureClusterPatched";
 
-/// What is kept of an object: who it is, and what it says of an endpoint. All else is dropped as it is read.
+/// The retained fields of an object. All others are dropped during decoding.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Foreign {
-    /// Who it is.
+pub struct ForeignObject {
+    /// Metadata.
     pub metadata: ObjectMeta,
     /// `spec.controlPlaneEndpoint.host`.
     pub host: Option<String>,
     /// `spec.controlPlaneEndpoint.port`.
     pub port: Option<i32>,
-    /// The first address or name that a load balancer was given.
+    /// The first address or name of the load balancer.
     pub ingress: Option<String>,
     /// Ports of a Service, by name.
     pub ports: Vec<(String, i32)>,
-    /// Its controller, if that failed for want of an endpoint in our object.
-    pub sleeper: Option<Sleeper>,
+    /// Set when its controller failed without an endpoint in the Metal3Cluster.
+    pub idle: Option<IdleControlPlane>,
 }
 
-impl Foreign {
-    /// The endpoint of an object that follows the contract.
-    pub(super) fn stated(&self) -> Heard {
+impl ForeignObject {
+    /// The endpoint by the contract of Cluster API.
+    pub(super) fn contract_endpoint(&self) -> SourceState {
         let Some(host) = stated_host(self.host.as_deref()) else {
-            return Heard::Nothing;
+            return SourceState::Empty;
         };
         match stated_port(self.port) {
-            Some(port) => Heard::Address(Address {
+            Some(port) => SourceState::Address(Address {
                 host: host.to_owned(),
                 port,
             }),
-            None => Heard::Invalid(format!(
+            None => SourceState::Invalid(format!(
                 "spec.controlPlaneEndpoint has the host {host} and no port from 1 to 65535; set one there"
             )),
         }
     }
 
-    /// Where a load balancer of a Service is reached. `fallback` is the port where the reference names none.
-    pub(super) fn balanced(&self, wanted: &EndpointService, fallback: Option<u16>) -> Heard {
+    /// The endpoint of the load balancer of a Service. `fallback` is the port when the reference names none.
+    pub(super) fn load_balancer_endpoint(&self, wanted: &EndpointService, fallback: Option<u16>) -> SourceState {
         let Some(host) = stated_host(self.ingress.as_deref()) else {
-            return Heard::Nothing;
+            return SourceState::Empty;
         };
         let by_name = |name: &str| self.ports.iter().find(|(port, _)| port == name).map(|(_, port)| *port);
         let port = match &wanted.port {
@@ -64,26 +64,26 @@ impl Foreign {
             Some(IntOrString::String(name)) => stated_port(by_name(name)),
         };
         match port {
-            Some(port) => Heard::Address(Address {
+            Some(port) => SourceState::Address(Address {
                 host: host.to_owned(),
                 port,
             }),
-            None => Heard::Invalid(
+            None => SourceState::Invalid(
                 "the Service has no such port; correct spec.controlPlaneEndpointSource.service.port".to_owned(),
             ),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Foreign {
+impl<'de> Deserialize<'de> for ForeignObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut document = Value::deserialize(deserializer)?;
         let metadata = document.get_mut("metadata").map(Value::take).unwrap_or_default();
         let metadata: ObjectMeta = serde_json::from_value(metadata).map_err(serde::de::Error::custom)?;
-        let woken_for = metadata
+        let touched_for = metadata
             .annotations
             .as_ref()
-            .and_then(|all| all.get(NUDGE_ANNOTATION))
+            .and_then(|all| all.get(TOUCH_ANNOTATION))
             .cloned();
         let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         let ingress = "/status/loadBalancer/ingress/0";
@@ -93,11 +93,11 @@ impl<'de> Deserialize<'de> for Foreign {
             port: document.pointer("/spec/controlPlaneEndpoint/port").and_then(port),
             ingress: text(&format!("{ingress}/ip")).or_else(|| text(&format!("{ingress}/hostname"))),
             ports: list(&document, "/spec/ports").filter_map(named_port).collect(),
-            sleeper: list(&document, "/status/conditions")
+            idle: list(&document, "/status/conditions")
                 .find(|condition| is_failed_check(condition))
-                .map(|condition| Sleeper {
+                .map(|condition| IdleControlPlane {
                     since: since(condition),
-                    woken_for,
+                    touched_for,
                 }),
         })
     }
@@ -129,7 +129,7 @@ fn since(condition: &Value) -> Option<Time> {
     serde_json::from_value(condition.get("lastTransitionTime")?.clone()).ok()
 }
 
-impl Resource for Foreign {
+impl Resource for ForeignObject {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
@@ -162,7 +162,7 @@ impl Resource for Foreign {
     }
 }
 
-/// The control planes that are read out of the box, each by name. For any other kind an administrator grants the right.
+/// The control plane kinds of the released role. An administrator grants the right for others.
 const KNOWN: [&str; 5] = [
     "awsmanagedcontrolplanes",
     "k0smotroncontrolplanes",
@@ -171,10 +171,10 @@ const KNOWN: [&str; 5] = [
     "rke2controlplanes",
 ];
 
-/// Reading what others say of an endpoint.
+/// Reading endpoint sources.
 ///
-/// Which kinds that are is only known when the program runs, so this role says by hand what the table of others says
-/// for them. A kind that is not granted, as ConfigMaps are not, is refused by the server, and a condition says so.
+/// The kinds are only known at run time, so this role lists the permissions by hand. Requests for a kind without
+/// permission are rejected, and a condition reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointSources;
 
@@ -194,8 +194,8 @@ impl Role for EndpointSources {
     }
 }
 
-impl Permits<verb::List, Foreign> for EndpointSources {}
-impl Permits<verb::Watch, Foreign> for EndpointSources {}
+impl Permits<verb::List, ForeignObject> for EndpointSources {}
+impl Permits<verb::Watch, ForeignObject> for EndpointSources {}
 impl Permits<verb::List, ConfigMap> for EndpointSources {}
 impl Permits<verb::Watch, ConfigMap> for EndpointSources {}
 
@@ -205,12 +205,12 @@ mod tests {
 
     use super::*;
 
-    fn read(document: Value) -> Foreign {
+    fn read(document: Value) -> ForeignObject {
         serde_json::from_value(document).unwrap()
     }
 
     #[test]
-    fn objects_of_every_provider_are_read_and_odd_ones_say_nothing() {
+    fn objects_of_every_provider_are_decoded_and_invalid_ones_have_no_endpoint() {
         let control_plane = read(json!({
             "apiVersion": "controlplane.cluster.x-k8s.io/v1alpha2", "kind": "KamajiControlPlane",
             "metadata": { "name": "k", "uid": "u", "resourceVersion": "7" },
@@ -221,7 +221,7 @@ mod tests {
             (control_plane.host.as_deref(), control_plane.port),
             (Some("192.0.2.1"), Some(6443))
         );
-        assert_eq!(control_plane.sleeper.unwrap().since, None);
+        assert_eq!(control_plane.idle.unwrap().since, None);
         let service = read(json!({
             "metadata": { "name": "s" },
             "spec": { "ports": [{ "name": "api", "port": 6443 }, { "port": 8132 }] },
@@ -229,22 +229,22 @@ mod tests {
         }));
         assert_eq!(service.ingress.as_deref(), Some("lb.example"));
         assert_eq!(service.ports, [("api".to_owned(), 6443), (String::new(), 8132)]);
-        for odd in [
+        for invalid in [
             json!({ "metadata": { "name": "o" }, "spec": { "controlPlaneEndpoint": "somewhere" } }),
             json!({ "metadata": { "name": "o" }, "spec": { "controlPlaneEndpoint": { "host": 7, "port": "x" } } }),
             json!({ "metadata": { "name": "o" }, "status": { "conditions": {}, "loadBalancer": [] } }),
             json!({ "metadata": { "name": "o" }, "spec": { "controlPlaneEndpoint": { "port": 99_999_999_999_i64 } } }),
         ] {
-            let read = read(odd);
+            let read = read(invalid);
             assert_eq!(
-                (read.host, read.port, read.ingress, read.sleeper),
+                (read.host, read.port, read.ingress, read.idle),
                 (None, None, None, None)
             );
         }
     }
 
     #[test]
-    fn known_control_planes_are_granted_by_name_and_nothing_else_is() {
+    fn known_control_planes_are_granted_by_name_only() {
         let needs = EndpointSources::permissions();
         assert_eq!(needs.len(), KNOWN.len() * 2);
         assert!(

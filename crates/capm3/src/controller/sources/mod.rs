@@ -1,18 +1,16 @@
-//! What objects of others say of an endpoint, while somebody asks.
+//! Watches of endpoint sources, on demand.
 //!
-//! A kind is watched from the first question to the last: who asks for nothing costs nothing. A pass asks with
-//! [`Sources::look`], and is woken when the answer changes. A kind that is not served, or that we may not list, is tried
-//! again every so often.
+//! A kind is watched while at least one Metal3Cluster requests it. A reconcile calls [`Sources::read`], and is queued
+//! when the result changes. A kind that is not served or may not be listed is retried periodically.
 //!
-//! A template for an endpoint is the same, but that one ConfigMap is watched, and no other.
+//! A template is read the same way, with a watch of that one ConfigMap.
 //!
-//! Which version of a kind is read follows from discovery, which everybody may ask for: the place of an endpoint is the
-//! same in all versions of the contract.
+//! The version of a kind follows from discovery: the field of the endpoint is the same in all versions of the contract.
 
 mod discover;
 mod foreign;
-mod nudge;
 mod templates;
+mod touch;
 mod watched;
 
 use std::fmt;
@@ -20,19 +18,18 @@ use std::fmt;
 use metal3_runtime::cache::Key;
 pub use metal3_runtime::watch::WakeFn;
 
-use crate::endpoint::reading::{Readings, Wanted};
+use crate::endpoint::source::{SourceValues, WantedSources};
 
-pub use foreign::{EndpointSources, Foreign};
-pub(in crate::controller) use nudge::wake;
-pub use nudge::{KamajiControlPlane, Nudging};
-pub use watched::Watched;
+pub use foreign::{EndpointSources, ForeignObject};
+pub(in crate::controller) use touch::touch;
+pub use touch::{ControlPlaneTouch, KamajiControlPlane};
+pub use watched::WatchedSources;
 
-/// Access to what others say.
+/// Access to endpoint sources.
 pub trait Sources: fmt::Debug + Send + Sync + 'static {
-    /// From now on those who wait are woken this way.
+    /// Sets the function that queues a requester.
     fn set_wake(&self, wake: WakeFn);
 
-    /// What is known of the objects that `waiter` wants; nothing while the first answer is on its way. From now on it
-    /// waits for these, and for no others.
-    fn look(&self, waiter: &Key, wanted: &Wanted) -> Option<Readings>;
+    /// The values of the wanted objects; `None` until the first list. Replaces the earlier request of `requester`.
+    fn read(&self, requester: &Key, wanted: &WantedSources) -> Option<SourceValues>;
 }

@@ -1,4 +1,4 @@
-//! Templates for an endpoint: each is one ConfigMap, watched alone while somebody asks.
+//! Templates of endpoints: each is one ConfigMap with its own watch on demand.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
 use super::WakeFn;
-use super::discover::{Trouble, unwatched};
+use super::discover::{DiscoveryError, watch_error};
 use super::foreign::EndpointSources;
 use crate::endpoint::render::Template;
 
-/// One ConfigMap, by its name.
+/// The source of one ConfigMap, by name.
 struct OneConfigMap {
     client: kube::Client,
     clock: Arc<dyn Clock>,
@@ -29,24 +29,24 @@ impl WatchSource for OneConfigMap {
     type Object = ConfigMap;
     type Interest = ();
     type Target = Key;
-    type Error = Trouble;
+    type Error = DiscoveryError;
 
-    /// Nothing tells when a right is granted.
+    /// No event reports when a right is granted.
     const RETRY: Duration = Duration::from_mins(1);
 
-    async fn resolve(&self, name: &Key) -> Result<Key, Trouble> {
+    async fn resolve(&self, name: &Key) -> Result<Key, DiscoveryError> {
         Ok(name.clone())
     }
 
-    fn watch(&self, way: &Key, cache: SharedCache<ConfigMap>) -> Watch<ConfigMap> {
-        let scope = Scope::namespace(&way.namespace).fields(format!("metadata.name={}", way.name));
+    fn watch(&self, name: &Key, cache: SharedCache<ConfigMap>) -> Watch<ConfigMap> {
+        let scope = Scope::namespace(&name.namespace).fields(format!("metadata.name={}", name.name));
         Watch::whole::<EndpointSources>(self.client.clone(), cache, &(), scope, Arc::clone(&self.clock))
     }
 
-    fn error(&self, _: &Key, failing: Failing) -> Trouble {
+    fn error(&self, _: &Key, failing: Failing) -> DiscoveryError {
         match failing.class {
-            Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, "configmaps".to_owned()),
-            _ => unwatched(),
+            Some(Class::Forbidden) => DiscoveryError::Forbidden(failing.verb, "configmaps".to_owned()),
+            _ => watch_error(),
         }
     }
 
@@ -55,7 +55,7 @@ impl WatchSource for OneConfigMap {
     }
 }
 
-/// The ConfigMaps that somebody waits for.
+/// The requested ConfigMaps.
 pub(super) struct Templates(OnDemand<OneConfigMap>);
 
 impl Templates {
@@ -71,23 +71,22 @@ impl Templates {
         self.0.set_wake(wake);
     }
 
-    /// What is known of a template; nothing where none is asked for, or while the first answer is on its way. From now on
-    /// `waiter` waits for this one, and for no other.
-    pub(super) fn look(&self, waiter: &Key, asked: Option<&EndpointRender>) -> Option<Template> {
+    /// The template; `None` when not requested or until the first list. Replaces the earlier request of `requester`.
+    pub(super) fn read(&self, requester: &Key, asked: Option<&EndpointRender>) -> Option<Template> {
         let names: BTreeMap<Key, ()> = asked
-            .map(|asked| (waiter.sibling(&asked.config_map_name), ()))
+            .map(|asked| (requester.sibling(&asked.config_map_name), ()))
             .into_iter()
             .collect();
-        self.0.set_interest(waiter, &names);
+        self.0.set_interest(requester, &names);
         let asked = asked?;
-        let name = waiter.sibling(&asked.config_map_name);
-        let seen = self.0.get(&name)?;
-        Some(match (seen.error, seen.cache.find(&name)) {
-            (Some(Trouble::Forbidden(verb, resource)), _) => Template::Forbidden { verb, resource },
-            (Some(Trouble::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
+        let name = requester.sibling(&asked.config_map_name);
+        let watched = self.0.get(&name)?;
+        Some(match (watched.error, watched.cache.find(&name)) {
+            (Some(DiscoveryError::Forbidden(verb, resource)), _) => Template::Forbidden { verb, resource },
+            (Some(DiscoveryError::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
                 Template::Unknown(why)
             }
-            (Some(Trouble::NotServed), _) | (None, Observed::Absent) => Template::Absent,
+            (Some(DiscoveryError::NotServed), _) | (None, Observed::Absent) => Template::Absent,
             (None, Observed::Present(map)) => match map.data.as_ref().and_then(|data| data.get(&asked.key)) {
                 Some(text) => Template::Text(text.clone()),
                 None => Template::WithoutKey,

@@ -1,4 +1,4 @@
-//! The watches, one a kind.
+//! The watches, one per kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,16 +14,16 @@ use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::Class;
 use tokio_util::sync::CancellationToken;
 
-use super::discover::{GroupKind, Trouble, find, path, unwatched};
-use super::foreign::{EndpointSources, Foreign};
+use super::discover::{DiscoveryError, GroupKind, find, path, watch_error};
+use super::foreign::{EndpointSources, ForeignObject};
 use super::templates::Templates;
 use super::{Sources, WakeFn};
-use crate::endpoint::reading::{Heard, Reading, Readings, Wanted};
+use crate::endpoint::source::{SourceState, SourceValue, SourceValues, WantedSources};
 
-/// How often a kind is tried that is not served, or that we may not read.
+/// Retry interval of a kind that is not served or may not be read.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// How kinds are asked for through one client, in one namespace or in all.
+/// The source of kinds, in one namespace or in all.
 struct Kinds {
     client: kube::Client,
     namespace: Option<String>,
@@ -32,51 +32,51 @@ struct Kinds {
 
 impl WatchSource for Kinds {
     type Name = GroupKind;
-    type Object = Foreign;
-    /// The objects that somebody waits for.
+    type Object = ForeignObject;
+    /// The requested objects.
     type Interest = BTreeSet<Key>;
     type Target = ApiResource;
-    type Error = Trouble;
+    type Error = DiscoveryError;
 
     const RETRY: Duration = RETRY;
 
-    async fn resolve(&self, kind: &GroupKind) -> Result<ApiResource, Trouble> {
+    async fn resolve(&self, kind: &GroupKind) -> Result<ApiResource, DiscoveryError> {
         find(&self.client, self.namespace.as_deref(), kind).await
     }
 
-    fn watch(&self, resource: &ApiResource, cache: SharedCache<Foreign>) -> Watch<Foreign> {
+    fn watch(&self, resource: &ApiResource, cache: SharedCache<ForeignObject>) -> Watch<ForeignObject> {
         let scope = self.namespace.clone().map_or_else(Scope::everywhere, Scope::namespace);
         let clock = Arc::clone(&self.clock);
         Watch::whole::<EndpointSources>(self.client.clone(), cache, resource, scope, clock)
     }
 
-    fn error(&self, resource: &ApiResource, failing: Failing) -> Trouble {
+    fn error(&self, resource: &ApiResource, failing: Failing) -> DiscoveryError {
         match failing.class {
-            Some(Class::Forbidden) => Trouble::Forbidden(failing.verb, path(resource)),
-            _ => unwatched(),
+            Some(Class::Forbidden) => DiscoveryError::Forbidden(failing.verb, path(resource)),
+            _ => watch_error(),
         }
     }
 
-    fn concerns(change: &Change<'_, Foreign>) -> impl Fn(&BTreeSet<Key>) -> bool {
+    fn concerns(change: &Change<'_, ForeignObject>) -> impl Fn(&BTreeSet<Key>) -> bool {
         let object = change.key();
         move |objects| object.as_ref().is_none_or(|object| objects.contains(object))
     }
 }
 
-/// Watches that begin with the first question for a kind and end with the last.
-pub struct Watched {
+/// Watches that start with the first request of a kind and stop after the last.
+pub struct WatchedSources {
     kinds: OnDemand<Kinds>,
     templates: Templates,
 }
 
-impl fmt::Debug for Watched {
+impl fmt::Debug for WatchedSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched").field("kinds", &self.kinds).finish()
+        f.debug_struct("WatchedSources").field("kinds", &self.kinds).finish()
     }
 }
 
-impl Watched {
-    /// Watches through `client`, in one namespace or in all. Nothing is watched before it [runs](Self::run).
+impl WatchedSources {
+    /// Creates the watches, in one namespace or in all. They start with [`run`](Self::run).
     #[must_use]
     pub fn new(client: kube::Client, namespace: Option<String>, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -89,28 +89,33 @@ impl Watched {
         }
     }
 
-    /// Keeps the watches that are wanted, until `stop`. Dropping the future ends them all.
+    /// Runs the requested watches until `stop`. Dropping the future stops them.
     pub async fn run(&self, stop: CancellationToken) {
         tokio::join!(self.kinds.run(stop.clone()), self.templates.run(stop));
     }
 
-    /// What an object says, by `hear`; nothing while the first answer is on its way. What was seen before counts no more
-    /// once it cannot be seen any more.
-    fn read(&self, kind: &GroupKind, object: &Key, hear: impl FnOnce(&Foreign) -> Heard) -> Option<Reading> {
-        let seen = self.kinds.get(kind)?;
-        let (heard, sleeper) = match (seen.error, seen.cache.find(object)) {
-            (Some(Trouble::NotServed), _) | (None, Observed::Absent) => (Heard::Absent, None),
-            (Some(Trouble::Forbidden(verb, resource)), _) => (Heard::Forbidden { verb, resource }, None),
-            (Some(Trouble::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
-                (Heard::Unknown(why), None)
+    /// The value of an object, by `extract`; `None` until the first list. Cached objects do not count while the watch
+    /// fails.
+    fn read_object(
+        &self,
+        kind: &GroupKind,
+        object: &Key,
+        extract: impl FnOnce(&ForeignObject) -> SourceState,
+    ) -> Option<SourceValue> {
+        let watched = self.kinds.get(kind)?;
+        let (state, idle) = match (watched.error, watched.cache.find(object)) {
+            (Some(DiscoveryError::NotServed), _) | (None, Observed::Absent) => (SourceState::Absent, None),
+            (Some(DiscoveryError::Forbidden(verb, resource)), _) => (SourceState::Forbidden { verb, resource }, None),
+            (Some(DiscoveryError::Other(why)), _) | (None, Observed::Unknown(UnknownReason::Unreadable(why))) => {
+                (SourceState::Unknown(why), None)
             }
-            (None, Observed::Present(foreign)) => (hear(&foreign), foreign.sleeper.clone()),
+            (None, Observed::Present(object)) => (extract(&object), object.idle.clone()),
             (None, Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead)) => return None,
         };
-        Some(Reading {
+        Some(SourceValue {
             from: format!("{} {}", kind.1, object.name),
-            heard,
-            sleeper,
+            state,
+            idle,
         })
     }
 }
@@ -123,47 +128,49 @@ fn services() -> GroupKind {
     (String::new(), "Service".to_owned())
 }
 
-impl Sources for Watched {
+impl Sources for WatchedSources {
     fn set_wake(&self, wake: WakeFn) {
         let wake = Arc::new(wake);
-        let same = Arc::clone(&wake);
+        let shared = Arc::clone(&wake);
         self.kinds.set_wake(Box::new(move |key| wake(key)));
-        self.templates.set_wake(Box::new(move |key| same(key)));
+        self.templates.set_wake(Box::new(move |key| shared(key)));
     }
 
-    fn look(&self, waiter: &Key, wanted: &Wanted) -> Option<Readings> {
+    fn read(&self, requester: &Key, wanted: &WantedSources) -> Option<SourceValues> {
         let mut objects: BTreeMap<GroupKind, BTreeSet<Key>> = BTreeMap::new();
         let references = wanted.infrastructure.iter().chain(&wanted.control_plane);
         let named = references.map(|reference| (kind_of(reference), reference.name.as_str()));
         let service = wanted.service.iter().map(|service| (services(), service.name.as_str()));
         for (kind, name) in named.chain(service) {
-            objects.entry(kind).or_default().insert(waiter.sibling(name));
+            objects.entry(kind).or_default().insert(requester.sibling(name));
         }
-        self.kinds.set_interest(waiter, &objects);
-        let template = self.templates.look(waiter, wanted.template.as_ref());
+        self.kinds.set_interest(requester, &objects);
+        let template = self.templates.read(requester, wanted.template.as_ref());
         let mut is_pending = wanted.template.is_some() && template.is_none();
-        let mut read = |kind: GroupKind, name: &str, hear: &dyn Fn(&Foreign) -> Heard| {
-            let reading = self.read(&kind, &waiter.sibling(name), hear);
-            is_pending |= reading.is_none();
-            reading
+        let mut read = |kind: GroupKind, name: &str, extract: &dyn Fn(&ForeignObject) -> SourceState| {
+            let value = self.read_object(&kind, &requester.sibling(name), extract);
+            is_pending |= value.is_none();
+            value
         };
-        let mut contract = |reference: &ContractReference| read(kind_of(reference), &reference.name, &Foreign::stated);
+        let mut contract = |reference: &ContractReference| {
+            read(kind_of(reference), &reference.name, &ForeignObject::contract_endpoint)
+        };
         let (infrastructure, control_plane) = (
             wanted.infrastructure.as_ref().and_then(&mut contract),
             wanted.control_plane.as_ref().and_then(&mut contract),
         );
         let service = wanted.service.as_ref().and_then(|service| {
-            read(services(), &service.name, &|foreign| {
-                foreign.balanced(service, wanted.port)
+            read(services(), &service.name, &|object| {
+                object.load_balancer_endpoint(service, wanted.port)
             })
         });
-        let readings = Readings {
+        let values = SourceValues {
             infrastructure,
             control_plane,
             service,
             pool: None,
             template,
         };
-        (!is_pending).then_some(readings)
+        (!is_pending).then_some(values)
     }
 }

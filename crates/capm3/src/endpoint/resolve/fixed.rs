@@ -1,124 +1,148 @@
-//! The Cluster has an endpoint. It is the truth: certificates, kubeconfigs and kubelets hold it.
+//! The Cluster has an endpoint. It is the source of truth: certificates, kubeconfigs and kubelets contain it.
 
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType};
 
-use super::{Found, Known, Question, Resolution, depends_on, differs, known, named, shown};
+use super::{
+    FoundEndpoint, KnownEndpoint, Resolution, ResolveInput, known_endpoint, mismatch, resolved_endpoint, source_name,
+    source_origin,
+};
 use crate::endpoint::address::Address;
-use crate::endpoint::own::{Derived, Own};
-use crate::endpoint::reading::Heard;
-use crate::endpoint::said::{Drift, Standing, refusal};
+use crate::endpoint::conditions::{Drift, EndpointState, forbidden_message};
+use crate::endpoint::source::SourceState;
+use crate::endpoint::spec_endpoint::{Derived, SpecEndpoint};
 
-pub(super) fn settle(question: &Question<'_>, asked: EndpointSourceType, own: &Own, fixed: &Address) -> Resolution {
-    let source = depends_on(asked, own);
-    let found = Found {
+pub(super) fn resolve(
+    input: &ResolveInput<'_>,
+    source_type: EndpointSourceType,
+    spec_endpoint: &SpecEndpoint,
+    fixed: &Address,
+) -> Resolution {
+    let source = source_origin(source_type, spec_endpoint);
+    let found = FoundEndpoint {
         address: fixed.clone(),
-        origin: origin(question, own, source, fixed),
+        origin: origin(input, spec_endpoint, source, fixed),
         from: None,
     };
-    let found = Found {
-        from: question.readings.of(found.origin).map(|reading| reading.from.clone()),
+    let found = FoundEndpoint {
+        from: input.values.of(found.origin).map(|value| value.from.clone()),
         ..found
     };
-    let known = match conflict(question, own, source, fixed) {
+    let known_endpoint = match conflict(input, spec_endpoint, source, fixed) {
         Some(conflict) => Err(conflict),
-        None => Ok(known(question, &found)),
+        None => Ok(known_endpoint(input, &found)),
     };
-    let (standing, nudge, again) = match known {
-        Err(conflict) => (Standing::Conflict(conflict), None, None),
-        Ok(Known { note, nudge, again }) => {
+    let (state, touch, requeue_after) = match known_endpoint {
+        Err(conflict) => (EndpointState::Conflict(conflict), None, None),
+        Ok(KnownEndpoint {
+            note,
+            touch,
+            requeue_after,
+        }) => {
             let origin = found.origin;
-            (Standing::Known { origin, note }, nudge, again)
+            (EndpointState::Known { origin, note }, touch, requeue_after)
         }
     };
     Resolution {
-        endpoint: Some(shown(question, &found)),
-        write: follow(own, &found),
+        endpoint: Some(resolved_endpoint(input, &found)),
+        write: follow(spec_endpoint, &found),
         is_provisioned: true,
-        standing,
-        drift: source.and_then(|source| drift(question, asked, own, source, fixed)),
-        nudge,
-        again,
+        state,
+        drift: source.and_then(|source| drift(input, source_type, spec_endpoint, source, fixed)),
+        touch,
+        requeue_after,
     }
 }
 
-/// Where the endpoint came from, as far as that can still be told.
-fn origin(question: &Question<'_>, own: &Own, source: Option<EndpointOrigin>, fixed: &Address) -> EndpointOrigin {
-    match own {
-        Own::Typed(address) if address == fixed => EndpointOrigin::Spec,
-        Own::Derived(derived) if derived.address == *fixed => derived.origin,
+/// The source of the endpoint, as far as it is known.
+fn origin(
+    input: &ResolveInput<'_>,
+    spec_endpoint: &SpecEndpoint,
+    source: Option<EndpointOrigin>,
+    fixed: &Address,
+) -> EndpointOrigin {
+    match spec_endpoint {
+        SpecEndpoint::Typed(address) if address == fixed => EndpointOrigin::Spec,
+        SpecEndpoint::Derived(derived) if derived.address == *fixed => derived.origin,
         _ => {
             let agrees = |origin: &EndpointOrigin| {
-                let reading = question.readings.of(*origin);
-                reading.is_some_and(|reading| reading.heard == Heard::Address(fixed.clone()))
+                let value = input.values.of(*origin);
+                value.is_some_and(|value| value.state == SourceState::Address(fixed.clone()))
             };
             source.filter(agrees).unwrap_or(EndpointOrigin::Cluster)
         }
     }
 }
 
-/// What was derived follows the Cluster. What a person typed stays.
-fn follow(own: &Own, found: &Found) -> Option<Derived> {
-    match own {
-        Own::Typed(_) => None,
-        Own::Derived(derived) if derived.address == found.address => None,
-        Own::Derived(_) | Own::Unset { .. } => Some(Derived {
+/// A derived endpoint follows the Cluster. A user's value is kept.
+fn follow(spec_endpoint: &SpecEndpoint, found: &FoundEndpoint) -> Option<Derived> {
+    match spec_endpoint {
+        SpecEndpoint::Typed(_) => None,
+        SpecEndpoint::Derived(derived) if derived.address == found.address => None,
+        SpecEndpoint::Derived(_) | SpecEndpoint::Unset { .. } => Some(Derived {
             address: found.address.clone(),
             origin: found.origin,
         }),
     }
 }
 
-/// What contradicts the Cluster: what a person typed here, or the source that a person relies on beside it.
-fn conflict(question: &Question<'_>, own: &Own, source: Option<EndpointOrigin>, fixed: &Address) -> Option<String> {
-    let Own::Typed(typed) = own else { return None };
+/// The contradiction to the Cluster: the user's value, or the requested source.
+fn conflict(
+    input: &ResolveInput<'_>,
+    spec_endpoint: &SpecEndpoint,
+    source: Option<EndpointOrigin>,
+    fixed: &Address,
+) -> Option<String> {
+    let SpecEndpoint::Typed(typed) = spec_endpoint else {
+        return None;
+    };
     if typed != fixed {
-        let both = differs(typed, "the Cluster", fixed);
-        return Some(format!("{both}, which counts; leave it out here"));
+        let both = mismatch(typed, "the Cluster", fixed);
+        return Some(format!("{both}, which decides; remove it here"));
     }
-    let reading = question.readings.of(source?)?;
-    match &reading.heard {
-        Heard::Address(address) if address != fixed => {
-            let both = differs(typed, &reading.from, address);
+    let value = input.values.of(source?)?;
+    match &value.state {
+        SourceState::Address(address) if address != fixed => {
+            let both = mismatch(typed, &value.from, address);
             Some(format!(
-                "{both}; the Cluster has {fixed}, which counts: change {}",
-                reading.from
+                "{both}; the Cluster has {fixed}, which decides: change {}",
+                value.from
             ))
         }
         _ => None,
     }
 }
 
-/// Whether the source of a derived endpoint still says the same.
+/// Whether the source of a derived endpoint has changed.
 fn drift(
-    question: &Question<'_>,
-    asked: EndpointSourceType,
-    own: &Own,
+    input: &ResolveInput<'_>,
+    source_type: EndpointSourceType,
+    spec_endpoint: &SpecEndpoint,
     source: EndpointOrigin,
     fixed: &Address,
 ) -> Option<Drift> {
-    if matches!(own, Own::Typed(_)) {
+    if matches!(spec_endpoint, SpecEndpoint::Typed(_)) {
         return None;
     }
-    let reading = question.readings.of(source)?;
-    let from = named(Some(reading), source);
-    match &reading.heard {
-        Heard::Address(address) if address != fixed => Some(Drift::Changed(format!(
-            "{from} says {address}, the Cluster has {fixed}, which counts and is not changed; change {from} back"
+    let value = input.values.of(source)?;
+    let from = source_name(Some(value), source);
+    match &value.state {
+        SourceState::Address(address) if address != fixed => Some(Drift::Changed(format!(
+            "{from} has {address}, the Cluster has {fixed}, which decides and is not changed; change {from} back"
         ))),
-        Heard::Invalid(why) => Some(Drift::Changed(format!(
-            "{from}: {why}; the Cluster has {fixed}, which counts and is not changed"
+        SourceState::Invalid(why) => Some(Drift::Changed(format!(
+            "{from}: {why}; the Cluster has {fixed}, which decides and is not changed"
         ))),
-        Heard::Address(_) | Heard::Nothing => Some(Drift::None),
-        Heard::Pending(why) => Some(Drift::SourceNotFound(format!("{from}: {why}; {fixed} is kept"))),
-        Heard::Absent => Some(Drift::SourceNotFound(format!(
+        SourceState::Address(_) | SourceState::Empty => Some(Drift::None),
+        SourceState::Pending(why) => Some(Drift::SourceNotFound(format!("{from}: {why}; {fixed} is kept"))),
+        SourceState::Absent => Some(Drift::SourceNotFound(format!(
             "{from} does not exist any more; {fixed} is kept"
         ))),
-        // Without a choice of source, the objects of others are only a way to know early.
-        Heard::Forbidden { .. } if asked == EndpointSourceType::Auto => None,
-        Heard::Forbidden { verb, resource } => Some(Drift::SourceForbidden(format!(
+        // With `Auto`, other objects only provide the endpoint early.
+        SourceState::Forbidden { .. } if source_type == EndpointSourceType::Auto => None,
+        SourceState::Forbidden { verb, resource } => Some(Drift::SourceForbidden(format!(
             "{}; {fixed} is kept",
-            refusal(&from, verb, resource)
+            forbidden_message(&from, verb, resource)
         ))),
-        Heard::Unknown(_) => Some(Drift::Unclear),
+        SourceState::Unknown(_) => Some(Drift::Unclear),
     }
 }

@@ -1,4 +1,5 @@
-//! Which endpoint counts, and what follows: what is written back, whether the infrastructure is there, what is said.
+//! Resolves the effective endpoint: the write to the spec, whether the infrastructure is provisioned, and the
+//! condition.
 
 use std::time::Duration;
 
@@ -8,120 +9,120 @@ use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType, Me
 use metal3_api::meta::{ConditionStatus, Time};
 
 use super::address::Address;
-use super::own::{Derived, Own, own, word};
-use super::reading::{Heard, Reading, Readings, asked};
-use super::said::{Drift, Missing, Standing, wake};
+use super::conditions::{Drift, EndpointState, Missing, idle_message};
+use super::source::{SourceState, SourceValue, SourceValues, source_type};
+use super::spec_endpoint::{Derived, SpecEndpoint, origin_name, spec_endpoint};
 
 mod fixed;
 mod open;
 
-/// Before the Cluster has an endpoint, a derived one is written at most this often.
-pub const PACE: Duration = Duration::from_secs(10);
-/// How long a source may go on failing for want of our endpoint after it was written, before it is said to sleep.
-pub const LATE: Duration = Duration::from_secs(5);
+/// Least interval of writes of a derived endpoint before the Cluster has one.
+pub const WRITE_INTERVAL: Duration = Duration::from_secs(10);
+/// Time after which a source that still fails counts as idle.
+pub const IDLE_AFTER: Duration = Duration::from_secs(5);
 
-/// All that decides about the endpoint of one object that belongs to a Cluster.
+/// Input of [`resolve`], for an object that belongs to a Cluster.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ResolveInput<'a> {
     /// The object.
     pub object: &'a Metal3Cluster,
     /// Its Cluster.
     pub cluster: &'a Cluster,
-    /// Whether the Cluster's infrastructure is something else.
+    /// Whether the Cluster names another infrastructure.
     pub is_secondary: bool,
-    /// What others say.
-    pub readings: &'a Readings,
-    /// Whether the server refused to let us write the endpoint, because somebody else looks after the field.
+    /// The values of the sources.
+    pub values: &'a SourceValues,
+    /// Whether another field manager owns the endpoint.
     pub is_refused: bool,
     /// The time.
     pub now: Time,
 }
 
-/// What came of it.
+/// The resolved endpoint and its consequences.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolution {
-    /// The endpoint that counts, and where it came from.
+    /// The effective endpoint, and its source.
     pub endpoint: Option<ResolvedEndpoint>,
-    /// What is to be written into the object.
+    /// The endpoint to write into the spec.
     pub write: Option<Derived>,
-    /// Whether the Cluster need not wait for the object.
+    /// Whether the infrastructure is provisioned.
     pub is_provisioned: bool,
-    /// Whether the endpoint is known.
-    pub standing: Standing,
-    /// Whether the source still says what it said; nothing where that is not asked.
+    /// State of the endpoint.
+    pub state: EndpointState,
+    /// Drift of the source; `None` when not requested.
     pub drift: Option<Drift>,
-    /// The source sleeps although this endpoint of it is in the object, and was not woken for it yet.
-    pub nudge: Option<(EndpointOrigin, Address)>,
-    /// When to look again although nothing changed.
-    pub again: Option<Duration>,
+    /// The idle source to touch, and the endpoint that it has not noticed.
+    pub touch: Option<(EndpointOrigin, Address)>,
+    /// Delay until the next reconcile.
+    pub requeue_after: Option<Duration>,
 }
 
-/// What was found at a source.
+/// An endpoint and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundEndpoint {
     pub(super) address: Address,
     pub(super) origin: EndpointOrigin,
     pub(super) from: Option<String>,
 }
 
-/// Decides. Nothing for an object whose endpoint is what is written in it, as ever.
+/// Resolves the endpoint; `None` when the endpoint is in the spec.
 #[must_use]
-pub fn resolve(question: &Question<'_>) -> Option<Resolution> {
-    let asked = asked(question.object, question.is_secondary)?;
-    let own = own(question.object);
-    let mut resolution = match Address::of_cluster(question.cluster) {
-        Some(fixed) => fixed::settle(question, asked, &own, &fixed),
-        None => open::settle(question, asked, &own),
+pub fn resolve(input: &ResolveInput<'_>) -> Option<Resolution> {
+    let source_type = source_type(input.object, input.is_secondary)?;
+    let spec_endpoint = spec_endpoint(input.object);
+    let mut resolution = match Address::of_cluster(input.cluster) {
+        Some(fixed) => fixed::resolve(input, source_type, &spec_endpoint, &fixed),
+        None => open::resolve(input, source_type, &spec_endpoint),
     };
-    if resolution.write.is_some() && question.is_refused {
+    if resolution.write.is_some() && input.is_refused {
         resolution.write = None;
-        resolution.nudge = None;
-        if Address::of_cluster(question.cluster).is_none() {
-            // Cluster API reads the object, and there it is not.
-            resolution.is_provisioned &= !matches!(own, Own::Unset { .. });
-            let shown = &question.object.status.control_plane_endpoint;
-            resolution.endpoint.clone_from(shown);
+        resolution.touch = None;
+        if Address::of_cluster(input.cluster).is_none() {
+            // Cluster API reads the spec, which has no endpoint.
+            resolution.is_provisioned &= !matches!(spec_endpoint, SpecEndpoint::Unset { .. });
+            let resolved_endpoint = &input.object.status.control_plane_endpoint;
+            resolution.endpoint.clone_from(resolved_endpoint);
         }
-        resolution.standing = Standing::Conflict(
-            "spec.controlPlaneEndpoint: somebody else looks after the field and says something else; remove it there, \
-             or set it to the endpoint of the source"
+        resolution.state = EndpointState::Conflict(
+            "spec.controlPlaneEndpoint: another field manager owns the field with another value; remove it there, or \
+             set it to the endpoint of the source"
                 .to_owned(),
         );
     }
     Some(resolution)
 }
 
-pub(super) fn sooner(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
+pub(super) fn earlier(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
     match (one, two) {
         (Some(one), Some(two)) => Some(one.min(two)),
         (one, two) => one.or(two),
     }
 }
 
-/// What a foreign source says, or what is missing there.
-pub(super) fn heard(question: &Question<'_>, origin: EndpointOrigin) -> Result<Found, Missing> {
-    let Some(reading) = question.readings.of(origin) else {
+/// The endpoint of another object, or the reason why there is none.
+pub(super) fn from_source(input: &ResolveInput<'_>, origin: EndpointOrigin) -> Result<FoundEndpoint, Missing> {
+    let Some(value) = input.values.of(origin) else {
         return Err(Missing::unnamed(origin));
     };
-    match &reading.heard {
-        Heard::Address(address) => Ok(Found {
+    match &value.state {
+        SourceState::Address(address) => Ok(FoundEndpoint {
             address: address.clone(),
             origin,
-            from: Some(reading.from.clone()),
+            from: Some(value.from.clone()),
         }),
-        _ => Err(Missing::of(origin, reading)),
+        _ => Err(Missing::at_source(origin, value)),
     }
 }
 
-/// The endpoint as the status shows it. The object it came from is remembered where nobody looks at it any more.
-pub(super) fn shown(question: &Question<'_>, found: &Found) -> ResolvedEndpoint {
-    let before = question.object.status.control_plane_endpoint.as_ref();
+/// The endpoint in the status. The name of the source object is kept when it is not read any more.
+pub(super) fn resolved_endpoint(input: &ResolveInput<'_>, found: &FoundEndpoint) -> ResolvedEndpoint {
+    let before = input.object.status.control_plane_endpoint.as_ref();
     let remembered = before
         .filter(|before| before.source == Some(found.origin))
         .and_then(|before| before.from.clone());
     let from = match found.origin {
         EndpointOrigin::Spec => None,
-        EndpointOrigin::Cluster => question
+        EndpointOrigin::Cluster => input
             .cluster
             .metadata
             .name
@@ -137,66 +138,72 @@ pub(super) fn shown(question: &Question<'_>, found: &Found) -> ResolvedEndpoint 
     }
 }
 
-/// The foreign source that an object depends on: the one it asks for, or else the one its endpoint came from.
-pub(super) fn depends_on(asked: EndpointSourceType, own: &Own) -> Option<EndpointOrigin> {
-    match (asked, own) {
+/// The source of an object: the requested one, or else that of its endpoint.
+pub(super) fn source_origin(source_type: EndpointSourceType, spec_endpoint: &SpecEndpoint) -> Option<EndpointOrigin> {
+    match (source_type, spec_endpoint) {
         (EndpointSourceType::InfraCluster, _) => Some(EndpointOrigin::InfraCluster),
         (EndpointSourceType::ControlPlane, _) => Some(EndpointOrigin::ControlPlane),
         (EndpointSourceType::Service, _) => Some(EndpointOrigin::Service),
         (EndpointSourceType::IPPool, _) => Some(EndpointOrigin::IPPool),
-        (EndpointSourceType::Auto, Own::Derived(derived)) if derived.origin != EndpointOrigin::Cluster => {
+        (EndpointSourceType::Auto, SpecEndpoint::Derived(derived)) if derived.origin != EndpointOrigin::Cluster => {
             Some(derived.origin)
         }
         (EndpointSourceType::Auto | EndpointSourceType::Spec | EndpointSourceType::Cluster, _) => None,
     }
 }
 
-/// What follows from an endpoint that is known.
+/// Consequences of a known endpoint.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// What people are to know of its source.
+pub(super) struct KnownEndpoint {
+    /// Note for the condition.
     pub(super) note: Option<String>,
-    pub(super) nudge: Option<(EndpointOrigin, Address)>,
-    pub(super) again: Option<Duration>,
+    pub(super) touch: Option<(EndpointOrigin, Address)>,
+    pub(super) requeue_after: Option<Duration>,
 }
 
-/// The endpoint is known. Its source may not have noticed that we took it over, and is said to sleep once it is late.
-pub(super) fn known(question: &Question<'_>, found: &Found) -> Known {
-    let reading = question.readings.of(found.origin);
-    let reading = reading.filter(|reading| reading.heard == Heard::Address(found.address.clone()));
-    let Some((reading, sleeper)) = reading.and_then(|reading| Some((reading, reading.sleeper.as_ref()?))) else {
-        return Known::default();
+/// Consequences of a known endpoint. A control plane that has not noticed the endpoint counts as idle after a while.
+pub(super) fn known_endpoint(input: &ResolveInput<'_>, found: &FoundEndpoint) -> KnownEndpoint {
+    let value = input.values.of(found.origin);
+    let value = value.filter(|value| value.state == SourceState::Address(found.address.clone()));
+    let Some((value, idle)) = value.and_then(|value| Some((value, value.idle.as_ref()?))) else {
+        return KnownEndpoint::default();
     };
-    let late = late(question);
-    let is_in_place = match own(question.object) {
-        Own::Typed(address) => address == found.address,
-        Own::Derived(derived) => derived.address == found.address,
-        Own::Unset { .. } => false,
+    let time_until_idle = time_until_idle(input);
+    let is_in_place = match spec_endpoint(input.object) {
+        SpecEndpoint::Typed(address) => address == found.address,
+        SpecEndpoint::Derived(derived) => derived.address == found.address,
+        SpecEndpoint::Unset { .. } => false,
     };
-    let was_woken = sleeper.woken_for.as_deref() == Some(&*found.address.to_string());
-    // One that failed long before we wrote does not try again soon.
-    let old = sleeper.since.map_or(late, |since| left(LATE, since, question.now));
-    let is_due = is_in_place && !was_woken && (late.is_none() || old.is_none());
-    Known {
-        note: late.is_none().then(|| wake(question.object, reading)),
-        nudge: is_due.then(|| (found.origin, found.address.clone())),
-        again: if is_due || was_woken { late } else { sooner(late, old) },
+    let was_woken = idle.touched_for.as_deref() == Some(&*found.address.to_string());
+    // A control plane that failed long before the write does not retry soon.
+    let failing_for = idle
+        .since
+        .map_or(time_until_idle, |since| remaining(IDLE_AFTER, since, input.now));
+    let is_due = is_in_place && !was_woken && (time_until_idle.is_none() || failing_for.is_none());
+    KnownEndpoint {
+        note: time_until_idle.is_none().then(|| idle_message(input.object, value)),
+        touch: is_due.then(|| (found.origin, found.address.clone())),
+        requeue_after: if is_due || was_woken {
+            time_until_idle
+        } else {
+            earlier(time_until_idle, failing_for)
+        },
     }
 }
 
-/// How long until a source that still fails is late; nothing once it is. Counted from when the endpoint became known.
-fn late(question: &Question<'_>) -> Option<Duration> {
-    let conditions = &question.object.status.conditions;
+/// Time until a failing source counts as idle; `None` once it does. Counted from when the endpoint became known.
+fn time_until_idle(input: &ResolveInput<'_>) -> Option<Duration> {
+    let conditions = &input.object.status.conditions;
     let ready = conditions.iter().find(|one| one.type_ == ENDPOINT_READY);
     let since = ready.filter(|ready| ready.status == ConditionStatus::True);
     let Some(since) = since.map(|ready| ready.last_transition_time) else {
-        return Some(LATE);
+        return Some(IDLE_AFTER);
     };
-    left(LATE, since, question.now)
+    remaining(IDLE_AFTER, since, input.now)
 }
 
-/// What is left of a time that began then.
-pub(super) fn left(whole: Duration, began: Time, now: Time) -> Option<Duration> {
+/// The rest of a duration that started at `began`.
+pub(super) fn remaining(whole: Duration, began: Time, now: Time) -> Option<Duration> {
     let passed = now
         .get()
         .signed_duration_since(began.get())
@@ -205,12 +212,12 @@ pub(super) fn left(whole: Duration, began: Time, now: Time) -> Option<Duration> 
     whole.checked_sub(passed).filter(|rest| !rest.is_zero())
 }
 
-/// A typed endpoint and another one.
-pub(super) fn differs(typed: &Address, other: &str, address: &Address) -> String {
-    format!("spec.controlPlaneEndpoint says {typed}, {other} says {address}")
+/// Message on two different endpoints.
+pub(super) fn mismatch(typed: &Address, other: &str, address: &Address) -> String {
+    format!("spec.controlPlaneEndpoint is {typed}, {other} has {address}")
 }
 
-/// A source by name, for people.
-pub(super) fn named(reading: Option<&Reading>, origin: EndpointOrigin) -> String {
-    reading.map_or_else(|| word(origin).to_owned(), |reading| reading.from.clone())
+/// The name of a source.
+pub(super) fn source_name(value: Option<&SourceValue>, origin: EndpointOrigin) -> String {
+    value.map_or_else(|| origin_name(origin).to_owned(), |value| value.from.clone())
 }

@@ -1,89 +1,103 @@
-//! The Cluster has no endpoint yet. What the source says is written into the object, from where Cluster API takes it.
+//! The Cluster has no endpoint yet. The endpoint of the source is written into the spec, from where Cluster API takes
+//! it.
 
 use std::time::Duration;
 
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType};
 
-use super::{Found, PACE, Question, Resolution, depends_on, differs, heard, known, left, named, shown, sooner};
+use super::{
+    FoundEndpoint, Resolution, ResolveInput, WRITE_INTERVAL, earlier, from_source, known_endpoint, mismatch, remaining,
+    resolved_endpoint, source_name, source_origin,
+};
 use crate::endpoint::address::Address;
-use crate::endpoint::own::{Derived, Own};
-use crate::endpoint::reading::Heard;
-use crate::endpoint::said::{Missing, Standing};
+use crate::endpoint::conditions::{EndpointState, Missing};
+use crate::endpoint::source::SourceState;
+use crate::endpoint::spec_endpoint::{Derived, SpecEndpoint};
 
-pub(super) fn settle(question: &Question<'_>, asked: EndpointSourceType, own: &Own) -> Resolution {
-    // Who leaves the endpoint to the Cluster says that the infrastructure is not what it waits for.
-    let is_elsewhere = asked == EndpointSourceType::Cluster && !question.is_secondary;
-    let found = search(question, asked, own);
-    if let (Own::Typed(typed), Ok(found)) = (own, &found)
+pub(super) fn resolve(
+    input: &ResolveInput<'_>,
+    source_type: EndpointSourceType,
+    spec_endpoint: &SpecEndpoint,
+) -> Resolution {
+    // With the type `Cluster`, the Cluster does not wait for this infrastructure.
+    let is_optional = source_type == EndpointSourceType::Cluster && !input.is_secondary;
+    let found = find(input, source_type, spec_endpoint);
+    if let (SpecEndpoint::Typed(typed), Ok(found)) = (spec_endpoint, &found)
         && *typed != found.address
     {
-        return contested(question, typed, found);
+        return conflicting(input, typed, found);
     }
-    let mut resolution = match (found, own) {
-        (Ok(found), own) => take(question, own, &found),
-        (Err(missing), Own::Derived(derived)) => keep(question, asked, derived, missing),
-        (Err(missing), Own::Typed(_) | Own::Unset { .. }) => waits(missing),
+    let mut resolution = match (found, spec_endpoint) {
+        (Ok(found), spec_endpoint) => accept(input, spec_endpoint, &found),
+        (Err(missing), SpecEndpoint::Derived(derived)) => keep(input, source_type, derived, missing),
+        (Err(missing), SpecEndpoint::Typed(_) | SpecEndpoint::Unset { .. }) => {
+            with_state(EndpointState::Missing(missing))
+        }
     };
-    resolution.is_provisioned |= is_elsewhere;
+    resolution.is_provisioned |= is_optional;
     resolution
 }
 
-fn search(question: &Question<'_>, asked: EndpointSourceType, own: &Own) -> Result<Found, Missing> {
-    let typed = || match own {
-        Own::Typed(address) => Some(Found {
+fn find(
+    input: &ResolveInput<'_>,
+    source_type: EndpointSourceType,
+    spec_endpoint: &SpecEndpoint,
+) -> Result<FoundEndpoint, Missing> {
+    let typed = || match spec_endpoint {
+        SpecEndpoint::Typed(address) => Some(FoundEndpoint {
             address: address.clone(),
             origin: EndpointOrigin::Spec,
             from: None,
         }),
-        Own::Derived(_) | Own::Unset { .. } => None,
+        SpecEndpoint::Derived(_) | SpecEndpoint::Unset { .. } => None,
     };
-    match asked {
-        EndpointSourceType::Spec => typed().ok_or_else(Missing::typed),
-        EndpointSourceType::Cluster => Err(Missing::cluster(question.cluster)),
-        EndpointSourceType::InfraCluster => heard(question, EndpointOrigin::InfraCluster),
-        EndpointSourceType::ControlPlane => heard(question, EndpointOrigin::ControlPlane),
-        EndpointSourceType::Service => heard(question, EndpointOrigin::Service),
-        EndpointSourceType::IPPool => heard(question, EndpointOrigin::IPPool),
+    match source_type {
+        EndpointSourceType::Spec => typed().ok_or_else(Missing::in_spec),
+        EndpointSourceType::Cluster => Err(Missing::cluster(input.cluster)),
+        EndpointSourceType::InfraCluster => from_source(input, EndpointOrigin::InfraCluster),
+        EndpointSourceType::ControlPlane => from_source(input, EndpointOrigin::ControlPlane),
+        EndpointSourceType::Service => from_source(input, EndpointOrigin::Service),
+        EndpointSourceType::IPPool => from_source(input, EndpointOrigin::IPPool),
         EndpointSourceType::Auto => typed()
-            .or_else(|| heard(question, EndpointOrigin::InfraCluster).ok())
+            .or_else(|| from_source(input, EndpointOrigin::InfraCluster).ok())
             .or_else(|| {
-                heard(question, EndpointOrigin::ControlPlane)
+                from_source(input, EndpointOrigin::ControlPlane)
                     .ok()
-                    .filter(|_| !is_silent(question, own))
+                    .filter(|_| !is_infrastructure_unavailable(input, spec_endpoint))
             })
-            .ok_or_else(|| Missing::anywhere(question.cluster, question.readings)),
+            .ok_or_else(|| Missing::automatic(input.cluster, input.values)),
     }
 }
 
-/// Whether nobody can say for now what the infrastructure says that the endpoint came from. It is no reason to take
-/// another.
-fn is_silent(question: &Question<'_>, own: &Own) -> bool {
-    let is_its = matches!(own, Own::Derived(derived) if derived.origin == EndpointOrigin::InfraCluster);
-    let reading = question.readings.infrastructure.as_ref();
-    is_its && reading.is_some_and(|one| matches!(one.heard, Heard::Unknown(_) | Heard::Forbidden { .. }))
+/// Whether the infrastructure that the endpoint came from cannot be read. That is no reason to take another endpoint.
+fn is_infrastructure_unavailable(input: &ResolveInput<'_>, spec_endpoint: &SpecEndpoint) -> bool {
+    let is_its =
+        matches!(spec_endpoint, SpecEndpoint::Derived(derived) if derived.origin == EndpointOrigin::InfraCluster);
+    let value = input.values.infrastructure.as_ref();
+    is_its && value.is_some_and(|one| matches!(one.state, SourceState::Unknown(_) | SourceState::Forbidden { .. }))
 }
 
-/// A person typed something else than the source says. Nothing is fixed yet, so nothing is made of either.
-fn contested(question: &Question<'_>, typed: &Address, found: &Found) -> Resolution {
-    let from = named(question.readings.of(found.origin), found.origin);
-    let both = differs(typed, &from, &found.address);
+/// The user's value differs from the source. The Cluster has no endpoint, so neither is used.
+fn conflicting(input: &ResolveInput<'_>, typed: &Address, found: &FoundEndpoint) -> Resolution {
+    let from = source_name(input.values.of(found.origin), found.origin);
+    let both = mismatch(typed, &from, &found.address);
     Resolution {
         endpoint: None,
         write: None,
         is_provisioned: false,
-        standing: Standing::Conflict(format!("{both}; leave it out here, or change {from}")),
+        state: EndpointState::Conflict(format!("{both}; remove it here, or change {from}")),
         drift: None,
-        nudge: None,
-        again: None,
+        touch: None,
+        requeue_after: None,
     }
 }
 
-fn take(question: &Question<'_>, own: &Own, found: &Found) -> Resolution {
-    let (write, pause) = pace(question, own, found);
-    let known = known(question, found);
-    // What the pace holds back is not in the object yet: what is there is what counts.
-    let counts = match own {
-        Own::Derived(derived) if pause.is_some() => Found {
+fn accept(input: &ResolveInput<'_>, spec_endpoint: &SpecEndpoint, found: &FoundEndpoint) -> Resolution {
+    let (write, pause) = throttle(input, spec_endpoint, found);
+    let known_endpoint = known_endpoint(input, found);
+    // A delayed endpoint is not in the spec yet: the present one is effective.
+    let counts = match spec_endpoint {
+        SpecEndpoint::Derived(derived) if pause.is_some() => FoundEndpoint {
             address: derived.address.clone(),
             origin: derived.origin,
             from: None,
@@ -91,80 +105,80 @@ fn take(question: &Question<'_>, own: &Own, found: &Found) -> Resolution {
         _ => found.clone(),
     };
     Resolution {
-        endpoint: Some(shown(question, &counts)),
+        endpoint: Some(resolved_endpoint(input, &counts)),
         write,
         is_provisioned: true,
-        standing: Standing::Known {
+        state: EndpointState::Known {
             origin: found.origin,
-            note: known.note,
+            note: known_endpoint.note,
         },
         drift: None,
-        nudge: known.nudge,
-        again: sooner(pause, known.again),
+        touch: known_endpoint.touch,
+        requeue_after: earlier(pause, known_endpoint.requeue_after),
     }
 }
 
-/// What to write now, or how long to wait with it.
-fn pace(question: &Question<'_>, own: &Own, found: &Found) -> (Option<Derived>, Option<Duration>) {
+/// The write, or the delay until it.
+fn throttle(
+    input: &ResolveInput<'_>,
+    spec_endpoint: &SpecEndpoint,
+    found: &FoundEndpoint,
+) -> (Option<Derived>, Option<Duration>) {
     let write = Some(Derived {
         address: found.address.clone(),
         origin: found.origin,
     });
-    match own {
-        Own::Typed(_) => (None, None),
-        Own::Unset { .. } => (write, None),
-        Own::Derived(derived) if derived.address == found.address => (None, None),
-        Own::Derived(derived) => {
-            let status = &question.object.status;
-            let told = status.control_plane_endpoint.as_ref();
-            let told = told.and_then(|told| Address::stated(told.host.as_deref(), told.port, None));
-            // What the status does not know was written just now.
-            let rest = match (status.last_updated, told.as_ref() == Some(&derived.address)) {
-                (Some(then), true) => left(PACE, then, question.now),
-                _ => Some(PACE),
+    match spec_endpoint {
+        SpecEndpoint::Typed(_) => (None, None),
+        SpecEndpoint::Unset { .. } => (write, None),
+        SpecEndpoint::Derived(derived) if derived.address == found.address => (None, None),
+        SpecEndpoint::Derived(derived) => {
+            let status = &input.object.status;
+            let recorded = status.control_plane_endpoint.as_ref();
+            let recorded = recorded.and_then(|recorded| Address::stated(recorded.host.as_deref(), recorded.port, None));
+            // An endpoint that is not in the status was written just now.
+            let rest = match (status.last_updated, recorded.as_ref() == Some(&derived.address)) {
+                (Some(then), true) => remaining(WRITE_INTERVAL, then, input.now),
+                _ => Some(WRITE_INTERVAL),
             };
             (write.filter(|_| rest.is_none()), rest)
         }
     }
 }
 
-/// The source says nothing any more. What was derived from it stays, for Cluster API may be about to take it.
-fn keep(question: &Question<'_>, asked: EndpointSourceType, derived: &Derived, missing: Missing) -> Resolution {
-    let source = depends_on(asked, &Own::Derived(derived.clone())).unwrap_or(derived.origin);
-    let reading = question.readings.of(source);
-    let is_unknown = reading.is_none_or(|reading| matches!(reading.heard, Heard::Unknown(_)));
-    let found = Found {
+/// The source has no endpoint any more. The derived one is kept, because Cluster API may be about to take it.
+fn keep(input: &ResolveInput<'_>, source_type: EndpointSourceType, derived: &Derived, missing: Missing) -> Resolution {
+    let source = source_origin(source_type, &SpecEndpoint::Derived(derived.clone())).unwrap_or(derived.origin);
+    let value = input.values.of(source);
+    let is_unknown = value.is_none_or(|value| matches!(value.state, SourceState::Unknown(_)));
+    let found = FoundEndpoint {
         address: derived.address.clone(),
         origin: derived.origin,
-        from: reading.map(|reading| reading.from.clone()),
+        from: value.map(|value| value.from.clone()),
     };
-    let standing = if is_unknown {
-        Standing::Known {
+    let state = if is_unknown {
+        EndpointState::Known {
             origin: derived.origin,
             note: None,
         }
     } else {
-        Standing::Missing(missing)
+        EndpointState::Missing(missing)
     };
     Resolution {
-        endpoint: Some(shown(question, &found)),
+        endpoint: Some(resolved_endpoint(input, &found)),
         is_provisioned: true,
-        ..waits_with(standing)
+        ..with_state(state)
     }
 }
 
-fn waits(missing: Missing) -> Resolution {
-    waits_with(Standing::Missing(missing))
-}
-
-const fn waits_with(standing: Standing) -> Resolution {
+const fn with_state(state: EndpointState) -> Resolution {
     Resolution {
         endpoint: None,
         write: None,
         is_provisioned: false,
-        standing,
+        state,
         drift: None,
-        nudge: None,
-        again: None,
+        touch: None,
+        requeue_after: None,
     }
 }

@@ -15,7 +15,7 @@ fn typed_endpoint_that_differs_from_the_clusters_conflicts_and_the_clusters_coun
         &typing("Auto", OTHER),
         &cluster(Some(FIXED)),
         true,
-        &Readings::default(),
+        &SourceValues::default(),
     );
     let (status, reason, message) = said(&found);
     assert_eq!((status, reason.as_str()), (ConditionStatus::False, "EndpointConflict"));
@@ -39,7 +39,7 @@ fn source_that_changed_after_the_endpoint_was_fixed_has_drifted_and_nothing_is_w
         panic!("{:?}", found.drift)
     };
     assert!(message.contains(OTHER) && message.contains(FIXED), "{message}");
-    assert_eq!((found.write, found.standing.is_good()), (None, true));
+    assert_eq!((found.write, found.state.is_known()), (None, true));
     assert_eq!(found.endpoint.unwrap().host.as_deref(), Some("192.0.2.1"));
 }
 
@@ -65,8 +65,8 @@ fn derived_endpoint_follows_a_person_who_changes_the_clusters_and_a_typed_one_st
 #[test]
 fn two_objects_of_one_cluster_are_each_judged_by_the_cluster() {
     let cluster = cluster(Some(FIXED));
-    let same = ask(&typing("Auto", FIXED), &cluster, true, &Readings::default());
-    let other = ask(&typing("Auto", OTHER), &cluster, true, &Readings::default());
+    let same = ask(&typing("Auto", FIXED), &cluster, true, &SourceValues::default());
+    let other = ask(&typing("Auto", OTHER), &cluster, true, &SourceValues::default());
     assert_eq!(
         (said(&same).1.as_str(), said(&other).1.as_str()),
         ("EndpointFromSpec", "EndpointConflict")
@@ -79,14 +79,14 @@ fn source_that_is_gone_after_the_endpoint_was_fixed_leaves_the_endpoint() {
         &from_control_plane(),
         &cluster(Some(FIXED)),
         false,
-        &control_plane(Heard::Absent),
+        &control_plane(SourceState::Absent),
     );
     let drift = found.drift.unwrap().condition(None, at(0)).unwrap();
     assert_eq!(
         (drift.status, drift.reason.as_str()),
         (ConditionStatus::Unknown, "SourceNotFound")
     );
-    assert_eq!((found.write, found.standing.is_good()), (None, true));
+    assert_eq!((found.write, found.state.is_known()), (None, true));
     assert_eq!(found.endpoint.unwrap().source, Some(EndpointOrigin::ControlPlane));
 }
 
@@ -119,7 +119,7 @@ fn source_that_may_not_be_read_names_verb_and_resource() {
     let optional = written(&asking("Auto"), &derived(EndpointOrigin::ControlPlane, FIXED));
     let optional = ask(&optional, &cluster(Some(FIXED)), true, &control_plane(forbidden()));
     assert_eq!(
-        (optional.drift, optional.standing.is_good()),
+        (optional.drift, optional.state.is_known()),
         (None, true),
         "it needs no right at all"
     );
@@ -152,18 +152,18 @@ fn control_plane_that_contradicts_a_typed_endpoint_is_named_as_what_must_change(
 #[test]
 fn field_that_somebody_else_looks_after_is_left_to_them() {
     let (object, cluster) = (asking("ControlPlane"), cluster(None));
-    let readings = control_plane(says(FIXED));
-    let question = Question {
+    let values = control_plane(says(FIXED));
+    let input = ResolveInput {
         object: &object,
         cluster: &cluster,
         is_secondary: false,
-        readings: &readings,
+        values: &values,
         is_refused: true,
         now: at(0),
     };
-    let found = resolve(&question).unwrap();
+    let found = resolve(&input).unwrap();
     assert_eq!(found.write, None);
-    assert!(matches!(found.standing, Standing::Conflict(_)));
+    assert!(matches!(found.state, EndpointState::Conflict(_)));
     assert!(
         !found.is_provisioned && found.endpoint.is_none(),
         "it is not where Cluster API looks"
@@ -173,16 +173,16 @@ fn field_that_somebody_else_looks_after_is_left_to_them() {
 #[test]
 fn infrastructure_that_cannot_be_read_for_a_while_makes_nobody_take_another_endpoint() {
     let object = written(&asking("Auto"), &derived(EndpointOrigin::InfraCluster, OTHER));
-    let mut readings = control_plane(says("192.0.2.4:6443"));
-    for heard in [Heard::Unknown("the server is busy".to_owned()), forbidden()] {
-        readings.infrastructure = reading("ByoCluster edge", heard);
-        let found = ask(&object, &cluster(None), true, &readings);
-        assert_eq!((found.write, found.nudge), (None, None));
+    let mut values = control_plane(says("192.0.2.4:6443"));
+    for state in [SourceState::Unknown("the server is busy".to_owned()), forbidden()] {
+        values.infrastructure = value("ByoCluster edge", state);
+        let found = ask(&object, &cluster(None), true, &values);
+        assert_eq!((found.write, found.touch), (None, None));
         assert!(found.is_provisioned);
     }
-    readings.infrastructure = reading("ByoCluster edge", Heard::Absent);
-    let found = ask(&object, &cluster(None), true, &readings);
-    let taken = found.write.is_some() || found.again.is_some();
+    values.infrastructure = value("ByoCluster edge", SourceState::Absent);
+    let found = ask(&object, &cluster(None), true, &values);
+    let taken = found.write.is_some() || found.requeue_after.is_some();
     assert!(taken, "what is gone says nothing any more");
 }
 
@@ -190,9 +190,9 @@ fn infrastructure_that_cannot_be_read_for_a_while_makes_nobody_take_another_endp
 fn source_that_cannot_be_read_for_a_while_changes_nothing() {
     let object = from_control_plane();
     for endpoint in [None, Some(FIXED)] {
-        let unknown = control_plane(Heard::Unknown("the server is busy".to_owned()));
+        let unknown = control_plane(SourceState::Unknown("the server is busy".to_owned()));
         let found = ask(&object, &cluster(endpoint), false, &unknown);
-        assert!(found.standing.is_good() && found.write.is_none());
+        assert!(found.state.is_known() && found.write.is_none());
         assert_eq!(found.drift, endpoint.map(|_| Drift::Unclear));
     }
 }

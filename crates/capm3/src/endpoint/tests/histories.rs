@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::endpoint::own::{Own, own};
+use crate::endpoint::spec_endpoint::{SpecEndpoint, spec_endpoint};
 
 #[derive(Debug, Clone, Copy)]
 enum Edit {
@@ -105,33 +105,36 @@ impl World {
     }
 
     fn decide(&self, is_secondary: bool) -> Resolution {
-        let heard = match &self.source {
-            _ if !self.is_readable => Heard::Unknown("odd".to_owned()),
-            Some(address) => Heard::Address(address.clone()),
-            None => Heard::Nothing,
+        let state = match &self.source {
+            _ if !self.is_readable => SourceState::Unknown("odd".to_owned()),
+            Some(address) => SourceState::Address(address.clone()),
+            None => SourceState::Empty,
         };
         let mut cluster = cluster(None);
         let fixed = self.fixed.as_ref();
         let fixed = fixed.map(|Address { host, port }| json!({ "host": host, "port": port }));
         cluster.spec.control_plane_endpoint = serde_json::from_value(json!(fixed)).unwrap();
-        let question = Question {
+        let input = ResolveInput {
             object: &self.object,
             cluster: &cluster,
             is_secondary,
-            readings: &control_plane(heard),
+            values: &control_plane(state),
             is_refused: false,
             now: at(self.now),
         };
-        resolve(&question).unwrap()
+        resolve(&input).unwrap()
     }
 
     fn judge(&self, write: &Derived) -> Result<(), TestCaseError> {
-        let before = own(&self.object);
-        prop_assert!(!matches!(before, Own::Typed(_)), "what a person typed is written over");
+        let before = spec_endpoint(&self.object);
+        prop_assert!(
+            !matches!(before, SpecEndpoint::Typed(_)),
+            "what a person typed is written over"
+        );
         let Some(fixed) = &self.fixed else {
             prop_assert_eq!(Some(&write.address), self.source.as_ref());
             let since = self.last_write.map(|last| self.now - last);
-            let is_rewrite = matches!(before, Own::Derived(_));
+            let is_rewrite = matches!(before, SpecEndpoint::Derived(_));
             prop_assert!(
                 !is_rewrite || since.is_none_or(|since| since >= 10),
                 "too soon: {since:?}"
@@ -165,7 +168,7 @@ impl World {
             status.last_updated = Some(at(self.now));
         }
         status.control_plane_endpoint.clone_from(&found.endpoint);
-        metal3_runtime::condition::set_condition(&mut status.conditions, found.standing.condition(None, at(self.now)));
+        metal3_runtime::condition::set_condition(&mut status.conditions, found.state.condition(None, at(self.now)));
         self.is_provisioned |= found.is_provisioned;
         prop_assert_eq!(self.decide(is_secondary).write, None, "a second pass writes again");
         Ok(())

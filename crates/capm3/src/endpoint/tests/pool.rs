@@ -5,9 +5,9 @@ use metal3_runtime::access::{Permission, Role as _, verb};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::claimed::{Claims, Existing};
-use super::super::pool::{claim_name, new_claim, object_of, pool_of, reading as of_claim};
-use super::super::reading::{Heard, Reading, Readings};
+use super::super::existing_claim::{ExistingClaim, ExistingClaims};
+use super::super::pool::{claim_name, new_claim, object_of, pool_of, source_value};
+use super::super::source::{SourceState, SourceValue, SourceValues};
 use super::*;
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::Grant;
@@ -25,35 +25,35 @@ fn granted(address: &str) -> ClaimState {
 }
 
 /// A claim in this state that asks for what is wanted.
-fn as_wanted(wanted: &EndpointPool, state: &ClaimState) -> Claims {
+fn as_wanted(wanted: &EndpointPool, state: &ClaimState) -> ExistingClaims {
     let (object, cluster) = (asking("IPPool"), cluster(None));
     match new_claim(&object, &cluster, wanted) {
         Some(claim) => existing(&claim, state),
-        None => Claims::default(),
+        None => ExistingClaims::default(),
     }
 }
 
-fn existing(claim: &NewClaim, state: &ClaimState) -> Claims {
+fn existing(claim: &NewClaim, state: &ClaimState) -> ExistingClaims {
     match claim {
-        NewClaim::Metal3(claim) => Claims {
-            metal3: Some(Existing::metal3(claim, state.clone())),
-            ..Claims::default()
+        NewClaim::Metal3(claim) => ExistingClaims {
+            metal3: Some(ExistingClaim::metal3(claim, state.clone())),
+            ..ExistingClaims::default()
         },
-        NewClaim::General(claim) => Claims {
-            general: Some(Existing::general(claim, state.clone())),
-            ..Claims::default()
+        NewClaim::General(claim) => ExistingClaims {
+            general: Some(ExistingClaim::general(claim, state.clone())),
+            ..ExistingClaims::default()
         },
     }
 }
 
-fn heard(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> Heard {
+fn state(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> SourceState {
     let wanted = pool(wanted);
-    of_claim(own, &wanted, &as_wanted(&wanted, claim), false).heard
+    source_value(own, &wanted, &as_wanted(&wanted, claim), false).state
 }
 
 /// What is heard of a claim that was made for `then`, where `now` is asked for.
-fn after_change(then: Value, now: Value, state: &ClaimState) -> Reading {
-    of_claim(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state), false)
+fn after_change(then: Value, now: Value, state: &ClaimState) -> SourceValue {
+    source_value(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state), false)
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn port_is_that_of_the_pool_or_the_hint_in_the_object_or_the_usual_one() {
     );
     let (named, nameless) = (json!({ "name": "vips", "port": 7443 }), json!({ "name": "vips" }));
     let bound = granted("192.0.2.5");
-    assert_eq!(heard(&hint, named, &bound), says("192.0.2.5:7443"));
-    assert_eq!(heard(&hint, nameless.clone(), &bound), says("192.0.2.5:8443"));
-    assert_eq!(heard(&plain, nameless.clone(), &bound), says("192.0.2.5:6443"));
+    assert_eq!(state(&hint, named, &bound), says("192.0.2.5:7443"));
+    assert_eq!(state(&hint, nameless.clone(), &bound), says("192.0.2.5:8443"));
+    assert_eq!(state(&plain, nameless.clone(), &bound), says("192.0.2.5:6443"));
     assert_eq!(
-        heard(&plain, nameless, &granted("2001:db8::5")),
+        state(&plain, nameless, &granted("2001:db8::5")),
         says("[2001:db8::5]:6443")
     );
 }
@@ -100,13 +100,13 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
             "spec.controlPlaneEndpointSource.ipPool",
         ),
     ] {
-        let Heard::Invalid(why) = heard(&plain, wanted, &claim) else {
+        let SourceState::Invalid(why) = state(&plain, wanted, &claim) else {
             panic!("{claim:?}");
         };
         assert!(why.contains(part), "{why}");
     }
     let same = json!({ "name": "vips", "address": "2001:DB8:0::5" });
-    assert_eq!(heard(&plain, same, &granted("2001:db8::5")), says("[2001:db8::5]:6443"));
+    assert_eq!(state(&plain, same, &granted("2001:db8::5")), says("[2001:db8::5]:6443"));
 }
 
 /// A claim that was made for `then` is not used where `now` is asked for, and why is said.
@@ -115,10 +115,10 @@ fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
         message: "odd".to_owned(),
     };
     for state in [granted("192.0.2.9"), ClaimState::Pending, refused] {
-        let reading = after_change(then.clone(), now.clone(), &state);
-        assert_eq!(reading.from, format!("{from} edge-control-plane-endpoint"));
-        let Heard::Invalid(why) = &reading.heard else {
-            panic!("{reading:?}");
+        let value = after_change(then.clone(), now.clone(), &state);
+        assert_eq!(value.from, format!("{from} edge-control-plane-endpoint"));
+        let SourceState::Invalid(why) = &value.state else {
+            panic!("{value:?}");
         };
         assert!(
             why.contains(part) && why.contains("delete the claim and remove"),
@@ -127,7 +127,7 @@ fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
     }
     // One that goes is not asked for anything.
     let gone = after_change(then.clone(), now.clone(), &ClaimState::Deleting { is_owned: true });
-    assert!(matches!(gone.heard, Heard::Pending(_)), "{gone:?}");
+    assert!(matches!(gone.state, SourceState::Pending(_)), "{gone:?}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cu
         assert_not_used(&then, &now, from, part);
     }
     let same = after_change(at("2001:DB8:0::5"), at("2001:db8::5"), &granted("2001:db8::5"));
-    assert_eq!(same.heard, says("[2001:db8::5]:6443"));
+    assert_eq!(same.state, says("[2001:db8::5]:6443"));
 }
 
 #[test]
@@ -195,17 +195,17 @@ fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_n
     };
     claim.spec.pool.namespace = Some("elsewhere".to_owned());
     let claims = existing(&NewClaim::Metal3(claim), &granted("192.0.2.5"));
-    let Heard::Invalid(why) = of_claim(&asking("IPPool"), &wanted, &claims, false).heard else {
+    let SourceState::Invalid(why) = source_value(&asking("IPPool"), &wanted, &claims, false).state else {
         panic!("used");
     };
     assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
     let far = json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" });
     let owner = "Metal3Data x".to_owned();
     for state in [ClaimState::Foreign { owner }, ClaimState::Deleting { is_owned: false }] {
-        let reading = after_change(far.clone(), json!({ "name": "vips" }), &state);
+        let value = after_change(far.clone(), json!({ "name": "vips" }), &state);
         assert_eq!(
-            (reading.heard, reading.from.split(' ').next()),
-            (Heard::Absent, Some("IPClaim"))
+            (value.state, value.from.split(' ').next()),
+            (SourceState::Absent, Some("IPClaim"))
         );
     }
 }
@@ -225,12 +225,12 @@ fn claim_that_has_no_address_is_waited_for_and_says_why() {
         ),
     ] {
         let vips = pool(json!({ "name": "vips" }));
-        let claims = claim.map_or_else(Claims::default, |claim| as_wanted(&vips, &claim));
-        let readings = Readings {
-            pool: Some(of_claim(&object, &vips, &claims, false)),
-            ..Readings::default()
+        let claims = claim.map_or_else(ExistingClaims::default, |claim| as_wanted(&vips, &claim));
+        let values = SourceValues {
+            pool: Some(source_value(&object, &vips, &claims, false)),
+            ..SourceValues::default()
         };
-        let resolution = ask(&object, &unfixed, false, &readings);
+        let resolution = ask(&object, &unfixed, false, &values);
         let (status, reason, message) = said(&resolution);
         assert_eq!(
             (status, reason.as_str()),
@@ -275,7 +275,7 @@ proptest! {
     #[test]
     fn no_state_of_a_claim_and_no_text_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
         let wanted = pool(json!({ "name": name }));
-        if let Heard::Address(address) = of_claim(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).heard {
+        if let SourceState::Address(address) = source_value(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).state {
             prop_assert!(pool_of(&wanted).is_ok());
             prop_assert!(!address.host.is_empty() && address.host != "0.0.0.0" && address.host != "::");
         }

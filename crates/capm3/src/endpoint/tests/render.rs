@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
-use super::super::render::{Kept, Question, Template, Writing, render};
+use super::super::render::{ExistingSecret, RenderInput, SecretWrite, Template, render};
 use super::*;
 
 fn asking() -> Metal3Cluster {
@@ -25,21 +25,21 @@ fn decide(
     endpoint: Option<&str>,
     secret: Option<&Secret>,
     refused: Option<&str>,
-) -> (Option<Writing>, String) {
+) -> (Option<SecretWrite>, String) {
     let endpoint = endpoint.map(address);
     let object = asking();
-    let question = Question {
+    let input = RenderInput {
         object: &object,
         cluster: "edge",
         endpoint: endpoint.as_ref(),
         template: Some(template),
-        secret: secret.map(Kept),
+        secret: secret.map(ExistingSecret),
         refused,
     };
-    let (writing, said) = render(&question).unwrap();
+    let (write, said) = render(&input).unwrap();
     let condition = said.standard(None, at(0));
     (
-        writing,
+        write,
         format!("{:?} {} {}", condition.status, condition.reason, condition.message),
     )
 }
@@ -51,15 +51,16 @@ fn text(text: &str) -> Template {
 #[test]
 fn host_and_port_are_filled_in_wherever_they_are_asked_for_and_nothing_else_is_touched() {
     let template = text("${HOST} $HOST {{HOST}} ${PORT} ${HOST}${PORT} ${OTHER}");
-    let (Some(Writing::Create(made)), said) = decide(&template, Some("[2001:db8::5]:8443"), None, None) else {
+    let (Some(SecretWrite::Create(new_secret)), said) = decide(&template, Some("[2001:db8::5]:8443"), None, None)
+    else {
         panic!("a Secret is made");
     };
-    let content = &made.data.as_ref().unwrap()["vip.yaml"].0;
+    let content = &new_secret.data.as_ref().unwrap()["vip.yaml"].0;
     assert_eq!(
         String::from_utf8_lossy(content),
         "2001:db8::5 $HOST {{HOST}} 8443 2001:db8::58443 ${OTHER}"
     );
-    assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u1");
+    assert_eq!(new_secret.metadata.owner_references.as_ref().unwrap()[0].uid, "u1");
     assert_eq!(said, "True Rendered ");
 }
 
@@ -71,7 +72,8 @@ fn secret_that_says_it_already_is_not_written_and_one_that_does_not_is_changed_a
         decide(&template, Some("192.0.2.5:6443"), Some(&kept), None),
         (None, "True Rendered ".to_owned())
     );
-    let (Some(Writing::Change(name, patch)), _) = decide(&template, Some("192.0.2.6:6443"), Some(&kept), None) else {
+    let (Some(SecretWrite::Patch(name, patch)), _) = decide(&template, Some("192.0.2.6:6443"), Some(&kept), None)
+    else {
         panic!("the Secret is changed");
     };
     let document = patch.into_document();
@@ -113,16 +115,16 @@ fn template_that_cannot_be_had_is_said_with_the_cure_and_nothing_is_written() {
             "WaitingForTemplate ConfigMap vip cannot be read: odd",
         ),
     ] {
-        let (writing, said) = decide(&template, Some(KNOWN), Some(&kept), None);
-        assert_eq!(writing, None, "{said}");
+        let (write, said) = decide(&template, Some(KNOWN), Some(&kept), None);
+        assert_eq!(write, None, "{said}");
         assert!(said.starts_with(&format!("False {expected}")), "{said}");
     }
 }
 
 #[test]
 fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() {
-    let (own, foreign, mut going) = (secret("u1", "old"), secret("u2", "old"), secret("u1", "old"));
-    going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+    let (own, foreign, mut deleting) = (secret("u1", "old"), secret("u2", "old"), secret("u1", "old"));
+    deleting.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     for (endpoint, secret, refused, expected) in [
         (None, &own, None, "WaitingForEndpoint waiting for the endpoint"),
         (
@@ -133,7 +135,7 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
         ),
         (
             Some(KNOWN),
-            &going,
+            &deleting,
             None,
             "WaitingForSecret Secret edge-vip is being deleted",
         ),
@@ -144,8 +146,8 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
             "SecretRefused Secret edge-vip cannot be written: no",
         ),
     ] {
-        let (writing, said) = decide(&text("x"), endpoint, Some(secret), refused);
-        assert_eq!(writing, None, "{said}");
+        let (write, said) = decide(&text("x"), endpoint, Some(secret), refused);
+        assert_eq!(write, None, "{said}");
         assert!(said.starts_with(&format!("False {expected}")), "{said}");
     }
 }
@@ -153,7 +155,7 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
 #[test]
 fn content_of_a_secret_shows_in_no_debug_output() {
     let kept = secret("u1", "hush");
-    let (writing, _) = decide(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
-    let shown = format!("{:?} {:?}", Kept(&kept), writing.unwrap());
+    let (write, _) = decide(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
+    let shown = format!("{:?} {:?}", ExistingSecret(&kept), write.unwrap());
     assert!(!shown.contains("hush") && shown.contains("Create(edge-vip)"), "{shown}");
 }

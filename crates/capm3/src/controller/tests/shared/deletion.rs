@@ -1,44 +1,44 @@
-//! Clusters of two providers go in either order, and leave nothing.
+//! Clusters of two providers are deleted in either order, and leave nothing.
 
-use super::living::{Living, Part, seconds};
+use super::providers::{Part, ProviderFixture, seconds};
 
 const PARTS: [Part; 4] = [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary];
 
-async fn joined() -> (Living, tokio::task::JoinSet<()>) {
-    let world = Living::start();
-    let program = world.program(false);
+async fn joined() -> (ProviderFixture, tokio::task::JoinSet<()>) {
+    let fixture = ProviderFixture::start();
+    let program = fixture.program(false);
     for part in PARTS {
-        world.make(part).await;
+        fixture.make(part).await;
     }
     seconds(10).await;
-    let secondary = world.get(Part::Secondary).await.unwrap();
+    let secondary = fixture.get(Part::Secondary).await.unwrap();
     assert_eq!(secondary["spec"]["controlPlaneEndpoint"]["host"], "192.0.2.20");
     assert_eq!(secondary["status"]["role"], "Secondary");
-    (world, program)
+    (fixture, program)
 }
 
-async fn assert_nothing_left(world: &Living) {
+async fn assert_nothing_left(fixture: &ProviderFixture) {
     for part in PARTS {
-        assert_eq!(world.get(part).await, None, "{part:?}");
+        assert_eq!(fixture.get(part).await, None, "{part:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_that_is_deleted_takes_its_secondary_along() {
-    let (world, _program) = joined().await;
-    world.delete(Part::ForeignCluster).await;
+async fn deleted_cluster_deletes_its_secondary() {
+    let (fixture, _program) = joined().await;
+    fixture.delete(Part::ForeignCluster).await;
     seconds(30).await;
-    assert_nothing_left(&world).await;
+    assert_nothing_left(&fixture).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn secondary_that_is_deleted_first_goes_alone_and_the_rest_follows() {
-    let (world, _program) = joined().await;
-    world.delete(Part::Secondary).await;
+async fn secondary_that_is_deleted_first_is_deleted_alone() {
+    let (fixture, _program) = joined().await;
+    fixture.delete(Part::Secondary).await;
     seconds(10).await;
-    assert_eq!(world.get(Part::Secondary).await, None);
-    assert!(world.get(Part::ForeignCluster).await.is_some());
-    world.delete(Part::ForeignCluster).await;
+    assert_eq!(fixture.get(Part::Secondary).await, None);
+    assert!(fixture.get(Part::ForeignCluster).await.is_some());
+    fixture.delete(Part::ForeignCluster).await;
     seconds(30).await;
-    assert_nothing_left(&world).await;
+    assert_nothing_left(&fixture).await;
 }

@@ -1,18 +1,18 @@
 //! Clusters that share their control plane with another provider.
 
-mod blows;
 mod counts;
 mod deletion;
-mod living;
+mod faults;
+mod fixture;
 mod moving;
 mod orders;
 mod pool;
-mod pool_blows;
+mod pool_faults;
 mod pool_held;
 mod pool_refused;
+mod providers;
 mod rights;
-mod scene;
-mod stories;
+mod scenarios;
 
 use std::collections::BTreeMap;
 

@@ -1,22 +1,22 @@
-//! A cluster of two providers, and one with an address of a pool, move to another management cluster and back. Our
-//! programs are killed at each phase of it, on both sides.
+//! A cluster of two providers, and one with an address of a pool, are moved to another management cluster and back. The
+//! programs on both sides are restarted at each phase.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::clusterctl::{Place, copy, leave, save, tell_hosts};
-use super::super::site::Step;
-use super::living::{Living, Part, seconds};
+use super::super::clusterctl::{Place, copy, delete_moved, restore_status, save};
+use super::super::steps::Step;
 use super::pool::{CORE, cluster_with, pooled, template, vips};
-use crate::controller::data::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM};
+use super::providers::{Part, ProviderFixture, seconds};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM};
 
-/// The version that the provider of hosts which are brought along serves.
+/// The version that the BYOH provider serves.
 const BROUGHT: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default";
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default";
 
-/// What moves, owners first.
+/// Moved resources, owners first.
 const MOVED: [Place; 15] = [
     (CLUSTER_API, "clusters"),
     (HOSTS, "baremetalhosts"),
@@ -35,57 +35,60 @@ const MOVED: [Place; 15] = [
     (CORE, "secrets"),
 ];
 
-/// Where a move is when the programs are killed.
+/// Phase of a move at which the programs are restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Paused,
-    HalfThere,
-    There,
-    HalfGone,
-    Gone,
-    GoneOn,
+    HalfCopied,
+    Copied,
+    HalfDeleted,
+    Deleted,
+    Resumed,
 }
 
 const PHASES: [Phase; 6] = [
     Phase::Paused,
-    Phase::HalfThere,
-    Phase::There,
-    Phase::HalfGone,
-    Phase::Gone,
-    Phase::GoneOn,
+    Phase::HalfCopied,
+    Phase::Copied,
+    Phase::HalfDeleted,
+    Phase::Deleted,
+    Phase::Resumed,
 ];
 
-/// A management cluster with everybody in it.
+/// A management cluster with all programs.
 struct Side {
-    world: Living,
+    fixture: ProviderFixture,
     program: JoinSet<()>,
     _addresses: JoinSet<()>,
 }
 
 impl Side {
     fn start() -> Self {
-        let world = Living::start();
+        let fixture = ProviderFixture::start();
         Self {
-            program: world.program(false),
-            _addresses: world.addresses(),
-            world,
+            program: fixture.program(false),
+            _addresses: fixture.addresses(),
+            fixture,
         }
     }
 
     async fn set_paused(&self, is_paused: bool) {
         let pause = json!({ "spec": { "paused": is_paused } });
-        self.world.lab().change(CLUSTER_API, "clusters/edge", pause).await;
+        self.fixture
+            .user_client()
+            .change(CLUSTER_API, "clusters/edge", pause)
+            .await;
         seconds(5).await;
     }
 
-    /// Nothing is there.
+    /// Asserts that no moved object is left.
     async fn assert_empty(&self, why: &str) {
-        let left = save(&self.world.lab(), &MOVED).await;
-        assert!(left.is_empty(), "{why}: {left:#?}");
+        let leftover = save(&self.fixture.user_client(), &MOVED).await;
+        assert!(leftover.is_empty(), "{why}: {leftover:#?}");
     }
 
     fn writes(&self, verb: &str) -> u64 {
-        let audit = self.world.server.audit();
+        let audit = self.fixture.server.audit();
         let ours = audit
             .counts()
             .filter(|((user, done, _), _)| user == "manager" && *done == verb);
@@ -93,43 +96,43 @@ impl Side {
     }
 }
 
-/// Kills both programs if this is the phase, and starts them again a minute later.
-async fn strike(sides: [&mut Side; 2], now: Phase, at: Option<Phase>) {
+/// Stops both programs if this is the phase, and starts them again a minute later.
+async fn restart_at(sides: [&mut Side; 2], now: Phase, at: Option<Phase>) {
     if at == Some(now) {
         let [one, other] = sides;
         (one.program, other.program) = (JoinSet::new(), JoinSet::new());
         seconds(60).await;
-        (one.program, other.program) = (one.world.program(false), other.world.program(false));
+        (one.program, other.program) = (one.fixture.program(false), other.fixture.program(false));
     }
     seconds(3).await;
 }
 
-/// What `clusterctl move` does.
+/// Repeats `clusterctl move`.
 async fn move_over(from: &mut Side, to: &mut Side, at: Option<Phase>) {
     from.set_paused(true).await;
-    strike([from, to], Phase::Paused, at).await;
-    let saved = save(&from.world.lab(), &MOVED).await;
-    let (mut uids, there) = (BTreeMap::new(), to.world.lab());
+    restart_at([from, to], Phase::Paused, at).await;
+    let saved = save(&from.fixture.user_client(), &MOVED).await;
+    let (mut uids, there) = (BTreeMap::new(), to.fixture.user_client());
     let (first, rest) = saved.split_at(saved.len() / 2);
     copy(&there, first, &mut uids).await;
-    strike([from, to], Phase::HalfThere, at).await;
+    restart_at([from, to], Phase::HalfCopied, at).await;
     copy(&there, rest, &mut uids).await;
-    strike([from, to], Phase::There, at).await;
+    restart_at([from, to], Phase::Copied, at).await;
     let (owners, owned) = MOVED.split_at(MOVED.len() / 2);
-    leave(&from.world.lab(), owned).await;
-    strike([from, to], Phase::HalfGone, at).await;
-    leave(&from.world.lab(), owners).await;
-    strike([from, to], Phase::Gone, at).await;
+    delete_moved(&from.fixture.user_client(), owned).await;
+    restart_at([from, to], Phase::HalfDeleted, at).await;
+    delete_moved(&from.fixture.user_client(), owners).await;
+    restart_at([from, to], Phase::Deleted, at).await;
     to.set_paused(false).await;
-    tell_hosts(&to.world.lab()).await;
-    strike([from, to], Phase::GoneOn, at).await;
+    restore_status(&to.fixture.user_client()).await;
+    restart_at([from, to], Phase::Resumed, at).await;
     seconds(30).await;
-    from.assert_empty(&format!("{at:?}: on the side that was left")).await;
+    from.assert_empty(&format!("{at:?}: on the old side")).await;
 }
 
-/// What must be the same before and after, of all that is there: names, what was wished, and who owns it.
-async fn lasting(side: &Side) -> Vec<String> {
-    let saved = save(&side.world.lab(), &MOVED).await;
+/// The state that a move preserves: names, specs, data and owners.
+async fn comparable_state(side: &Side) -> Vec<String> {
+    let saved = save(&side.fixture.user_client(), &MOVED).await;
     let uids: BTreeMap<String, String> = saved
         .iter()
         .map(|(_, plural, object)| {
@@ -167,11 +170,11 @@ fn text(object: &Value, place: &str) -> String {
         .to_owned()
 }
 
-/// Type, status and reason of what is said of the Metal3Cluster, and its role and endpoint.
-async fn told(side: &Side, name: &str) -> String {
+/// Type, status and reason of the conditions of the Metal3Cluster, and its role and endpoint.
+async fn conditions_of(side: &Side, name: &str) -> String {
     let object = side
-        .world
-        .lab()
+        .fixture
+        .user_client()
         .get(INFRASTRUCTURE, &format!("metal3clusters/{name}"))
         .await;
     let all = object["status"]["conditions"].as_array().unwrap().iter();
@@ -192,30 +195,30 @@ async fn told(side: &Side, name: &str) -> String {
     )
 }
 
-/// There and back, with the programs killed at each phase of each way, and once without.
+/// Moves there and back, with a restart at each phase of each way, and once without.
 async fn there_and_back(make: impl AsyncFn(&Side)) -> usize {
-    let strikes = PHASES
+    let restarts = PHASES
         .into_iter()
         .flat_map(|phase| [(Some(phase), None), (None, Some(phase))]);
     let mut cases = 0;
-    for (there, back) in std::iter::once((None, None)).chain(strikes) {
+    for (there, back) in std::iter::once((None, None)).chain(restarts) {
         let (mut home, mut away) = (Side::start(), Side::start());
         make(&home).await;
         seconds(30).await;
-        let (before, said) = (lasting(&home).await, told(&home, "edge").await);
-        home.world.server.reset_audit();
+        let (before, condition) = (comparable_state(&home).await, conditions_of(&home, "edge").await);
+        home.fixture.server.reset_audit();
         move_over(&mut home, &mut away, there).await;
-        assert_eq!(lasting(&away).await, before, "{there:?}: there");
-        assert_eq!(told(&away, "edge").await, said, "{there:?}: there");
+        assert_eq!(comparable_state(&away).await, before, "{there:?}: there");
+        assert_eq!(conditions_of(&away, "edge").await, condition, "{there:?}: there");
         move_over(&mut away, &mut home, back).await;
-        assert_eq!(lasting(&home).await, before, "{back:?}: back");
-        assert_eq!(told(&home, "edge").await, said, "{back:?}: back");
+        assert_eq!(comparable_state(&home).await, before, "{back:?}: back");
+        assert_eq!(conditions_of(&home, "edge").await, condition, "{back:?}: back");
         for side in [&home, &away] {
             let touched = (side.writes("create"), side.writes("delete"));
             assert_eq!(
                 touched,
                 (0, 0),
-                "{there:?} {back:?}: nothing is made or deleted by a move"
+                "{there:?} {back:?}: a move creates and deletes nothing"
             );
         }
         cases += 1;
@@ -224,10 +227,10 @@ async fn there_and_back(make: impl AsyncFn(&Side)) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_of_two_providers_moves_there_and_back_whenever_the_programs_are_killed() {
+async fn cluster_of_two_providers_moves_there_and_back_with_restarts_at_every_phase() {
     let cases = there_and_back(async |home: &Side| {
         for part in [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary] {
-            home.world.make(part).await;
+            home.fixture.make(part).await;
         }
     })
     .await;
@@ -236,12 +239,12 @@ async fn cluster_of_two_providers_moves_there_and_back_whenever_the_programs_are
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_of_a_secondary_keeps_its_host_and_data_there_and_back_whenever_the_programs_are_killed() {
+async fn worker_of_a_secondary_keeps_its_host_and_data_there_and_back_with_restarts_at_every_phase() {
     let cases = there_and_back(async |home: &Side| {
         for part in [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary] {
-            home.world.make(part).await;
+            home.fixture.make(part).await;
         }
-        let user = home.world.lab();
+        let user = home.fixture.user_client();
         for step in [Step::Template, Step::Host("h0"), Step::Machine("m0")] {
             step.take(&user.0).await;
         }
@@ -260,9 +263,9 @@ async fn worker_of_a_secondary_keeps_its_host_and_data_there_and_back_whenever_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_with_an_address_of_a_pool_keeps_it_there_and_back_whenever_the_programs_are_killed() {
+async fn cluster_with_an_address_of_a_pool_keeps_it_there_and_back_with_restarts_at_every_phase() {
     let cases = there_and_back(async |home: &Side| {
-        let user = home.world.lab();
+        let user = home.fixture.user_client();
         vips(&user, 2).await;
         let of_cluster = json!({ "spec": { "clusterName": "edge" } });
         user.change(IPAM, "ippools/vips", of_cluster).await;

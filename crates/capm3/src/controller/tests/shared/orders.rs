@@ -1,65 +1,69 @@
-//! Every order of creation, with the start of our program as one of the things that come in any order.
+//! Every order of creation, with the start of the program as one of the events.
 
-use super::living::{Living, Part, seconds};
+use super::providers::{Part, ProviderFixture, seconds};
 
-/// What happens in some order.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thing {
-    Made(Part),
+enum Event {
+    Created(Part),
     Started,
 }
 
-const THINGS: [Thing; 4] = [
-    Thing::Made(Part::Cluster),
-    Thing::Made(Part::Primary),
-    Thing::Made(Part::Kamaji),
-    Thing::Started,
+const EVENTS: [Event; 4] = [
+    Event::Created(Part::Cluster),
+    Event::Created(Part::Primary),
+    Event::Created(Part::Kamaji),
+    Event::Started,
 ];
-/// Longer than a control plane takes to start, and its provider to fall asleep.
-const APART: u64 = 20;
+/// Longer than a control plane takes to start, and its provider to become idle.
+const INTERVAL: u64 = 20;
 
-fn orders() -> Vec<Vec<Thing>> {
+fn orders() -> Vec<Vec<Event>> {
     let mut all = vec![Vec::new()];
-    for _ in THINGS {
-        let longer = |order: &Vec<Thing>| {
-            let rest = THINGS.iter().filter(|thing| !order.contains(thing));
-            rest.map(|thing| order.iter().copied().chain([*thing]).collect())
-                .collect::<Vec<Vec<Thing>>>()
+    for _ in EVENTS {
+        let longer = |order: &Vec<Event>| {
+            let rest = EVENTS.iter().filter(|event| !order.contains(event));
+            rest.map(|event| order.iter().copied().chain([*event]).collect())
+                .collect::<Vec<Vec<Event>>>()
         };
         all = all.iter().flat_map(longer).collect();
     }
     all
 }
 
-/// A world in which it happened in this order, so many seconds apart.
-async fn play(order: &[Thing], apart: u64, nudges: bool) -> (Living, tokio::task::JoinSet<()>) {
-    let world = Living::start();
+/// A fixture in which the events happened in this order, at this interval.
+async fn run(
+    order: &[Event],
+    interval: u64,
+    touches_control_planes: bool,
+) -> (ProviderFixture, tokio::task::JoinSet<()>) {
+    let fixture = ProviderFixture::start();
     let mut program = None;
-    for thing in order {
-        match thing {
-            Thing::Made(part) => world.make(*part).await,
-            Thing::Started => program = Some(world.program(nudges)),
+    for event in order {
+        match event {
+            Event::Created(part) => fixture.make(*part).await,
+            Event::Started => program = Some(fixture.program(touches_control_planes)),
         }
-        seconds(apart).await;
+        seconds(interval).await;
     }
-    (world, program.unwrap())
+    (fixture, program.unwrap())
 }
 
-/// Whether the control plane was up long before somebody could take its endpoint.
-fn is_late(order: &[Thing]) -> bool {
-    let at = |thing| order.iter().position(|one| *one == thing);
-    let published = at(Thing::Made(Part::Cluster)).max(at(Thing::Made(Part::Kamaji)));
-    let taken = at(Thing::Made(Part::Primary)).max(at(Thing::Started));
+/// Whether the control plane published its endpoint long before it could be taken.
+fn is_late(order: &[Event]) -> bool {
+    let at = |event| order.iter().position(|one| *one == event);
+    let published = at(Event::Created(Part::Cluster)).max(at(Event::Created(Part::Kamaji)));
+    let taken = at(Event::Created(Part::Primary)).max(at(Event::Started));
     taken > published
 }
 
-async fn assert_taken(world: &Living, order: &[Thing]) {
-    let metal3 = world.get(Part::Primary).await.unwrap();
+async fn assert_taken(fixture: &ProviderFixture, order: &[Event]) {
+    let metal3 = fixture.get(Part::Primary).await.unwrap();
     assert_eq!(
         metal3["spec"]["controlPlaneEndpoint"]["host"], "198.51.100.153",
         "{order:?}"
     );
-    let cluster = world.get(Part::Cluster).await.unwrap();
+    let cluster = fixture.get(Part::Cluster).await.unwrap();
     assert_eq!(
         cluster["spec"]["controlPlaneEndpoint"], metal3["spec"]["controlPlaneEndpoint"],
         "{order:?}"
@@ -67,15 +71,15 @@ async fn assert_taken(world: &Living, order: &[Thing]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_made_at_once_is_available_as_soon_as_the_control_plane_has_started_in_every_order() {
+async fn simultaneous_objects_are_available_once_the_control_plane_has_started_in_every_order() {
     assert_eq!(orders().len(), 24);
     for order in orders() {
-        let (world, _program) = play(&order, 0, false).await;
+        let (fixture, _program) = run(&order, 0, false).await;
         seconds(15).await;
-        assert!(world.is_available().await, "{order:?}");
-        assert_taken(&world, &order).await;
+        assert!(fixture.is_available().await, "{order:?}");
+        assert_taken(&fixture, &order).await;
         assert_eq!(
-            world.said().await,
+            fixture.condition().await,
             ("EndpointFromControlPlane".to_owned(), String::new()),
             "{order:?}"
         );
@@ -83,15 +87,15 @@ async fn what_is_made_at_once_is_available_as_soon_as_the_control_plane_has_star
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_no_order_is_there_a_deadlock_and_a_provider_that_sleeps_is_named_with_the_cure() {
+async fn no_order_deadlocks_and_an_idle_provider_is_named_with_the_remedy() {
     let mut late = 0;
     for order in orders() {
-        let (world, _program) = play(&order, APART, false).await;
-        assert_taken(&world, &order).await;
+        let (fixture, _program) = run(&order, INTERVAL, false).await;
+        assert_taken(&fixture, &order).await;
         if is_late(&order) {
             late += 1;
-            assert!(!world.is_available().await, "{order:?}: it sleeps");
-            let (reason, message) = world.said().await;
+            assert!(!fixture.is_available().await, "{order:?}: it is idle");
+            let (reason, message) = fixture.condition().await;
             assert_eq!(reason, "EndpointFromControlPlane");
             assert!(
                 message.contains("KamajiControlPlane edge failed before the endpoint was here"),
@@ -101,37 +105,37 @@ async fn in_no_order_is_there_a_deadlock_and_a_provider_that_sleeps_is_named_wit
                 message.contains("kubectl -n default annotate kamajicontrolplane edge"),
                 "{message}"
             );
-            world.cure().await;
+            fixture.touch().await;
             seconds(3).await;
         }
-        assert!(world.is_available().await, "{order:?}");
-        assert_eq!(world.said().await.1, "", "{order:?}");
+        assert!(fixture.is_available().await, "{order:?}");
+        assert_eq!(fixture.condition().await.1, "", "{order:?}");
     }
     assert_eq!(late, 12);
 }
 
 #[tokio::test(start_paused = true)]
-async fn provider_that_sleeps_is_woken_at_once_where_that_is_wanted_and_only_once() {
-    let order = [THINGS[0], THINGS[1], THINGS[2]];
-    let world = Living::start();
-    for thing in order {
-        if let Thing::Made(part) = thing {
-            world.make(part).await;
+async fn idle_provider_is_touched_at_once_if_enabled_and_only_once() {
+    let order = [EVENTS[0], EVENTS[1], EVENTS[2]];
+    let fixture = ProviderFixture::start();
+    for event in order {
+        if let Event::Created(part) = event {
+            fixture.make(part).await;
         }
-        seconds(APART).await;
+        seconds(INTERVAL).await;
     }
-    let _program = world.program(true);
+    let _program = fixture.program(true);
     seconds(3).await;
-    assert!(world.is_available().await, "the sleep would have lasted 1000 s");
-    let woken = |world: &Living| world.server.audit().of("manager", "patch", "kamajicontrolplanes");
-    assert_eq!(woken(&world), 1);
+    assert!(fixture.is_available().await, "the backoff lasts up to 1000 s");
+    let touches = |fixture: &ProviderFixture| fixture.server.audit().of("manager", "patch", "kamajicontrolplanes");
+    assert_eq!(touches(&fixture), 1);
     seconds(7200).await;
-    assert_eq!(woken(&world), 1);
-    let (fresh, _program) = play(&orders()[0], 0, true).await;
+    assert_eq!(touches(&fixture), 1);
+    let (fresh, _program) = run(&orders()[0], 0, true).await;
     seconds(30).await;
     assert_eq!(
-        (fresh.is_available().await, woken(&fresh)),
+        (fresh.is_available().await, touches(&fresh)),
         (true, 0),
-        "who is quick wakes nobody"
+        "a provider that is not idle is not touched"
     );
 }

@@ -1,4 +1,4 @@
-//! An endpoint whose address is claimed from a pool, and that is filled into a Secret for the machines.
+//! An endpoint with an address claimed from a pool, rendered into a Secret for the machines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::program::alone;
-use super::super::site::kinds;
+use super::super::program::standalone;
+use super::super::steps::kinds;
+use super::fixture::{Fixture, MANAGER, wait};
 use super::lines;
-use super::scene::{MANAGER, World, settle};
-use crate::controller::data::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM, User, address_management};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM, User, address_management};
 
 pub(super) const CORE: &str = "/api/v1/namespaces/default";
 pub(super) const SECRET: &str = "edge-vip";
 pub(super) const CLAIM: &str = "edge-control-plane-endpoint";
 
-/// A Cluster on our infrastructure. Cluster API has made the Metal3Cluster its own.
+/// A Cluster with Metal3 infrastructure, and an owned Metal3Cluster.
 pub(super) async fn cluster_with(user: &User, source: Value) {
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" });
     let cluster = json!({
@@ -41,7 +41,7 @@ pub(super) async fn cluster_with(user: &User, source: Value) {
     user.make(INFRASTRUCTURE, "metal3clusters", object).await;
 }
 
-/// A source that claims from the pool of address management, and fills a template.
+/// A source that claims from the pool of address management, and renders a template.
 pub(super) fn pooled() -> Value {
     json!({
         "type": "IPPool", "ipPool": { "name": "vips", "port": 8443 },
@@ -49,7 +49,7 @@ pub(super) fn pooled() -> Value {
     })
 }
 
-/// A pool with so many addresses from `192.0.2.50` on.
+/// A pool with this number of addresses from `192.0.2.50` on.
 pub(super) async fn vips(user: &User, number: u8) {
     pool(user, "vips", "192.0.2.50", &format!("192.0.2.{}", 49 + number)).await;
 }
@@ -68,21 +68,21 @@ pub(super) async fn template(user: &User, text: &str) {
     user.make(CORE, "configmaps", map).await;
 }
 
-/// What the Secret says.
-pub(super) fn said_by(secret: &Secret) -> String {
+/// The content of the Secret.
+pub(super) fn content_of(secret: &Secret) -> String {
     let content = secret.data.as_ref().and_then(|data| data.get("vip.yaml"));
     content.map_or_else(String::new, |content| String::from_utf8(content.0.clone()).unwrap())
 }
 
 /// A management cluster with address management and a garbage collector.
-pub(super) struct Site {
+pub(super) struct PoolFixture {
     pub(super) server: Server,
     pub(super) user: User,
     clock: Arc<dyn Clock>,
     _others: JoinSet<()>,
 }
 
-impl Site {
+impl PoolFixture {
     pub(super) fn start() -> Self {
         let server = Server::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
@@ -99,7 +99,7 @@ impl Site {
     }
 
     pub(super) fn program(&self) -> JoinSet<()> {
-        alone(&self.server.client(MANAGER), &self.clock)
+        standalone(&self.server.client(MANAGER), &self.clock)
             .tasks()
             .into_iter()
             .collect()
@@ -115,11 +115,11 @@ impl Site {
             .get_opt(SECRET)
             .await
             .unwrap()
-            .map_or_else(String::new, |secret| said_by(&secret))
+            .map_or_else(String::new, |secret| content_of(&secret))
     }
 
     /// Status, reason and message of a condition.
-    pub(super) async fn said(&self, aspect: &str) -> (String, String, String) {
+    pub(super) async fn condition(&self, aspect: &str) -> (String, String, String) {
         let object = self.metal3().await;
         let all = object["status"]["conditions"].as_array().unwrap();
         let found = all.iter().find(|one| one["type"] == aspect).unwrap();
@@ -127,28 +127,28 @@ impl Site {
         (text("status"), text("reason"), text("message"))
     }
 
-    /// The requests of this program since the last reset, but for watches that are begun anew.
+    /// The requests of this program since the last reset.
     pub(super) fn requests(&self) -> std::collections::BTreeMap<String, u64> {
-        let world = World {
+        let fixture = Fixture {
             server: self.server.clone(),
             user: self.user.0.clone(),
             metrics: Metrics::new(),
         };
-        world.requests()
+        fixture.requests()
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn address_of_a_pool_becomes_the_endpoint_and_reaches_the_machines_with_nothing_typed() {
-    let site = Site::start();
-    let _program = site.program();
-    settle().await;
-    vips(&site.user, 3).await;
-    template(&site.user, "address: ${HOST}\nport: \"${PORT}\"\n").await;
-    site.server.reset_audit();
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    let metal3 = site.metal3().await;
+async fn address_of_a_pool_becomes_the_endpoint_and_is_rendered_without_configuration() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    wait().await;
+    vips(&fixture.user, 3).await;
+    template(&fixture.user, "address: ${HOST}\nport: \"${PORT}\"\n").await;
+    fixture.server.reset_audit();
+    cluster_with(&fixture.user, pooled()).await;
+    wait().await;
+    let metal3 = fixture.metal3().await;
     assert_eq!(
         metal3["spec"]["controlPlaneEndpoint"],
         json!({ "host": "192.0.2.50", "port": 8443 })
@@ -158,10 +158,13 @@ async fn address_of_a_pool_becomes_the_endpoint_and_reaches_the_machines_with_no
         metal3["status"]["controlPlaneEndpoint"]["from"],
         format!("IPClaim {CLAIM}")
     );
-    assert_eq!(site.said("ControlPlaneEndpointReady").await.1, "EndpointFromIPPool");
-    assert_eq!(site.said("ControlPlaneEndpointRendered").await.1, "Rendered");
-    assert_eq!(site.secret().await, "address: 192.0.2.50\nport: \"8443\"\n");
-    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    assert_eq!(
+        fixture.condition("ControlPlaneEndpointReady").await.1,
+        "EndpointFromIPPool"
+    );
+    assert_eq!(fixture.condition("ControlPlaneEndpointRendered").await.1, "Rendered");
+    assert_eq!(fixture.secret().await, "address: 192.0.2.50\nport: \"8443\"\n");
+    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
     let owner = &claim["metadata"]["ownerReferences"][0];
     assert_eq!(
         (&owner["kind"], &owner["controller"], &owner["blockOwnerDeletion"]),
@@ -173,115 +176,117 @@ async fn address_of_a_pool_becomes_the_endpoint_and_reaches_the_machines_with_no
         ("list configmaps", 1),
         // Finalizer; endpoint.
         ("patch metal3clusters", 2),
-        // That an address is waited for; that there is one.
+        // Waiting for an address; endpoint known.
         ("patch metal3clusters/status", 2),
         ("watch configmaps", 1),
     ]);
-    assert_eq!(site.requests(), expected);
-    site.server.reset_audit();
+    assert_eq!(fixture.requests(), expected);
+    fixture.server.reset_audit();
     tokio::time::sleep(Duration::from_mins(20)).await;
-    let mut quiet = site.requests();
+    let mut quiet = fixture.requests();
     quiet.retain(|what, _| !what.starts_with("watch "));
-    assert_eq!(quiet, lines([]), "a quiet while");
+    assert_eq!(quiet, lines([]), "an idle while");
 }
 
 #[tokio::test(start_paused = true)]
-async fn secret_follows_its_template_and_comes_back_when_somebody_deletes_it() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    let (status, reason, message) = site.said("ControlPlaneEndpointRendered").await;
+async fn secret_follows_its_template_and_is_created_again_after_deletion() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 3).await;
+    cluster_with(&fixture.user, pooled()).await;
+    wait().await;
+    let (status, reason, message) = fixture.condition("ControlPlaneEndpointRendered").await;
     assert_eq!((status.as_str(), reason.as_str()), ("False", "TemplateNotFound"));
     assert!(message.contains("ConfigMap vip does not exist; create it"), "{message}");
-    template(&site.user, "one ${HOST}").await;
-    settle().await;
-    assert_eq!(site.secret().await, "one 192.0.2.50");
+    template(&fixture.user, "one ${HOST}").await;
+    wait().await;
+    assert_eq!(fixture.secret().await, "one 192.0.2.50");
     let changed = json!({ "data": { "vip.yaml": "two ${HOST}" } });
-    site.user.change(CORE, "configmaps/vip", changed).await;
-    settle().await;
-    assert_eq!(site.secret().await, "two 192.0.2.50");
-    site.user.delete(CORE, &format!("secrets/{SECRET}")).await;
-    settle().await;
-    assert_eq!(site.secret().await, "two 192.0.2.50");
+    fixture.user.change(CORE, "configmaps/vip", changed).await;
+    wait().await;
+    assert_eq!(fixture.secret().await, "two 192.0.2.50");
+    fixture.user.delete(CORE, &format!("secrets/{SECRET}")).await;
+    wait().await;
+    assert_eq!(fixture.secret().await, "two 192.0.2.50");
     let by_hand = json!({ "data": { "vip.yaml": "AA==" } });
-    site.user.change(CORE, &format!("secrets/{SECRET}"), by_hand).await;
-    settle().await;
-    assert_eq!(site.secret().await, "two 192.0.2.50");
+    fixture.user.change(CORE, &format!("secrets/{SECRET}"), by_hand).await;
+    wait().await;
+    assert_eq!(fixture.secret().await, "two 192.0.2.50");
 }
 
 #[tokio::test(start_paused = true)]
-async fn secret_of_somebody_else_is_left_alone_and_named() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    template(&site.user, "one ${HOST}").await;
+async fn secret_of_another_owner_is_not_changed_and_reported() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 3).await;
+    template(&fixture.user, "one ${HOST}").await;
     let secret =
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": SECRET }, "data": { "vip.yaml": "AA==" } });
-    site.user.make(CORE, "secrets", secret).await;
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    assert_eq!(site.said("ControlPlaneEndpointRendered").await.1, "SecretNotOurs");
+    fixture.user.make(CORE, "secrets", secret).await;
+    cluster_with(&fixture.user, pooled()).await;
+    wait().await;
     assert_eq!(
-        site.requests().get("get secrets"),
-        None,
-        "what it holds is nobody's business"
+        fixture.condition("ControlPlaneEndpointRendered").await.1,
+        "SecretNotOurs"
     );
-    assert_eq!(site.secret().await, "\0");
-    site.user.delete(CORE, &format!("secrets/{SECRET}")).await;
-    settle().await;
-    assert_eq!(site.secret().await, "one 192.0.2.50");
+    assert_eq!(fixture.requests().get("get secrets"), None, "its content is not read");
+    assert_eq!(fixture.secret().await, "\0");
+    fixture.user.delete(CORE, &format!("secrets/{SECRET}")).await;
+    wait().await;
+    assert_eq!(fixture.secret().await, "one 192.0.2.50");
 }
 
 #[tokio::test(start_paused = true)]
-async fn pool_without_a_free_address_is_waited_for_and_goes_on_by_itself() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 1).await;
+async fn object_waits_for_a_free_address_of_its_pool() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 1).await;
     let other = json!({
         "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": { "name": "other" },
         "spec": { "pool": { "name": "vips" } },
     });
-    site.user.make(IPAM, "ipclaims", other).await;
-    settle().await;
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+    fixture.user.make(IPAM, "ipclaims", other).await;
+    wait().await;
+    cluster_with(&fixture.user, pooled()).await;
+    wait().await;
+    let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
     assert_eq!(
         (status.as_str(), reason.as_str()),
         ("False", "WaitingForIPAddress"),
         "{message}"
     );
-    assert!(message.contains("make room in the pool"), "{message}");
-    site.user.delete(IPAM, "ipclaims/other").await;
+    assert!(message.contains("once the pool has a free address"), "{message}");
+    fixture.user.delete(IPAM, "ipclaims/other").await;
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "192.0.2.50"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn address_that_is_asked_for_is_the_endpoint() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 9).await;
+async fn requested_address_is_the_endpoint() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 9).await;
     let source = json!({ "type": "IPPool", "ipPool": { "name": "vips", "address": "192.0.2.55" } });
-    cluster_with(&site.user, source).await;
-    settle().await;
+    cluster_with(&fixture.user, source).await;
+    wait().await;
     let endpoint = json!({ "host": "192.0.2.55", "port": 6443 });
-    assert_eq!(site.metal3().await["spec"]["controlPlaneEndpoint"], endpoint);
+    assert_eq!(fixture.metal3().await["spec"]["controlPlaneEndpoint"], endpoint);
 }
 
 #[tokio::test(start_paused = true)]
-async fn pool_of_another_provider_is_asked_by_the_contract_of_cluster_api() {
-    let site = Site::start();
-    let _program = site.program();
+async fn pool_of_another_provider_is_used_by_the_contract_of_cluster_api() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
     let pool = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
-    cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
-    settle().await;
-    let claim = site.user.get(CLUSTER_IPAM, &format!("ipaddressclaims/{CLAIM}")).await;
+    cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
+    wait().await;
+    let claim = fixture
+        .user
+        .get(CLUSTER_IPAM, &format!("ipaddressclaims/{CLAIM}"))
+        .await;
     assert_eq!(
         (&claim["spec"]["clusterName"], &claim["spec"]["poolRef"]),
         (&json!("edge"), &pool)
@@ -290,120 +295,130 @@ async fn pool_of_another_provider_is_asked_by_the_contract_of_cluster_api() {
         "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "far-1" },
         "spec": { "claimRef": { "name": CLAIM }, "poolRef": pool, "address": "198.51.100.1", "prefix": 24 },
     });
-    site.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
+    fixture.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
     let answer = json!({ "status": { "addressRef": { "name": "far-1" } } });
     let status = format!("ipaddressclaims/{CLAIM}/status");
-    site.user.change(CLUSTER_IPAM, &status, answer).await;
-    settle().await;
+    fixture.user.change(CLUSTER_IPAM, &status, answer).await;
+    wait().await;
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "198.51.100.1"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn template_that_may_not_be_read_is_named_by_verb_and_resource_until_it_may() {
-    let site = Site::start();
+async fn forbidden_template_is_reported_by_verb_and_resource_until_granted() {
+    let fixture = PoolFixture::start();
     let refused = Fault::Refused {
         code: 403,
         retry_after: None,
     };
-    site.server
+    fixture
+        .server
         .inject(Plan::none().with(Rule::random(1000, refused).resource("configmaps")));
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    cluster_with(&site.user, pooled()).await;
-    settle().await;
-    let (_, reason, message) = site.said("ControlPlaneEndpointRendered").await;
+    let _program = fixture.program();
+    vips(&fixture.user, 3).await;
+    cluster_with(&fixture.user, pooled()).await;
+    wait().await;
+    let (_, reason, message) = fixture.condition("ControlPlaneEndpointRendered").await;
     assert_eq!(reason, "TemplateForbidden");
     assert!(message.contains("may not list configmaps"), "{message}");
     assert_eq!(
-        site.said("ControlPlaneEndpointReady").await.1,
+        fixture.condition("ControlPlaneEndpointReady").await.1,
         "EndpointFromIPPool",
         "the endpoint needs no template"
     );
-    site.server.inject(Plan::none());
-    template(&site.user, "one ${HOST}").await;
+    fixture.server.inject(Plan::none());
+    template(&fixture.user, "one ${HOST}").await;
     tokio::time::sleep(Duration::from_mins(3)).await;
-    assert_eq!(site.secret().await, "one 192.0.2.50");
+    assert_eq!(fixture.secret().await, "one 192.0.2.50");
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_may_not_be_made_is_named_by_verb_and_resource_until_it_may() {
+async fn forbidden_claim_is_reported_by_verb_and_resource_until_granted() {
     let far = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
     for (pool, plural, resource) in [
         (json!({ "name": "vips" }), "ipclaims", "ipclaims.ipam.metal3.io"),
         (far, "ipaddressclaims", "ipaddressclaims.ipam.cluster.x-k8s.io"),
     ] {
-        let site = Site::start();
+        let fixture = PoolFixture::start();
         let refused = Fault::Refused {
             code: 403,
             retry_after: None,
         };
         let rule = Rule::random(1000, refused).resource(plural).verb("create");
-        site.server.inject(Plan::none().with(rule));
-        let _program = site.program();
-        vips(&site.user, 3).await;
-        cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
-        settle().await;
-        let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+        fixture.server.inject(Plan::none().with(rule));
+        let _program = fixture.program();
+        vips(&fixture.user, 3).await;
+        cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
+        wait().await;
+        let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
         assert_eq!((status.as_str(), reason.as_str()), ("False", "SourceForbidden"));
         assert!(message.contains(&format!("may not create {resource}")), "{message}");
         assert!(message.contains("grant its service account create"), "{message}");
-        site.server.reset_audit();
+        fixture.server.reset_audit();
         tokio::time::sleep(Duration::from_mins(10)).await;
-        let asked = site.requests();
-        let tries = asked.get(&format!("create {plural}")).copied().unwrap_or_default();
-        assert!((9..=11).contains(&tries), "once a minute: {asked:?}");
+        let requests = fixture.requests();
+        let tries = requests.get(&format!("create {plural}")).copied().unwrap_or_default();
+        assert!((9..=11).contains(&tries), "once a minute: {requests:?}");
         assert_eq!(
-            asked.get("patch metal3clusters/status"),
+            requests.get("patch metal3clusters/status"),
             None,
-            "it is said once: {asked:?}"
+            "it is reported once: {requests:?}"
         );
-        site.server.inject(Plan::none());
+        fixture.server.inject(Plan::none());
         tokio::time::sleep(Duration::from_mins(2)).await;
-        assert_ne!(site.said("ControlPlaneEndpointReady").await.1, "SourceForbidden");
+        assert_ne!(
+            fixture.condition("ControlPlaneEndpointReady").await.1,
+            "SourceForbidden"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_person_deletes_it() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    pool(&site.user, "others", "198.51.100.50", "198.51.100.52").await;
-    cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
-    settle().await;
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 3).await;
+    pool(&fixture.user, "others", "198.51.100.50", "198.51.100.52").await;
+    cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
+    wait().await;
     let other = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "others" } } } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", other).await;
-    settle().await;
-    let (status, reason, message) = site.said("ControlPlaneEndpointReady").await;
+    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", other).await;
+    wait().await;
+    let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
     assert_eq!((status.as_str(), reason.as_str()), ("False", "EndpointInvalid"));
     assert!(
         message.contains("names pool others, the claim is on pool vips"),
         "{message}"
     );
-    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
     assert_eq!(claim["spec"]["pool"]["name"], "vips");
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "192.0.2.50"
     );
     let untyped = json!({ "spec": { "controlPlaneEndpoint": null } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", untyped).await;
-    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
-    settle().await;
+    fixture
+        .user
+        .change(INFRASTRUCTURE, "metal3clusters/edge", untyped)
+        .await;
+    fixture.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    wait().await;
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "198.51.100.50"
     );
-    assert_eq!(site.said("ControlPlaneEndpointReady").await.1, "EndpointFromIPPool");
+    assert_eq!(
+        fixture.condition("ControlPlaneEndpointReady").await.1,
+        "EndpointFromIPPool"
+    );
     let fixed = json!({ "spec": { "controlPlaneEndpoint": { "host": "198.51.100.50", "port": 6443 } } });
-    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
+    fixture.user.change(CLUSTER_API, "clusters/edge", fixed).await;
     let back = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "vips" } } } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", back).await;
-    settle().await;
-    let (status, reason, message) = site.said("ControlPlaneEndpointDrifted").await;
+    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", back).await;
+    wait().await;
+    let (status, reason, message) = fixture.condition("ControlPlaneEndpointDrifted").await;
     assert_eq!(
         (status.as_str(), reason.as_str()),
         ("True", "SourceChanged"),
@@ -414,7 +429,7 @@ async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_perso
         "{message}"
     );
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "198.51.100.50"
     );
 }

@@ -1,12 +1,12 @@
-//! The claim on an endpoint that is deleted while somebody needs the address, and when it is given back.
+//! A deleted claim whose address is in use, and its release.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::pool::{CLAIM, Site, cluster_with, vips};
-use super::scene::settle;
-use crate::controller::data::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM};
+use super::fixture::wait;
+use super::pool::{CLAIM, PoolFixture, cluster_with, vips};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM};
 
 const FINALIZER: &str = "metal3cluster.infrastructure.cluster.x-k8s.io";
 
@@ -14,32 +14,32 @@ fn from_pool() -> Value {
     json!({ "type": "IPPool", "ipPool": { "name": "vips" } })
 }
 
-/// A cluster whose endpoint is an address of the pool, as Cluster API has taken it.
-async fn fixed() -> (Site, tokio::task::JoinSet<()>) {
-    let site = Site::start();
-    let program = site.program();
-    vips(&site.user, 3).await;
-    cluster_with(&site.user, from_pool()).await;
-    settle().await;
-    let fixed = json!({ "spec": { "controlPlaneEndpoint": site.metal3().await["spec"]["controlPlaneEndpoint"] } });
-    site.user.change(CLUSTER_API, "clusters/edge", fixed).await;
-    settle().await;
-    (site, program)
+/// A cluster whose endpoint is an address of the pool, as taken by Cluster API.
+async fn fixed() -> (PoolFixture, tokio::task::JoinSet<()>) {
+    let fixture = PoolFixture::start();
+    let program = fixture.program();
+    vips(&fixture.user, 3).await;
+    cluster_with(&fixture.user, from_pool()).await;
+    wait().await;
+    let fixed = json!({ "spec": { "controlPlaneEndpoint": fixture.metal3().await["spec"]["controlPlaneEndpoint"] } });
+    fixture.user.change(CLUSTER_API, "clusters/edge", fixed).await;
+    wait().await;
+    (fixture, program)
 }
 
-/// How many claims and addresses there are.
-async fn left(site: &Site) -> (usize, usize) {
-    let claims = site.user.list(IPAM, "ipclaims").await;
-    (claims.len(), site.user.list(IPAM, "ipaddresses").await.len())
+/// Number of claims and addresses.
+async fn leftover(fixture: &PoolFixture) -> (usize, usize) {
+    let claims = fixture.user.list(IPAM, "ipclaims").await;
+    (claims.len(), fixture.user.list(IPAM, "ipaddresses").await.len())
 }
 
-async fn delete_claim(site: &Site) {
-    site.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
-    settle().await;
+async fn delete_claim(fixture: &PoolFixture) {
+    fixture.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    wait().await;
 }
 
-/// A machine of the cluster that somebody else holds.
-async fn machine(site: &Site) {
+/// A machine of the cluster with another finalizer.
+async fn machine(fixture: &PoolFixture) {
     let machine = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
         "metadata": {
@@ -48,195 +48,199 @@ async fn machine(site: &Site) {
         },
         "spec": { "image": { "url": "http://image", "checksum": "http://sum" } },
     });
-    site.user.make(INFRASTRUCTURE, "metal3machines", machine).await;
+    fixture.user.make(INFRASTRUCTURE, "metal3machines", machine).await;
 }
 
-async fn machine_goes(site: &Site) {
+async fn delete_machine(fixture: &PoolFixture) {
     let free = json!({ "metadata": { "finalizers": null } });
-    site.user.change(INFRASTRUCTURE, "metal3machines/m0", free).await;
-    site.user.delete(INFRASTRUCTURE, "metal3machines/m0").await;
-    settle().await;
+    fixture.user.change(INFRASTRUCTURE, "metal3machines/m0", free).await;
+    fixture.user.delete(INFRASTRUCTURE, "metal3machines/m0").await;
+    wait().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_keeps_its_address_while_the_endpoint_is_it_and_that_is_said() {
-    let (site, _program) = fixed().await;
-    delete_claim(&site).await;
-    assert_eq!(left(&site).await, (1, 1));
-    let (status, reason, message) = site.said("ControlPlaneEndpointDrifted").await;
+async fn deleted_claim_keeps_its_address_while_it_is_the_endpoint_and_reports_it() {
+    let (fixture, _program) = fixed().await;
+    delete_claim(&fixture).await;
+    assert_eq!(leftover(&fixture).await, (1, 1));
+    let (status, reason, message) = fixture.condition("ControlPlaneEndpointDrifted").await;
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "SourceNotFound"));
     assert!(
         message.contains("it is deleted, and held while the endpoint is its address"),
         "{message}"
     );
-    let endpoint = &site.metal3().await["spec"]["controlPlaneEndpoint"];
+    let endpoint = &fixture.metal3().await["spec"]["controlPlaneEndpoint"];
     assert_eq!(endpoint["host"], "192.0.2.50");
     tokio::time::sleep(Duration::from_hours(1)).await;
-    assert_eq!(left(&site).await, (1, 1));
-    site.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
-    settle().await;
+    assert_eq!(leftover(&fixture).await, (1, 1));
+    fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
+    wait().await;
     assert_eq!(
-        site.user.list(INFRASTRUCTURE, "metal3clusters").await,
+        fixture.user.list(INFRASTRUCTURE, "metal3clusters").await,
         Vec::<Value>::new()
     );
-    assert_eq!(left(&site).await, (0, 0));
+    assert_eq!(leftover(&fixture).await, (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_is_given_back_once_the_endpoint_is_another_and_none_is_made_again() {
-    let (site, _program) = fixed().await;
-    delete_claim(&site).await;
+async fn deleted_claim_is_released_once_the_endpoint_changes_and_not_created_again() {
+    let (fixture, _program) = fixed().await;
+    delete_claim(&fixture).await;
     let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
-    site.user.change(CLUSTER_API, "clusters/edge", other).await;
-    settle().await;
-    assert_eq!(left(&site).await, (0, 0));
-    assert_eq!(site.said("ControlPlaneEndpointDrifted").await.1, "SourceNotFound");
-}
-
-#[tokio::test(start_paused = true)]
-async fn claim_that_nobody_deletes_is_kept_although_the_endpoint_is_another() {
-    let (site, _program) = fixed().await;
-    let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
-    site.user.change(CLUSTER_API, "clusters/edge", other).await;
-    settle().await;
-    assert_eq!(left(&site).await, (1, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_before_the_cluster_has_an_endpoint_is_given_back_with_what_was_derived() {
-    let site = Site::start();
-    let _program = site.program();
-    vips(&site.user, 3).await;
-    cluster_with(&site.user, from_pool()).await;
-    settle().await;
-    delete_claim(&site).await;
+    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
+    wait().await;
+    assert_eq!(leftover(&fixture).await, (0, 0));
     assert_eq!(
-        left(&site).await,
+        fixture.condition("ControlPlaneEndpointDrifted").await.1,
+        "SourceNotFound"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn claim_that_is_not_deleted_is_kept_although_the_endpoint_changed() {
+    let (fixture, _program) = fixed().await;
+    let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
+    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
+    wait().await;
+    assert_eq!(leftover(&fixture).await, (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn claim_deleted_before_the_cluster_has_an_endpoint_is_released_with_the_derived_endpoint() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    vips(&fixture.user, 3).await;
+    cluster_with(&fixture.user, from_pool()).await;
+    wait().await;
+    delete_claim(&fixture).await;
+    assert_eq!(
+        leftover(&fixture).await,
         (1, 1),
         "Cluster API may be about to take the endpoint"
     );
     let asks = json!({ "spec": {
         "controlPlaneEndpoint": null, "controlPlaneEndpointSource": { "ipPool": { "address": "192.0.2.51" } },
     } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", asks).await;
-    settle().await;
+    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", asks).await;
+    wait().await;
     assert_eq!(
-        site.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
+        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
         "192.0.2.51"
     );
-    assert_eq!(left(&site).await, (1, 1));
+    assert_eq!(leftover(&fixture).await, (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_has_no_address_yet_is_given_back_at_once_and_made_again() {
-    let site = Site::start();
-    let _program = site.program();
-    cluster_with(&site.user, from_pool()).await;
-    settle().await;
-    let before = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+async fn deleted_claim_without_address_is_released_at_once_and_created_again() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
+    cluster_with(&fixture.user, from_pool()).await;
+    wait().await;
+    let before = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
     assert_eq!(before["metadata"]["finalizers"], json!([FINALIZER]));
-    delete_claim(&site).await;
-    let after = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    delete_claim(&fixture).await;
+    let after = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
     assert_ne!(after["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn address_outlives_all_machines_even_where_the_garbage_collector_deletes_the_claim_first() {
-    let (site, _program) = fixed().await;
-    machine(&site).await;
-    settle().await;
-    site.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
-    delete_claim(&site).await;
-    assert_eq!(left(&site).await, (1, 1));
-    let (_, reason, message) = site.said("Ready").await;
+async fn address_is_kept_until_the_last_machine_is_deleted_even_if_the_claim_is_deleted_first() {
+    let (fixture, _program) = fixed().await;
+    machine(&fixture).await;
+    wait().await;
+    fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
+    delete_claim(&fixture).await;
+    assert_eq!(leftover(&fixture).await, (1, 1));
+    let (_, reason, message) = fixture.condition("Ready").await;
     assert_eq!(reason, "Deleting");
     assert!(message.contains("m0"), "{message}");
-    machine_goes(&site).await;
+    delete_machine(&fixture).await;
     assert_eq!(
-        site.user.list(INFRASTRUCTURE, "metal3clusters").await,
+        fixture.user.list(INFRASTRUCTURE, "metal3clusters").await,
         Vec::<Value>::new()
     );
-    assert_eq!(left(&site).await, (0, 0));
+    assert_eq!(leftover(&fixture).await, (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_of_an_object_that_was_forced_to_go_is_given_back() {
-    let (site, _program) = fixed().await;
+async fn claim_of_a_force_deleted_object_is_released() {
+    let (fixture, _program) = fixed().await;
     let pause = json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", pause).await;
-    settle().await;
+    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", pause).await;
+    wait().await;
     let force = json!({ "metadata": { "finalizers": null } });
-    site.user.change(INFRASTRUCTURE, "metal3clusters/edge", force).await;
-    site.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
-    settle().await;
-    assert_eq!(left(&site).await, (0, 0));
+    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", force).await;
+    fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
+    wait().await;
+    assert_eq!(leftover(&fixture).await, (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn restore_that_gave_new_uids_frees_no_address_that_is_in_use() {
-    let (site, _program) = fixed().await;
+async fn restore_with_new_uids_frees_no_address_in_use() {
+    let (fixture, _program) = fixed().await;
     let owner = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge", "uid": "before",
     });
     let restored = json!({ "metadata": { "ownerReferences": [owner] } });
-    site.user.change(IPAM, &format!("ipclaims/{CLAIM}"), restored).await;
-    settle().await;
-    let claim = site.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    fixture.user.change(IPAM, &format!("ipclaims/{CLAIM}"), restored).await;
+    wait().await;
+    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
     let deleted = &claim["metadata"]["deletionTimestamp"];
-    assert!(
-        deleted.is_string(),
-        "the garbage collector takes it for an orphan: {claim}"
-    );
-    assert_eq!(left(&site).await, (1, 1));
+    assert!(deleted.is_string(), "the garbage collector deletes it: {claim}");
+    assert_eq!(leftover(&fixture).await, (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn paused_object_gives_nothing_back() {
-    let (site, _program) = fixed().await;
+async fn paused_object_releases_nothing() {
+    let (fixture, _program) = fixed().await;
     let other = json!({ "spec": {
         "paused": true, "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 },
     } });
-    site.user.change(CLUSTER_API, "clusters/edge", other).await;
-    settle().await;
-    delete_claim(&site).await;
-    assert_eq!(left(&site).await, (1, 1));
-    site.user
+    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
+    wait().await;
+    delete_claim(&fixture).await;
+    assert_eq!(leftover(&fixture).await, (1, 1));
+    fixture
+        .user
         .change(CLUSTER_API, "clusters/edge", json!({ "spec": { "paused": false } }))
         .await;
-    settle().await;
-    assert_eq!(left(&site).await, (0, 0));
+    wait().await;
+    assert_eq!(leftover(&fixture).await, (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_on_a_pool_of_another_provider_is_held_and_given_back_the_same_way() {
-    let site = Site::start();
-    let _program = site.program();
+async fn claim_on_a_pool_of_another_provider_is_held_and_released_the_same_way() {
+    let fixture = PoolFixture::start();
+    let _program = fixture.program();
     let pool = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
-    cluster_with(&site.user, json!({ "type": "IPPool", "ipPool": pool })).await;
-    settle().await;
+    cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
+    wait().await;
     let address = json!({
         "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "far-1" },
         "spec": { "claimRef": { "name": CLAIM }, "poolRef": pool, "address": "198.51.100.1", "prefix": 24 },
     });
-    site.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
+    fixture.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
     let answer = json!({ "status": { "addressRef": { "name": "far-1" } } });
     let claim = format!("ipaddressclaims/{CLAIM}");
-    site.user.change(CLUSTER_IPAM, &format!("{claim}/status"), answer).await;
-    settle().await;
-    site.user.delete(CLUSTER_IPAM, &claim).await;
-    settle().await;
-    assert_eq!(site.user.list(CLUSTER_IPAM, "ipaddressclaims").await.len(), 1);
-    site.user.delete(CLUSTER_IPAM, "ipaddresses/far-1").await;
-    settle().await;
+    fixture
+        .user
+        .change(CLUSTER_IPAM, &format!("{claim}/status"), answer)
+        .await;
+    wait().await;
+    fixture.user.delete(CLUSTER_IPAM, &claim).await;
+    wait().await;
+    assert_eq!(fixture.user.list(CLUSTER_IPAM, "ipaddressclaims").await.len(), 1);
+    fixture.user.delete(CLUSTER_IPAM, "ipaddresses/far-1").await;
+    wait().await;
     assert_eq!(
-        site.user.list(CLUSTER_IPAM, "ipaddressclaims").await.len(),
+        fixture.user.list(CLUSTER_IPAM, "ipaddressclaims").await.len(),
         1,
-        "what cannot be seen is in use"
+        "an unreadable address counts as in use"
     );
-    site.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
-    settle().await;
+    fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
+    wait().await;
     assert_eq!(
-        site.user.list(CLUSTER_IPAM, "ipaddressclaims").await,
+        fixture.user.list(CLUSTER_IPAM, "ipaddressclaims").await,
         Vec::<Value>::new()
     );
 }

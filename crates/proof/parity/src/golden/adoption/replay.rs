@@ -1,8 +1,8 @@
-//! The moments of clusters and addresses, taken over: each is put into a server of its own as it was stored, our
-//! controllers run on it until they rest, and nobody has lost anything.
+//! Replays snapshots of clusters and addresses: each is loaded into a server of its own, the controllers of this
+//! project run until they are idle, and no object may lose anything.
 //!
-//! The hosts' controller is played: a host that is told to run nothing comes to rest. Cluster API is not there, so what
-//! only it would let go stays.
+//! The host controller is simulated: a host without a requested image becomes available. Cluster API does not run, so
+//! its finalizers remain.
 
 use std::sync::Arc;
 
@@ -22,21 +22,21 @@ use super::snapshot::Snapshot;
 use crate::golden::data::controllers::start_addresses;
 use crate::golden::server::{PutError, Resource, TestServer, run_paused};
 
-/// The recordings that the controllers of clusters and addresses take over. All others are of hosts.
+/// Recordings of clusters and addresses; all others are of hosts.
 const CLUSTERS: [&str; 3] = ["cluster", "mixed-cluster", "ip-addresses"];
 
-/// What came of taking a recording over.
+/// Report of a recording.
 #[derive(Debug, Default)]
 pub(in crate::golden) struct ReplayReport {
-    /// Moments that were.
+    /// Replayed snapshots.
     pub(in crate::golden) snapshots: usize,
-    /// Moments of which nobody saw the nodes, so that they could not be.
+    /// Skipped snapshots, without recorded nodes.
     pub(in crate::golden) skipped: usize,
-    /// What went wrong, with its moment.
+    /// Errors with their snapshot.
     pub(in crate::golden) errors: Vec<String>,
 }
 
-/// Takes every moment of a recording over.
+/// Replays every snapshot of a recording.
 pub(in crate::golden) fn replay_recording(recording: &Recording) -> Result<ReplayReport> {
     let mut report = ReplayReport::default();
     for (number, interval) in recording.intervals.iter().enumerate() {
@@ -59,7 +59,7 @@ pub(in crate::golden) fn replay_recording(recording: &Recording) -> Result<Repla
     Ok(report)
 }
 
-/// What is wrong after a moment was taken over.
+/// Errors after a replay.
 async fn replay(snapshot: &Snapshot) -> Result<Vec<String>> {
     let objects: Vec<&Value> = snapshot.objects.iter().map(|document| &document.value).collect();
     Ok(match take_over(&objects).await? {
@@ -68,13 +68,13 @@ async fn replay(snapshot: &Snapshot) -> Result<Vec<String>> {
     })
 }
 
-/// What there was before our controllers took objects over, and what there is when they rest.
+/// Objects before the controllers ran, and after.
 pub(in crate::golden) struct Takeover {
     pub(in crate::golden) before: NamespaceObjects,
     pub(in crate::golden) after: NamespaceObjects,
 }
 
-/// Objects of one namespace, taken over; or why our server does not have them.
+/// Runs the controllers on the objects of one namespace. The inner error is a rejection by the server.
 pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Takeover, String>> {
     let mut server = TestServer::new()?;
     let namespace = objects
@@ -84,7 +84,7 @@ pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Ta
     server.namespace(&namespace).await?;
     match server.put(objects).await {
         Ok(()) => {}
-        Err(PutError::Rejected(why)) => return Ok(Err(format!("our server refuses it: {why}"))),
+        Err(PutError::Rejected(why)) => return Ok(Err(format!("the server rejects it: {why}"))),
         Err(PutError::Other(error)) => return Err(error),
     }
     let before = NamespaceObjects::of(&server, &namespace).await?;
@@ -93,7 +93,7 @@ pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Ta
         clock: Arc::clone(&server.clock),
         workloads: Arc::new(NoWorkloads),
         with_data: true,
-        nudges: false,
+        touches_control_planes: false,
         metrics: Metrics::new(),
         workers: 1,
     };
@@ -109,7 +109,7 @@ pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Ta
     Ok(Ok(Takeover { before, after }))
 }
 
-/// Hosts that are told to run nothing come to rest.
+/// Makes hosts without a requested image available.
 async fn stop_hosts(server: &TestServer, namespace: &str) -> Result<()> {
     let place = Resource::new("metal3.io", "v1alpha1", "BareMetalHost");
     for host in server.all(&place, namespace).await? {
@@ -127,7 +127,7 @@ async fn stop_hosts(server: &TestServer, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-/// Nobody can look into the workload clusters of a recording.
+/// Workload clusters are not part of recordings.
 #[derive(Debug)]
 struct NoWorkloads;
 

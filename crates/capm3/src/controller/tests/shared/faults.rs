@@ -1,4 +1,4 @@
-//! Every write of joining, resolving, writing back, leaving and going, struck by every fault there is.
+//! Write faults while joining, resolving, writing back, detaching and deleting.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -13,30 +13,30 @@ use metal3_sim_cluster::Cluster as Server;
 use serde_json::{Value, json};
 
 use super::super::program::start;
-use super::super::site::kinds;
-use super::scene::foreign_kinds;
-use crate::tests::survives;
+use super::super::steps::kinds;
+use super::fixture::foreign_kinds;
+use crate::tests::sweep;
 
 const MARKER: &str = "infrastructure.cluster.x-k8s.io/derived-endpoint";
 
-/// A step of somebody.
+/// A step of a user or another program.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// A Cluster whose infrastructure is of this kind, and its control plane.
     Cluster(&'static str),
-    /// A Metal3Cluster that Cluster API has made the Cluster's own.
+    /// A Metal3Cluster that the Cluster owns.
     Primary,
     /// A Metal3Cluster that joins the Cluster.
     Secondary,
-    /// The control plane says its endpoint.
+    /// The control plane publishes its endpoint.
     Publish(&'static str),
-    /// The Cluster has an endpoint.
+    /// The Cluster gets an endpoint.
     Fix(&'static str),
-    /// The Metal3Cluster is to leave.
+    /// The Metal3Cluster gets the detach annotation.
     Detach,
     /// The Metal3Cluster is deleted.
     Delete,
-    /// The Cluster is deleted, and waits for others.
+    /// The Cluster is deleted, and has another finalizer.
     DeleteCluster,
 }
 
@@ -55,7 +55,7 @@ fn control_planes(user: &kube::Client) -> Api<DynamicObject> {
     Api::default_namespaced_with(user.clone(), &resource)
 }
 
-/// A Cluster that somebody else holds back from going, and its control plane.
+/// A Cluster with a finalizer of another program, and its control plane.
 async fn make_cluster(user: &kube::Client, infrastructure: &str) {
     let post = PostParams::default();
     let clusters: Api<Cluster> = Api::default_namespaced(user.clone());
@@ -125,8 +125,8 @@ impl Step {
     }
 }
 
-/// Acts of steps, and how they end: each Metal3Cluster with its endpoint, its marker, its owners and its role.
-struct Story {
+/// Stages of steps, and the final state: each Metal3Cluster with its endpoint, marker, owners and role.
+struct Scenario {
     name: &'static str,
     stages: &'static [&'static [Step]],
     end: &'static [&'static str],
@@ -159,7 +159,7 @@ fn end(state: &State) -> Vec<String> {
     state.of::<Metal3Cluster>().into_iter().map(line).collect()
 }
 
-impl TestEnv for Story {
+impl TestEnv for Scenario {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -190,7 +190,7 @@ impl TestEnv for Story {
         vec![State::path::<Metal3Cluster>(), State::path::<Cluster>()]
     }
 
-    /// What is derived is marked with the same write, and nobody is owned twice.
+    /// A derived endpoint is marked in the same write, and there is at most one owner.
     fn violations(&self, state: &State) -> Vec<String> {
         let wrong = |object: &Metal3Cluster| {
             let marker = object.metadata.annotations.as_ref().and_then(|all| all.get(MARKER));
@@ -216,8 +216,8 @@ impl TestEnv for Story {
 }
 
 #[tokio::test(start_paused = true)]
-async fn joining_resolving_and_following_survive_every_blow_to_every_write() {
-    let report = survives(Story {
+async fn joining_resolving_and_following_recover_from_every_write_fault() {
+    let report = sweep(Scenario {
         name: "a Secondary joins, knows the endpoint early, and follows the Cluster",
         stages: &[
             &[Step::Cluster("ByoCluster"), Step::Secondary],
@@ -232,8 +232,8 @@ async fn joining_resolving_and_following_survive_every_blow_to_every_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leaving_survives_every_blow_to_every_write() {
-    survives(Story {
+async fn detaching_recovers_from_every_write_fault() {
+    sweep(Scenario {
         name: "a Secondary joins and leaves",
         stages: &[
             &[Step::Cluster("ByoCluster"), Step::Fix("192.0.2.7"), Step::Secondary],
@@ -245,8 +245,8 @@ async fn leaving_survives_every_blow_to_every_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taking_the_endpoint_of_the_control_plane_and_going_survive_every_blow_to_every_write() {
-    survives(Story {
+async fn taking_the_endpoint_and_deletion_recover_from_every_write_fault() {
+    sweep(Scenario {
         name: "a Primary takes the endpoint of the control plane, and goes",
         stages: &[
             &[Step::Cluster("Metal3Cluster"), Step::Primary],
@@ -260,8 +260,8 @@ async fn taking_the_endpoint_of_the_control_plane_and_going_survive_every_blow_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn secondary_that_goes_with_its_cluster_survives_every_blow_to_every_write() {
-    survives(Story {
+async fn deletion_of_a_secondary_with_its_cluster_recovers_from_every_write_fault() {
+    sweep(Scenario {
         name: "a Secondary goes with its Cluster",
         stages: &[
             &[Step::Cluster("ByoCluster"), Step::Fix("192.0.2.7"), Step::Secondary],

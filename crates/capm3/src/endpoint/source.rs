@@ -1,4 +1,4 @@
-//! Which objects of others are to be looked at, and what they say.
+//! The objects to read for an endpoint, and their values.
 
 use metal3_api::cluster::{Cluster, ContractReference};
 use metal3_api::infrastructure::v1beta2::{
@@ -7,82 +7,82 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::meta::Time;
 
 use super::address::{Address, stated_port};
-use super::own::derived_last;
 use super::render::{self, Template};
+use super::spec_endpoint::last_derived;
 
-/// What an object says of the endpoint.
+/// State of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// This is it.
+pub enum SourceState {
+    /// The endpoint.
     Address(Address),
-    /// The object is there, and says nothing yet.
-    Nothing,
-    /// The object is there, says nothing yet, and why.
+    /// The object exists without an endpoint.
+    Empty,
+    /// The object exists without an endpoint, and the reason.
     Pending(String),
-    /// It says something that is no endpoint: what is wrong, by field and with the cure.
+    /// Its endpoint is invalid: the field, and the remedy.
     Invalid(String),
-    /// There is no such object, or no such kind.
+    /// The object or its kind does not exist.
     Absent,
-    /// We may not look; or make it, where it is ours to make.
+    /// Reading it, or creating the claim, is forbidden.
     Forbidden {
-        /// The verb that is refused.
+        /// The forbidden verb.
         verb: &'static str,
-        /// The resource, as rules name it: `plural.group`.
+        /// The resource, as in RBAC rules: `plural.group`.
         resource: String,
     },
-    /// Nobody can say, and why.
+    /// The state is unknown, and the reason.
     Unknown(String),
 }
 
-/// One object and what it says.
+/// A source object and its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct SourceValue {
     /// The object, as kind and name.
     pub from: String,
-    /// What it says.
-    pub heard: Heard,
-    /// Its controller, where that has failed for want of our endpoint and may not look again by itself.
-    pub sleeper: Option<Sleeper>,
+    /// The state.
+    pub state: SourceState,
+    /// Set when the control plane failed without the endpoint in the Metal3Cluster and may not retry soon.
+    pub idle: Option<IdleControlPlane>,
 }
 
-/// A controller that fails and pauses longer each time. Only a change of its own object wakes it.
+/// A control plane whose controller failed and backs off. Only a change of its object triggers a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sleeper {
-    /// Since when it fails, by its own clock.
+pub struct IdleControlPlane {
+    /// Start of the failure, by the clock of its controller.
     pub since: Option<Time>,
-    /// The endpoint that we woke it for last.
-    pub woken_for: Option<String>,
+    /// The endpoint that it was touched for last.
+    pub touched_for: Option<String>,
 }
 
-/// What was heard of each object that was looked at.
+/// The values of all requested sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Readings {
+pub struct SourceValues {
     /// The Cluster's infrastructure.
-    pub infrastructure: Option<Reading>,
-    /// Its control plane.
-    pub control_plane: Option<Reading>,
+    pub infrastructure: Option<SourceValue>,
+    /// The control plane.
+    pub control_plane: Option<SourceValue>,
     /// The Service.
-    pub service: Option<Reading>,
+    pub service: Option<SourceValue>,
     /// The claim on an address of a pool.
-    pub pool: Option<Reading>,
-    /// What the endpoint is to be filled into.
+    pub pool: Option<SourceValue>,
+    /// The template.
     pub template: Option<Template>,
 }
 
-impl Readings {
-    /// The same, after the server did not let the claim be made.
+impl SourceValues {
+    /// The values with this state of the claim, after its creation was rejected.
     #[must_use]
-    pub fn without_claim(&self, heard: &Heard) -> Self {
-        let pool = self.pool.clone().map(|reading| Reading {
-            heard: heard.clone(),
-            ..reading
+    pub fn with_claim_state(&self, state: &SourceState) -> Self {
+        let pool = self.pool.clone().map(|value| SourceValue {
+            state: state.clone(),
+            ..value
         });
         Self { pool, ..self.clone() }
     }
 
-    /// What a source said.
+    /// The value of a source.
     #[must_use]
-    pub const fn of(&self, origin: EndpointOrigin) -> Option<&Reading> {
+    pub const fn of(&self, origin: EndpointOrigin) -> Option<&SourceValue> {
         match origin {
             EndpointOrigin::Spec | EndpointOrigin::Cluster => None,
             EndpointOrigin::InfraCluster => self.infrastructure.as_ref(),
@@ -93,38 +93,38 @@ impl Readings {
     }
 }
 
-/// What is to be looked at.
+/// The objects to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedSources {
     /// The Cluster's infrastructure.
     pub infrastructure: Option<ContractReference>,
-    /// Its control plane.
+    /// The control plane.
     pub control_plane: Option<ContractReference>,
     /// The Service.
     pub service: Option<EndpointService>,
-    /// The port for a source that knows none.
+    /// The port for a source without one.
     pub port: Option<u16>,
-    /// The pool of which an address is claimed.
+    /// The pool to claim an address from.
     pub pool: Option<EndpointPool>,
-    /// What the endpoint is to be filled into.
+    /// The template.
     pub template: Option<EndpointRender>,
 }
 
-/// The source that an object asks for. Nothing where its endpoint is what is written in it, as ever.
+/// The requested source; `None` when the endpoint is in the spec.
 #[must_use]
-pub fn asked(object: &Metal3Cluster, is_secondary: bool) -> Option<EndpointSourceType> {
+pub fn source_type(object: &Metal3Cluster, is_secondary: bool) -> Option<EndpointSourceType> {
     let source = object.spec.control_plane_endpoint_source.as_ref();
     let stated = source.map(|source| source.type_.unwrap_or_default());
     stated.or_else(|| is_secondary.then_some(EndpointSourceType::Auto))
 }
 
-/// What is to be looked at for an object. Without a source of its own choice, the objects of others are only a way to
-/// know earlier what the Cluster will say: once it does, only the one that the endpoint came from is still of interest.
+/// The objects to read for a Metal3Cluster. With `Auto`, other objects only provide the endpoint before the Cluster
+/// does: once the Cluster has an endpoint, only its source is read.
 #[must_use]
-pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Wanted {
+pub fn wanted_sources(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> WantedSources {
     use EndpointSourceType::{Auto, Cluster as FromCluster, ControlPlane, IPPool, InfraCluster, Service, Spec};
-    let Some(asked) = asked(object, is_secondary) else {
-        return Wanted::default();
+    let Some(requested) = source_type(object, is_secondary) else {
+        return WantedSources::default();
     };
     let source = object.spec.control_plane_endpoint_source.as_ref();
     let named = source
@@ -135,18 +135,18 @@ pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> 
             name: named.name.clone(),
         });
     let is_fixed = Address::of_cluster(cluster).is_some();
-    let origin = derived_last(object).map(|derived| derived.origin);
-    let early = |from| asked == Auto && (!is_fixed || origin == Some(from));
+    let origin = last_derived(object).map(|derived| derived.origin);
+    let early = |from| requested == Auto && (!is_fixed || origin == Some(from));
     let complete = |reference: &ContractReference| !reference.kind.is_empty() && !reference.name.is_empty();
     let infrastructure = cluster.spec.infrastructure_ref.clone().filter(|_| is_secondary);
     let control_plane = cluster.spec.control_plane_ref.clone();
-    let mut wanted = Wanted {
+    let mut wanted = WantedSources {
         template: source
-            .and_then(|source| render::named(source.render.as_ref()?).ok())
+            .and_then(|source| render::validated(source.render.as_ref()?).ok())
             .cloned(),
-        ..Wanted::default()
+        ..WantedSources::default()
     };
-    match asked {
+    match requested {
         Spec | FromCluster => {}
         IPPool => wanted.pool = source.and_then(|source| source.ip_pool.clone()),
         InfraCluster => wanted.infrastructure = named.or(infrastructure),
@@ -157,7 +157,7 @@ pub fn wanted(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> 
                 .spec
                 .control_plane_endpoint
                 .as_ref()
-                .and_then(|own| stated_port(own.port));
+                .and_then(|spec_endpoint| stated_port(spec_endpoint.port));
         }
         Auto => {
             wanted.infrastructure = infrastructure.filter(|_| early(EndpointOrigin::InfraCluster));

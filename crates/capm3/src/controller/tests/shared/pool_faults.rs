@@ -1,4 +1,4 @@
-//! Every write of claiming an address, writing it back, filling it in and giving it back, struck by every fault there is.
+//! Write faults while claiming an address, writing it back, rendering it and releasing it.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -16,30 +16,30 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::super::program::start;
-use super::super::site::kinds;
-use super::pool::{CLAIM, CORE, SECRET, cluster_with, pooled, said_by, template, vips};
-use crate::controller::data::tests::lab::{CLUSTER_API, INFRASTRUCTURE, IPAM, User, address_management};
-use crate::tests::survives;
+use super::super::steps::kinds;
+use super::pool::{CLAIM, CORE, SECRET, cluster_with, content_of, pooled, template, vips};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, INFRASTRUCTURE, IPAM, User, address_management};
+use crate::tests::sweep;
 
 /// The address that the pool grants.
 const GRANTED: &str = "192.0.2.50";
-/// An address of nobody's.
+/// An unrelated address.
 const OTHER: &str = "203.0.113.9";
 
-/// A step of somebody.
+/// A step of a user or another program.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A pool, a template, and a cluster that asks for both.
+    /// Creates a pool, a template, and a cluster that uses both.
     Make,
-    /// The Cluster has this endpoint.
+    /// The Cluster gets this endpoint.
     Fix(&'static str),
-    /// The template says something else.
+    /// The template changes.
     Template,
     /// The claim is deleted.
     DeleteClaim,
-    /// The Metal3Cluster is left alone.
+    /// The Metal3Cluster is paused.
     Pause,
-    /// It goes, and nobody is asked.
+    /// Its finalizers are removed, and it is deleted.
     Force,
     /// It is deleted.
     Delete,
@@ -76,15 +76,15 @@ impl Step {
     }
 }
 
-/// A life of an endpoint, at whose end there is neither claim nor address.
-struct Life {
+/// The life cycle of an endpoint, which ends without claim and address.
+struct Scenario {
     name: &'static str,
     stages: &'static [Step],
-    /// What else is left.
-    left: &'static [&'static str],
+    /// Other remaining objects.
+    leftover: &'static [&'static str],
 }
 
-impl TestEnv for Life {
+impl TestEnv for Scenario {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -122,8 +122,8 @@ impl TestEnv for Life {
         ]
     }
 
-    /// There is never a second address, nor one that is free while the endpoint of an object that lives is it, nor an
-    /// endpoint but the one that was granted or that the Cluster has, nor a Secret that says another.
+    /// Invariants: at most one address, which is not free while it is the endpoint of a live object; no other endpoint
+    /// than this one or that of the Cluster, in the spec and in the Secret.
     fn violations(&self, state: &State) -> Vec<String> {
         let mut wrong = Vec::new();
         let addresses = state.of::<IPAddress>();
@@ -138,37 +138,47 @@ impl TestEnv for Life {
             }
             wrong.extend(host.filter(|host| ![GRANTED, OTHER].contains(&host.as_str())));
         }
-        let is_known = |said: &String| {
-            let (text, endpoint) = said.split_once(' ').unwrap_or_default();
+        let is_known = |condition: &String| {
+            let (text, endpoint) = condition.split_once(' ').unwrap_or_default();
             ["one", "two"].contains(&text) && [GRANTED, OTHER].iter().any(|host| endpoint == format!("{host}:8443"))
         };
-        wrong.extend(state.of::<Secret>().iter().map(said_by).filter(|said| !is_known(said)));
+        wrong.extend(
+            state
+                .of::<Secret>()
+                .iter()
+                .map(content_of)
+                .filter(|condition| !is_known(condition)),
+        );
         wrong
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut left: Vec<String> = Vec::new();
+        let mut leftover: Vec<String> = Vec::new();
         let names = |metadata: ObjectMeta| metadata.name;
-        left.extend(
+        leftover.extend(
             state
                 .of::<Metal3Cluster>()
                 .into_iter()
                 .filter_map(|one| names(one.metadata)),
         );
-        left.extend(state.of::<IPClaim>().into_iter().filter_map(|one| names(one.metadata)));
-        left.extend(
+        leftover.extend(state.of::<IPClaim>().into_iter().filter_map(|one| names(one.metadata)));
+        leftover.extend(
             state
                 .of::<IPAddress>()
                 .into_iter()
                 .filter_map(|one| names(one.metadata)),
         );
-        left.extend(state.of::<Secret>().into_iter().filter_map(|one| names(one.metadata)));
-        if left == self.left { Vec::new() } else { left }
+        leftover.extend(state.of::<Secret>().into_iter().filter_map(|one| names(one.metadata)));
+        if leftover == self.leftover {
+            Vec::new()
+        } else {
+            leftover
+        }
     }
 }
 
-/// The writes to claims and Secrets.
-fn made(report: &Report) -> usize {
+/// Number of writes to claims and Secrets.
+fn document(report: &Report) -> usize {
     let effects = report.effects.iter();
     effects
         .filter(|effect| effect.contains("ipclaims") || effect.contains("secrets"))
@@ -176,48 +186,58 @@ fn made(report: &Report) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn endpoint_of_a_pool_survives_every_blow_to_every_write_and_leaves_nothing() {
-    let report = survives(Life {
+async fn endpoint_of_a_pool_recovers_from_every_write_fault_and_leaves_nothing() {
+    let report = sweep(Scenario {
         name: "an endpoint is claimed, filled in, and given back",
         stages: &[Step::Make, Step::Fix(GRANTED), Step::Template, Step::Delete],
-        left: &[],
+        leftover: &[],
     })
     .await;
     assert_eq!(report.faults, WriteFault::ALL.len());
     let why = "a claim and its end, a Secret and its change";
-    assert_eq!(made(&report), 4, "{why}: {:#?}", report.effects);
+    assert_eq!(document(&report), 4, "{why}: {:#?}", report.effects);
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_is_deleted_survives_every_blow_to_every_write_and_keeps_its_address() {
-    let report = survives(Life {
+async fn deleted_claim_recovers_from_every_write_fault_and_keeps_its_address() {
+    let report = sweep(Scenario {
         name: "the claim on an endpoint is deleted, and then its object",
         stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Delete],
-        left: &[],
+        leftover: &[],
     })
     .await;
-    assert_eq!(made(&report), 3, "a claim and its end, a Secret: {:#?}", report.effects);
+    assert_eq!(
+        document(&report),
+        3,
+        "a claim and its end, a Secret: {:#?}",
+        report.effects
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_that_nobody_needs_any_more_survives_every_blow_to_every_write_and_goes() {
-    let report = survives(Life {
+async fn unused_claim_recovers_from_every_write_fault_and_is_released() {
+    let report = sweep(Scenario {
         name: "the claim on an endpoint is deleted, and the endpoint becomes another",
         stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Fix(OTHER)],
-        left: &["edge", SECRET],
+        leftover: &["edge", SECRET],
     })
     .await;
     let why = "a claim and its end, a Secret and its change";
-    assert_eq!(made(&report), 4, "{why}: {:#?}", report.effects);
+    assert_eq!(document(&report), 4, "{why}: {:#?}", report.effects);
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_of_an_object_that_was_forced_to_go_survives_every_blow_to_every_write_and_goes() {
-    let report = survives(Life {
+async fn claim_of_a_force_deleted_object_recovers_from_every_write_fault_and_is_released() {
+    let report = sweep(Scenario {
         name: "an object with the claim on its endpoint is forced to go",
         stages: &[Step::Make, Step::Fix(GRANTED), Step::Pause, Step::Force],
-        left: &[],
+        leftover: &[],
     })
     .await;
-    assert_eq!(made(&report), 3, "a claim and its end, a Secret: {:#?}", report.effects);
+    assert_eq!(
+        document(&report),
+        3,
+        "a claim and its end, a Secret: {:#?}",
+        report.effects
+    );
 }

@@ -1,6 +1,6 @@
-//! A claim that exists by the name of an object's: what it asks for, and how that differs from what the object asks for.
+//! An existing claim by the name for an object, and its differences from the request of the object.
 //!
-//! It may have been made for an earlier form of the object, or by a person. Nothing here changes or deletes one.
+//! It may be of an earlier state of the object, or created by a user. It is never changed or deleted here.
 
 use std::net::IpAddr;
 
@@ -11,37 +11,37 @@ use metal3_api::ipam::names::{GROUP, REQUESTED_ADDRESS_ANNOTATION};
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind as _;
 
-use super::pool::{ANOTHER, FIELD};
+use super::pool::{FIELD, REPLACE_CLAIM_HINT};
 use crate::data::claims::ClaimState;
 use crate::data::pools::PoolRef;
 
-/// A claim that exists.
+/// An existing claim.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Existing {
+pub struct ExistingClaim {
     /// Its kind.
     pub kind: &'static str,
-    /// The pool it is on.
+    /// Its pool.
     pub pool: ContractReference,
-    /// The address it asks for, if it asks for one.
+    /// The requested address, if any.
     pub requested: Option<String>,
-    /// What has become of it.
+    /// State.
     pub state: ClaimState,
 }
 
-/// The claims by the name of an object's: one of each kind at most.
+/// The claims by the name for an object: at most one per kind.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Claims {
-    /// On an IPPool of ours.
-    pub metal3: Option<Existing>,
+pub struct ExistingClaims {
+    /// On an IPPool.
+    pub metal3: Option<ExistingClaim>,
     /// On any other pool.
-    pub general: Option<Existing>,
+    pub general: Option<ExistingClaim>,
 }
 
-impl Claims {
-    /// The claim that stands for one on this pool. One that an object made on a pool of another sort does too: two
-    /// addresses would be one too many.
+impl ExistingClaims {
+    /// The claim to use for this pool. An owned claim on a pool of another kind counts too, since a second address must
+    /// not be claimed.
     #[must_use]
-    pub fn on(&self, pool: &PoolRef) -> Option<&Existing> {
+    pub fn on(&self, pool: &PoolRef) -> Option<&ExistingClaim> {
         let (same, other) = if pool.is_metal3() {
             (&self.metal3, &self.general)
         } else {
@@ -52,15 +52,15 @@ impl Claims {
     }
 }
 
-impl Existing {
-    /// A claim on an IPPool of ours.
+impl ExistingClaim {
+    /// A claim on an IPPool.
     #[must_use]
     pub fn metal3(claim: &IPClaim, state: ClaimState) -> Self {
         let pool = &claim.spec.pool;
         let name = pool.name.clone().unwrap_or_default();
-        let is_elsewhere =
+        let is_in_other_namespace =
             |namespace: &&String| !namespace.is_empty() && Some(*namespace) != claim.metadata.namespace.as_ref();
-        let name = match pool.namespace.as_ref().filter(is_elsewhere) {
+        let name = match pool.namespace.as_ref().filter(is_in_other_namespace) {
             Some(namespace) => format!("{namespace}/{name}"),
             None => name,
         };
@@ -87,7 +87,7 @@ impl Existing {
         }
     }
 
-    /// Whether the object made it.
+    /// Whether the object owns it.
     const fn is_ours(&self) -> bool {
         !matches!(
             self.state,
@@ -96,11 +96,11 @@ impl Existing {
     }
 
     /// Whether it is being deleted.
-    pub(super) const fn is_going(&self) -> bool {
+    pub(super) const fn is_deleting(&self) -> bool {
         matches!(self.state, ClaimState::Deleting { .. })
     }
 
-    /// In what the claim asks for something else than the object does: both are named, and the cure.
+    /// The difference between claim and request, with the remedy.
     #[must_use]
     pub fn difference(&self, wanted: &EndpointPool, pool: &PoolRef) -> Option<String> {
         let on = &self.pool;
@@ -111,10 +111,10 @@ impl Existing {
                 format!("{} ({}.{})", on.name, on.kind, on.api_group)
             };
             return Some(format!(
-                "{FIELD} names pool {pool}, the claim is on pool {on}; name that, or {ANOTHER}"
+                "{FIELD} names pool {pool}, the claim is on pool {on}; name that pool, or {REPLACE_CLAIM_HINT}"
             ));
         }
-        let asked = filled(wanted.address.as_deref());
+        let asked = non_empty(wanted.address.as_deref());
         let is_same = match (asked, self.requested.as_deref()) {
             (None, None) => true,
             (Some(asked), Some(requested)) => is_same_address(asked, requested),
@@ -122,22 +122,22 @@ impl Existing {
         };
         let (asked, requested) = (asked.unwrap_or("none"), self.requested.as_deref().unwrap_or("none"));
         (!is_same).then(|| {
-            format!("{FIELD}.address asks for {asked}, the claim for {requested}; ask for the same, or {ANOTHER}")
+            format!("{FIELD}.address requests {asked}, the claim requests {requested}; request the same, or {REPLACE_CLAIM_HINT}")
         })
     }
 }
 
 fn requested(claim: &ObjectMeta) -> Option<String> {
     let annotations = claim.annotations.as_ref()?;
-    filled(annotations.get(REQUESTED_ADDRESS_ANNOTATION).map(String::as_str)).map(str::to_owned)
+    non_empty(annotations.get(REQUESTED_ADDRESS_ANNOTATION).map(String::as_str)).map(str::to_owned)
 }
 
-/// What is stated, if it is not empty.
-pub(super) fn filled(text: Option<&str>) -> Option<&str> {
+/// The text, if it is not empty.
+pub(super) fn non_empty(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Whether two texts mean the same address.
+/// Whether two texts denote the same address.
 pub(super) fn is_same_address(one: &str, two: &str) -> bool {
     match (one.parse::<IpAddr>(), two.parse::<IpAddr>()) {
         (Ok(one), Ok(two)) => one == two,

@@ -3,34 +3,36 @@
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::IPClaim;
 
-use super::super::hold::{Granted, Hold, Holds};
+use super::super::held_claims::{GrantedAddress, HeldClaim, HeldClaims};
 use super::*;
 
 const IN_USE: &str = "192.0.2.5";
 
-fn claim(owners: &[&str], is_going: bool) -> IPClaim {
+fn claim(owners: &[&str], is_deleting: bool) -> IPClaim {
     let owner = |uid: &&str| json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge", "uid": uid });
     let owners: Vec<Value> = owners.iter().map(owner).collect();
     serde_json::from_value(json!({
         "metadata": {
             "name": "edge-control-plane-endpoint", "namespace": "metal", "uid": "i1", "resourceVersion": "8",
             "finalizers": ["ipclaim.ipam.metal3.io", "metal3cluster.infrastructure.cluster.x-k8s.io"],
-            "deletionTimestamp": is_going.then_some("2026-01-01T00:00:00Z"), "ownerReferences": owners,
+            "deletionTimestamp": is_deleting.then_some("2026-01-01T00:00:00Z"), "ownerReferences": owners,
         },
         "spec": { "pool": { "name": "vips" } },
     }))
     .unwrap()
 }
 
-fn held(owners: &[&str], is_going: bool, granted: Granted) -> Holds {
-    Holds {
-        all: Hold::metal3(&claim(owners, is_going), granted).into_iter().collect(),
-        hidden: None,
+fn held(owners: &[&str], is_deleting: bool, granted: GrantedAddress) -> HeldClaims {
+    HeldClaims {
+        all: HeldClaim::metal3(&claim(owners, is_deleting), granted)
+            .into_iter()
+            .collect(),
+        unreadable: None,
     }
 }
 
-fn granted(address: &str) -> Granted {
-    Granted::Address(address.to_owned())
+fn granted(address: &str) -> GrantedAddress {
+    GrantedAddress::Address(address.to_owned())
 }
 
 /// An object with an endpoint that was derived from the pool.
@@ -53,7 +55,7 @@ fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
     let mut free = claim(&["u1"], true);
     free.metadata.finalizers = Some(vec!["ipclaim.ipam.metal3.io".to_owned()]);
     assert_eq!(
-        Hold::metal3(&free, Granted::Nothing),
+        HeldClaim::metal3(&free, GrantedAddress::None),
         None,
         "there is nothing of ours to take"
     );
@@ -64,22 +66,22 @@ fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
         .unwrap(),
     )
     .unwrap();
-    assert!(!Hold::general(&general, Granted::Nothing).unwrap().is_metal3);
+    assert!(!HeldClaim::general(&general, GrantedAddress::None).unwrap().is_metal3);
 }
 
 /// A claim with this grant is given back, or kept, once somebody deletes it, and left alone until then.
-fn judge(what: &str, (object, fixed): (&Metal3Cluster, Option<&str>), granted: &Granted, is_given_back: bool) {
+fn judge(what: &str, (object, fixed): (&Metal3Cluster, Option<&str>), granted: &GrantedAddress, is_given_back: bool) {
     let cluster = cluster(fixed);
-    let going = held(&["u1"], true, granted.clone());
-    let given_back = going.unused(object, Some(&cluster)).len();
+    let deleting = held(&["u1"], true, granted.clone());
+    let given_back = deleting.releasable(object, Some(&cluster)).len();
     assert_eq!(given_back, usize::from(is_given_back), "{what}");
-    assert_eq!(going.keeps(object, &cluster), !is_given_back, "{what}");
+    assert_eq!(deleting.keeps_deleted(object, &cluster), !is_given_back, "{what}");
     let stays = held(&["u1"], false, granted.clone());
     assert!(
-        stays.unused(object, Some(&cluster)).is_empty(),
+        stays.releasable(object, Some(&cluster)).is_empty(),
         "{what}: nobody deletes it"
     );
-    assert!(!stays.keeps(object, &cluster), "{what}: nobody deletes it");
+    assert!(!stays.keeps_deleted(object, &cluster), "{what}: nobody deletes it");
 }
 
 #[test]
@@ -107,37 +109,49 @@ fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endp
         ),
         ("fixed to another", &derived, there, granted(IN_USE), true),
         ("another was granted", &derived, None, granted("192.0.2.6"), true),
-        ("none was granted", &unset, None, Granted::Nothing, true),
+        ("none was granted", &unset, None, GrantedAddress::None, true),
         (
             "none is said, and the endpoint came from a pool",
             &moved,
             None,
-            Granted::Nothing,
+            GrantedAddress::None,
             false,
         ),
         (
             "none is said, and the Cluster has another",
             &moved,
             there,
-            Granted::Nothing,
+            GrantedAddress::None,
             true,
         ),
-        ("unseen, and a pool is asked for", &unset, here, Granted::Unseen, false),
+        (
+            "unseen, and a pool is asked for",
+            &unset,
+            here,
+            GrantedAddress::Unknown,
+            false,
+        ),
         (
             "unseen, and the endpoint came from a pool",
             &moved,
             None,
-            Granted::Unseen,
+            GrantedAddress::Unknown,
             false,
         ),
         (
             "unseen, and nothing speaks of a pool",
             &elsewhere,
             there,
-            Granted::Unseen,
+            GrantedAddress::Unknown,
             true,
         ),
-        ("unseen, and there is no endpoint", &unset, None, Granted::Unseen, true),
+        (
+            "unseen, and there is no endpoint",
+            &unset,
+            None,
+            GrantedAddress::Unknown,
+            true,
+        ),
     ] {
         judge(what, (object, fixed), &granted, is_given_back);
     }
@@ -146,10 +160,10 @@ fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endp
 #[test]
 fn claim_is_left_behind_only_if_it_is_deleted_whoever_owns_it() {
     for owners in [&["u1"][..], &["u0"], &[]] {
-        let going = held(owners, true, granted(IN_USE));
-        assert_eq!(going.left_behind(), going.all);
+        let deleting = held(owners, true, granted(IN_USE));
+        assert_eq!(deleting.of_deleted_object(), deleting.all);
         assert_eq!(
-            held(owners, false, granted(IN_USE)).left_behind(),
+            held(owners, false, granted(IN_USE)).of_deleted_object(),
             [],
             "nobody deletes it"
         );
@@ -160,8 +174,8 @@ fn claim_is_left_behind_only_if_it_is_deleted_whoever_owns_it() {
 fn claim_is_kept_for_the_endpoint_of_an_object_that_has_another_uid_since_a_restore() {
     let (object, fixed) = (derived_from_pool(), cluster(Some("192.0.2.5:6443")));
     for cluster in [&fixed, &cluster(None)] {
-        let going = held(&["u0"], true, granted(IN_USE));
-        assert_eq!(going.unused(&object, Some(cluster)), []);
-        assert!(going.keeps(&object, cluster));
+        let deleting = held(&["u0"], true, granted(IN_USE));
+        assert_eq!(deleting.releasable(&object, Some(cluster)), []);
+        assert!(deleting.keeps_deleted(&object, cluster));
     }
 }

@@ -1,6 +1,6 @@
-//! Waking a control plane that sleeps although its endpoint was taken: one annotation, once for each endpoint.
+//! Triggers an idle control plane by one annotation, once per endpoint.
 //!
-//! It is a right over an object of somebody else, so it has a role of its own, and nobody does it unless told to.
+//! This is a right on an object of another provider, so it has a role of its own and is disabled by default.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::diff::changes;
 use crate::endpoint::address::Address;
-use crate::endpoint::said::NUDGE_ANNOTATION;
+use crate::endpoint::conditions::TOUCH_ANNOTATION;
 
-/// Kamaji's control plane, of which nothing is known here but that it has annotations.
+/// Kamaji's control plane, reduced to metadata.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KamajiControlPlane {
-    /// Who it is.
+    /// Metadata.
     pub metadata: ObjectMeta,
 }
 
@@ -36,7 +36,7 @@ impl Resource for KamajiControlPlane {
         CONTROL_PLANE_GROUP.into()
     }
 
-    /// The only one that its provider serves.
+    /// The only version that its provider serves.
     fn version((): &()) -> Cow<'_, str> {
         "v1alpha2".into()
     }
@@ -55,16 +55,16 @@ impl Resource for KamajiControlPlane {
 }
 
 role! {
-    /// Waking control planes. Not part of any role that is installed: whoever wants it grants it.
-    pub struct Nudging {
+    /// Touching control planes. Not part of any released role.
+    pub struct ControlPlaneTouch {
         KamajiControlPlane: Patch;
     }
 }
 
-/// Writes on a control plane that its endpoint was taken. Other kinds than Kamaji's are known not to sleep.
-pub(in crate::controller) async fn wake(
-    writer: &Writer<Nudging>,
-    waiter: &Key,
+/// Annotates a control plane with its endpoint. Only Kamaji's control planes become idle.
+pub(in crate::controller) async fn touch(
+    writer: &Writer<ControlPlaneTouch>,
+    requester: &Key,
     object: &ContractReference,
     address: &Address,
 ) -> Result<(), Fault> {
@@ -73,9 +73,9 @@ pub(in crate::controller) async fn wake(
     }
     let (before, mut after) = (KamajiControlPlane::default(), KamajiControlPlane::default());
     let annotations = after.metadata.annotations.get_or_insert_default();
-    annotations.insert(NUDGE_ANNOTATION.to_owned(), address.to_string());
+    annotations.insert(TOUCH_ANNOTATION.to_owned(), address.to_string());
     if let Some(patch) = changes(&before, &after).main {
-        let key = waiter.sibling(&object.name);
+        let key = requester.sibling(&object.name);
         writer.patch::<KamajiControlPlane>(&NoCache, &key, patch).await?;
     }
     Ok(())

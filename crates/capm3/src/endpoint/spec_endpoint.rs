@@ -1,51 +1,51 @@
-//! What a Metal3Cluster says of the endpoint itself.
+//! The endpoint in the spec of a Metal3Cluster.
 //!
-//! A derived endpoint stands in the same field as a typed one, so that everybody else sees a normal object. An
-//! annotation tells the two apart: it outlives a move to another cluster, which the owners of fields do not.
+//! A derived endpoint is in the same field as a user's value, so that other controllers read a normal object. An
+//! annotation distinguishes the two; unlike field managers, it survives a move to another cluster.
 
 use metal3_api::infrastructure::names::DERIVED_ENDPOINT_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 
 use super::address::{Address, stated_port};
 
-/// What stands in `spec.controlPlaneEndpoint`.
+/// Content of `spec.controlPlaneEndpoint`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Own {
-    /// A person typed it.
+pub enum SpecEndpoint {
+    /// Set by the user.
     Typed(Address),
-    /// We derived it.
+    /// Derived by this controller.
     Derived(Derived),
-    /// Nothing. A port alone is a hint for sources that know none.
+    /// Not set. A port alone is the default for sources without one.
     Unset {
         /// The port alone.
         port: Option<u16>,
     },
 }
 
-/// An endpoint that was derived, and from which source.
+/// A derived endpoint and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Derived {
     /// The endpoint.
     pub address: Address,
-    /// The source it came from.
+    /// The source.
     pub origin: EndpointOrigin,
 }
 
 impl Derived {
-    /// As the annotation says it.
+    /// The value of the annotation.
     #[must_use]
     pub fn marker(&self) -> String {
-        format!("{};{}", word(self.origin), self.address)
+        format!("{};{}", origin_name(self.origin), self.address)
     }
 
-    /// Reads the annotation. One that makes no sense marks nothing.
+    /// Parses the annotation; `None` when it is invalid.
     #[must_use]
     pub fn parse(marker: &str) -> Option<Self> {
         let (source, address) = marker.split_once(';')?;
         let mut all = ORIGINS.into_iter();
         Some(Self {
             address: Address::parse(address)?,
-            origin: all.find(|origin| word(*origin) == source)?,
+            origin: all.find(|origin| origin_name(*origin) == source)?,
         })
     }
 }
@@ -59,9 +59,9 @@ const ORIGINS: [EndpointOrigin; 6] = [
     EndpointOrigin::IPPool,
 ];
 
-/// A source as the API names it.
+/// The API name of a source.
 #[must_use]
-pub const fn word(origin: EndpointOrigin) -> &'static str {
+pub const fn origin_name(origin: EndpointOrigin) -> &'static str {
     match origin {
         EndpointOrigin::Spec => "Spec",
         EndpointOrigin::Cluster => "Cluster",
@@ -72,24 +72,24 @@ pub const fn word(origin: EndpointOrigin) -> &'static str {
     }
 }
 
-/// What was derived last, whatever stands in the field now.
+/// The endpoint that was derived last, even if the field changed since.
 #[must_use]
-pub fn derived_last(object: &Metal3Cluster) -> Option<Derived> {
+pub fn last_derived(object: &Metal3Cluster) -> Option<Derived> {
     let annotations = object.metadata.annotations.as_ref()?;
     Derived::parse(annotations.get(DERIVED_ENDPOINT_ANNOTATION)?)
 }
 
-/// What the object says.
+/// The endpoint in the spec.
 #[must_use]
-pub fn own(object: &Metal3Cluster) -> Own {
+pub fn spec_endpoint(object: &Metal3Cluster) -> SpecEndpoint {
     let stated = object.spec.control_plane_endpoint.as_ref();
     let Some(address) = stated.and_then(Address::of) else {
-        return Own::Unset {
+        return SpecEndpoint::Unset {
             port: stated.and_then(|endpoint| stated_port(endpoint.port)),
         };
     };
-    match derived_last(object) {
-        Some(derived) if derived.address == address => Own::Derived(derived),
-        _ => Own::Typed(address),
+    match last_derived(object) {
+        Some(derived) if derived.address == address => SpecEndpoint::Derived(derived),
+        _ => SpecEndpoint::Typed(address),
     }
 }

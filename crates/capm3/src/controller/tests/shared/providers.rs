@@ -1,5 +1,4 @@
-//! A management cluster with stand-ins for Cluster API and for Kamaji, which do what was recorded of the real ones, at
-//! the times that were recorded.
+//! A management cluster with stand-ins for Cluster API and Kamaji, which repeat recorded actions at the recorded times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +14,9 @@ use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::program::alone;
-use super::super::site;
-use crate::controller::data::tests::lab::{User, address_management};
+use super::super::program::standalone;
+use super::super::steps;
+use crate::data::reconciler::tests::lab::{User, address_management};
 
 const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
 const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1alpha2/namespaces/default/kamajicontrolplanes";
@@ -25,24 +24,24 @@ const METAL3_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/nam
 const BYO_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/byoclusters";
 const HOSTED: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default/hostedcontrolplanes";
 
-/// The world. Dropping it ends everything in it.
-pub(super) struct Living {
+/// The management cluster. Dropping it stops everything in it.
+pub(super) struct ProviderFixture {
     pub(super) server: Server,
     user: kube::Client,
     clock: Arc<dyn Clock>,
     _stand_ins: JoinSet<()>,
 }
 
-/// What users make, all by the name `edge`.
+/// Objects of users, all by the name `edge`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// A Cluster on our infrastructure, with a control plane of Kamaji.
+    /// A Cluster with Metal3 infrastructure and a control plane of Kamaji.
     Cluster,
     /// Its infrastructure, which takes the endpoint of the control plane.
     Primary,
     /// Its control plane.
     Kamaji,
-    /// A Cluster on somebody else's infrastructure, with a control plane that has no machines.
+    /// A Cluster with the infrastructure of another provider, and a control plane without machines.
     ForeignCluster,
     /// Its infrastructure.
     Byo,
@@ -63,12 +62,12 @@ fn all_kinds() -> Vec<Definition> {
             kind
         });
     let is_stood_in = |kind: &Definition| stand_ins.iter().any(|one| one.kind == kind.kind);
-    let ours: Vec<Definition> = site::kinds().into_iter().filter(|kind| !is_stood_in(kind)).collect();
+    let ours: Vec<Definition> = steps::kinds().into_iter().filter(|kind| !is_stood_in(kind)).collect();
     ours.into_iter().chain(templates).chain(stand_ins).collect()
 }
 
 impl Part {
-    fn made(self) -> (&'static str, Value) {
+    fn document(self) -> (&'static str, Value) {
         let infrastructure =
             |kind: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": "edge" });
         let control_plane =
@@ -108,7 +107,7 @@ impl Part {
     }
 }
 
-impl Living {
+impl ProviderFixture {
     pub(super) fn start() -> Self {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let server = Server::start(&Options {
@@ -121,9 +120,9 @@ impl Living {
             workloads: Arc::new(WorkloadClusters::new(1, Arc::clone(&clock))),
             clock: Arc::clone(&clock),
         };
-        let (core, provider) = (parts("cluster-api"), parts("kamaji"));
+        let (copy_endpoint, provider) = (parts("cluster-api"), parts("kamaji"));
         let provider = program::Parts {
-            workloads: Arc::clone(&core.workloads),
+            workloads: Arc::clone(&copy_endpoint.workloads),
             ..provider
         };
         let balancer = program::Parts {
@@ -131,7 +130,7 @@ impl Living {
             ..provider.clone()
         };
         let mut stand_ins = JoinSet::new();
-        stand_ins.spawn(program::run(core, Providers::All));
+        stand_ins.spawn(program::run(copy_endpoint, Providers::All));
         stand_ins.spawn(kamaji::run(provider));
         stand_ins.spawn(kamaji::balance(balancer));
         let collected = server.clone();
@@ -144,8 +143,8 @@ impl Living {
         }
     }
 
-    /// Somebody who asks for what he likes.
-    pub(super) fn lab(&self) -> User {
+    /// A client of a user.
+    pub(super) fn user_client(&self) -> User {
         User(self.user.clone())
     }
 
@@ -154,28 +153,28 @@ impl Living {
         address_management(&self.server.client("addresses"), &self.clock)
     }
 
-    /// Our program; it may wake control planes, or not.
-    pub(super) fn program(&self, nudges: bool) -> JoinSet<()> {
-        let mut alone = alone(&self.server.client("manager"), &self.clock);
-        (alone.nudges, alone.with_data) = (nudges, true);
-        alone.tasks().into_iter().collect()
+    /// Starts the program, with or without touching control planes.
+    pub(super) fn program(&self, touches_control_planes: bool) -> JoinSet<()> {
+        let mut standalone = standalone(&self.server.client("manager"), &self.clock);
+        (standalone.touches_control_planes, standalone.with_data) = (touches_control_planes, true);
+        standalone.tasks().into_iter().collect()
     }
 
     pub(super) async fn make(&self, part: Part) {
-        let (path, document) = part.made();
+        let (path, document) = part.document();
         self.send(Method::POST, path, &document).await.unwrap();
     }
 
     pub(super) async fn delete(&self, part: Part) {
-        let (path, _) = part.made();
+        let (path, _) = part.document();
         self.send(Method::DELETE, &format!("{path}/edge"), &json!({}))
             .await
             .unwrap();
     }
 
-    /// The object as it is; nothing where there is none.
+    /// The object, if it exists.
     pub(super) async fn get(&self, part: Part) -> Option<Value> {
-        let (path, _) = part.made();
+        let (path, _) = part.document();
         match self.send(Method::GET, &format!("{path}/edge"), &Value::Null).await {
             Ok(found) => Some(found),
             Err(kube::Error::Api(status)) if status.code == 404 => None,
@@ -183,22 +182,22 @@ impl Living {
         }
     }
 
-    /// Annotates a control plane, as its condition says.
-    pub(super) async fn cure(&self) {
-        let nudge =
+    /// Annotates the control plane, as its condition recommends.
+    pub(super) async fn touch(&self) {
+        let touch =
             json!({ "metadata": { "annotations": { "infrastructure.cluster.x-k8s.io/endpoint-taken": "true" } } });
-        self.send(Method::PATCH, &format!("{CONTROL_PLANES}/edge"), &nudge)
+        self.send(Method::PATCH, &format!("{CONTROL_PLANES}/edge"), &touch)
             .await
             .unwrap();
     }
 
-    /// Whether the control plane is up and the Cluster knows.
+    /// Whether the Cluster is available.
     pub(super) async fn is_available(&self) -> bool {
         holds(&self.get(Part::Cluster).await.unwrap(), "Available")
     }
 
-    /// Reason and message of what is said of the endpoint.
-    pub(super) async fn said(&self) -> (String, String) {
+    /// Reason and message of the endpoint condition.
+    pub(super) async fn condition(&self) -> (String, String) {
         let found = self.get(Part::Primary).await.unwrap();
         let all = found["status"]["conditions"].as_array().unwrap().clone();
         let ready = all

@@ -1,4 +1,4 @@
-//! What is said of the endpoint: conditions that tell people what is missing, where, and what to do.
+//! The conditions of the endpoint: what is missing, where, and the remedy.
 
 use kube_core::ResourceExt as _;
 use metal3_api::cluster::Cluster;
@@ -12,52 +12,52 @@ use metal3_runtime::access::verb::{Create, Verb as _};
 use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::reason::Reason;
 
-use super::reading::{Heard, Reading, Readings};
+use super::source::{SourceState, SourceValue, SourceValues};
 
-/// The annotation that wakes a control plane which does not look again by itself. Any change of the object does.
-pub const NUDGE_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/endpoint-taken";
+/// The annotation that triggers an idle control plane. Any change of the object does.
+pub const TOUCH_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/endpoint-taken";
 
-/// Whether the endpoint is known.
+/// State of the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It is.
+pub enum EndpointState {
+    /// Known.
     Known {
-        /// From there.
+        /// Its source.
         origin: EndpointOrigin,
-        /// What is worth knowing all the same.
+        /// A note for the message.
         note: Option<String>,
     },
-    /// It is not.
+    /// Not known.
     Missing(Missing),
-    /// Two endpoints contradict each other; both are named.
+    /// Two endpoints contradict each other; the message names both.
     Conflict(String),
 }
 
-/// Why an endpoint is not known.
+/// The reason for a missing endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// For programs.
+    /// Reason of the condition.
     pub reason: Reason,
-    /// For people.
+    /// Message of the condition.
     pub message: String,
 }
 
-/// Whether the source of an endpoint still says what the Cluster has.
+/// Drift between the source and the endpoint of the Cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drift {
-    /// It does.
+    /// None.
     None,
-    /// It says something else.
+    /// The source has another value.
     Changed(String),
-    /// It is gone.
+    /// The source does not exist any more.
     SourceNotFound(String),
-    /// We may not look any more.
+    /// The source may not be read any more.
     SourceForbidden(String),
-    /// Nobody can say for now: what was said before stands.
+    /// Unknown for now: the last condition is kept.
     Unclear,
 }
 
-const fn from(origin: EndpointOrigin) -> Reason {
+const fn known_reason(origin: EndpointOrigin) -> Reason {
     match origin {
         EndpointOrigin::Spec => Reason::new("EndpointFromSpec"),
         EndpointOrigin::Cluster => Reason::new("EndpointFromCluster"),
@@ -68,7 +68,7 @@ const fn from(origin: EndpointOrigin) -> Reason {
     }
 }
 
-const fn waiting_for(origin: EndpointOrigin) -> Reason {
+const fn waiting_reason(origin: EndpointOrigin) -> Reason {
     match origin {
         EndpointOrigin::Spec => Reason::new("WaitingForSpec"),
         EndpointOrigin::Cluster => Reason::new("WaitingForCluster"),
@@ -80,34 +80,35 @@ const fn waiting_for(origin: EndpointOrigin) -> Reason {
 }
 
 impl Missing {
-    /// What one source lacks.
-    pub(super) fn of(origin: EndpointOrigin, reading: &Reading) -> Self {
-        let from = &reading.from;
-        let (reason, message) = match &reading.heard {
-            Heard::Absent if origin == EndpointOrigin::IPPool => {
-                (waiting_for(origin), format!("waiting for {from} to be made"))
+    /// The reason at one source.
+    pub(super) fn at_source(origin: EndpointOrigin, value: &SourceValue) -> Self {
+        let from = &value.from;
+        let (reason, message) = match &value.state {
+            SourceState::Absent if origin == EndpointOrigin::IPPool => {
+                (waiting_reason(origin), format!("waiting for the creation of {from}"))
             }
-            Heard::Pending(why) => (waiting_for(origin), format!("{from}: {why}")),
-            Heard::Absent => (
+            SourceState::Pending(why) => (waiting_reason(origin), format!("{from}: {why}")),
+            SourceState::Absent => (
                 Reason::new(REASON_SOURCE_NOT_FOUND),
                 format!("{from} does not exist; create it, or name another source in spec.controlPlaneEndpointSource"),
             ),
-            Heard::Forbidden { verb, resource } => {
-                (Reason::new(REASON_SOURCE_FORBIDDEN), refusal(from, verb, resource))
-            }
-            Heard::Invalid(why) => (Reason::new(REASON_ENDPOINT_INVALID), format!("{from}: {why}")),
-            Heard::Unknown(why) => (waiting_for(origin), format!("{from} cannot be read: {why}")),
-            Heard::Address(_) | Heard::Nothing => (
-                waiting_for(origin),
-                format!("waiting for {from} to say where the API server is reached"),
+            SourceState::Forbidden { verb, resource } => (
+                Reason::new(REASON_SOURCE_FORBIDDEN),
+                forbidden_message(from, verb, resource),
+            ),
+            SourceState::Invalid(why) => (Reason::new(REASON_ENDPOINT_INVALID), format!("{from}: {why}")),
+            SourceState::Unknown(why) => (waiting_reason(origin), format!("{from} cannot be read: {why}")),
+            SourceState::Address(_) | SourceState::Empty => (
+                waiting_reason(origin),
+                format!("waiting for {from} to report the endpoint of the API server"),
             ),
         };
         Self { reason, message }
     }
 
-    /// Nothing names the object that is to be the source.
+    /// No source object is named.
     pub(super) fn unnamed(origin: EndpointOrigin) -> Self {
-        let cure = match origin {
+        let remedy = match origin {
             EndpointOrigin::InfraCluster => {
                 "name an object of another kind in spec.infrastructureRef of the Cluster, or in \
                  spec.controlPlaneEndpointSource.objectRef"
@@ -121,24 +122,24 @@ impl Missing {
             EndpointOrigin::Spec | EndpointOrigin::Cluster => "set spec.controlPlaneEndpoint",
         };
         Self {
-            reason: waiting_for(origin),
-            message: format!("no object is named that could say where the API server is reached: {cure}"),
+            reason: waiting_reason(origin),
+            message: format!("no source of the endpoint is named: {remedy}"),
         }
     }
 
-    /// The object itself is to say it.
-    pub(super) fn typed() -> Self {
+    /// The endpoint in the spec is missing.
+    pub(super) fn in_spec() -> Self {
         Self {
-            reason: waiting_for(EndpointOrigin::Spec),
+            reason: waiting_reason(EndpointOrigin::Spec),
             message: "spec.controlPlaneEndpoint: host or port is missing; set them to where the API server is reached"
                 .to_owned(),
         }
     }
 
-    /// The Cluster is to say it.
+    /// The endpoint of the Cluster is missing.
     pub(super) fn cluster(cluster: &Cluster) -> Self {
         Self {
-            reason: waiting_for(EndpointOrigin::Cluster),
+            reason: waiting_reason(EndpointOrigin::Cluster),
             message: format!(
                 "waiting for spec.controlPlaneEndpoint of the Cluster {}",
                 cluster.name_any()
@@ -146,59 +147,62 @@ impl Missing {
         }
     }
 
-    /// Nobody says it yet.
-    pub(super) fn anywhere(cluster: &Cluster, readings: &Readings) -> Self {
-        let mut waiting = Self::cluster(cluster);
+    /// No source of `Auto` has an endpoint.
+    pub(super) fn automatic(cluster: &Cluster, values: &SourceValues) -> Self {
+        let mut missing = Self::cluster(cluster);
         let others = [EndpointOrigin::InfraCluster, EndpointOrigin::ControlPlane];
         for origin in others {
-            if let Some(reading) = readings.of(origin) {
-                waiting.message.push_str("; ");
-                waiting.message.push_str(&Self::of(origin, reading).message);
+            if let Some(value) = values.of(origin) {
+                missing.message.push_str("; ");
+                missing.message.push_str(&Self::at_source(origin, value).message);
             }
         }
-        waiting
+        missing
     }
 }
 
-/// What we may not do, and who can change that.
-pub(super) fn refusal(from: &str, verb: &str, resource: &str) -> String {
+/// A forbidden request, with the remedy.
+pub(super) fn forbidden_message(from: &str, verb: &str, resource: &str) -> String {
     if verb == Create::NAME {
         return format!(
-            "{from}: this manager may not {verb} {resource}; grant its service account {verb} there, or, where it has \
-             that, make room in the quota or admit it in the policy that forbids it: the answer of the API server is in \
-             the log of this manager. It tries again each minute"
+            "{from}: this manager may not {verb} {resource}; grant its service account {verb} on it or, if granted, \
+             raise the quota or change the policy that forbids it: the log of this manager contains the response of the \
+             API server. It is retried each minute"
         );
     }
     format!(
-        "{from}: this manager may not {verb} {resource}; grant its service account list and watch there, it tries again \
+        "{from}: this manager may not {verb} {resource}; grant its service account list and watch on it; it is retried \
          each minute"
     )
 }
 
-/// That a source sleeps, and what wakes it.
-pub(super) fn wake(object: &Metal3Cluster, reading: &Reading) -> String {
-    let (kind, name) = reading.from.split_once(' ').unwrap_or((&reading.from, ""));
+/// An idle control plane, with the remedy.
+pub(super) fn idle_message(object: &Metal3Cluster, value: &SourceValue) -> String {
+    let (kind, name) = value.from.split_once(' ').unwrap_or((&value.from, ""));
     let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
     format!(
-        "{} failed before the endpoint was here, and may sleep for up to 1000 s before it looks again; any change wakes \
-         it: kubectl -n {namespace} annotate {} {name} {NUDGE_ANNOTATION}=$(date +%s) --overwrite",
-        reading.from,
+        "{} failed before the endpoint was here, and may be idle for up to 1000 s; any change triggers a retry: \
+         kubectl -n {namespace} annotate {} {name} {TOUCH_ANNOTATION}=$(date +%s) --overwrite",
+        value.from,
         kind.to_lowercase(),
     )
 }
 
-impl Standing {
-    /// Whether nothing is wrong.
+impl EndpointState {
+    /// Whether the endpoint is known.
     #[must_use]
-    pub const fn is_good(&self) -> bool {
+    pub const fn is_known(&self) -> bool {
         matches!(self, Self::Known { .. })
     }
 
-    /// As a condition of the object.
+    /// The condition.
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
         let (statement, note) = match self {
-            Self::Known { origin, note } => (ConditionBuilder::mark_true(ENDPOINT_READY, from(*origin)), note.clone()),
+            Self::Known { origin, note } => (
+                ConditionBuilder::mark_true(ENDPOINT_READY, known_reason(*origin)),
+                note.clone(),
+            ),
             Self::Missing(Missing { reason, message }) => (
                 ConditionBuilder::mark_false(ENDPOINT_READY, *reason, Severity::Info, message.clone()),
                 None,
@@ -219,7 +223,7 @@ impl Standing {
 }
 
 impl Drift {
-    /// As a condition of the object, which holds in the bad case.
+    /// The condition, which is true in the bad case; `None` to keep the last one.
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let statement = match self {

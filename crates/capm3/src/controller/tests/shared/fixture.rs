@@ -1,5 +1,5 @@
-//! A control plane that somebody else runs, and a Metal3Cluster that takes its endpoint; everybody else is a step of the
-//! test.
+//! A control plane of another provider, and a Metal3Cluster that takes its endpoint. The test performs the steps of all
+//! other programs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,26 +18,27 @@ use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::super::program::alone;
-use super::super::site::kinds;
+use super::super::program::standalone;
+use super::super::steps::kinds;
 
 pub(super) const HOST: &str = "192.0.2.153";
 pub(super) const MANAGER: &str = "manager";
 
-/// The control plane's kind, in the only version that its provider serves, and the infrastructure of another provider.
+/// The kind of the control plane, in the only version that its provider serves, and the infrastructure of another
+/// provider.
 pub(super) fn foreign_kinds() -> Vec<Definition> {
     let wanted = ["KamajiControlPlane", "ByoCluster"];
     let all = metal3_sim_capi::kinds::definitions().into_iter();
     all.filter(|kind| wanted.contains(&kind.kind)).collect()
 }
 
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) server: Server,
     pub(super) user: kube::Client,
     pub(super) metrics: Metrics,
 }
 
-impl World {
+impl Fixture {
     pub(super) fn start() -> Self {
         let server = Server::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
@@ -70,10 +71,10 @@ impl World {
         )
     }
 
-    /// Makes the first, second or third of the objects: the Cluster, the Metal3Cluster, the control plane.
-    pub(super) async fn make(&self, which: usize) {
+    /// Creates the first, second or third of the objects: the Cluster, the Metal3Cluster, the control plane.
+    pub(super) async fn make(&self, number: usize) {
         let post = PostParams::default();
-        match which {
+        match number {
             0 => {
                 let cluster = json!({ "metadata": { "name": "edge" }, "spec": {
                     "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" },
@@ -110,15 +111,15 @@ impl World {
         Api::default_namespaced(self.user.clone())
     }
 
-    /// The control plane has its address, and finds that nobody has taken it.
+    /// The control plane gets its address, and its provider reports that the infrastructure has no endpoint.
     pub(super) async fn publish(&self, host: &str) {
         let (planes, params) = (self.control_planes(), PatchParams::default());
         let spec = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": 6443 } } });
         planes.patch("edge", &params, &Patch::Merge(spec)).await.unwrap();
-        self.check("False").await;
+        self.set_check("False").await;
     }
 
-    pub(super) async fn check(&self, passed: &str) {
+    pub(super) async fn set_check(&self, passed: &str) {
         let condition = json!({ "type": "InfrastructureClusterPatched", "status": passed, "reason": "Pending" });
         let status = json!({ "status": { "conditions": [condition] } });
         let params = PatchParams::default();
@@ -128,8 +129,8 @@ impl World {
             .unwrap();
     }
 
-    /// Cluster API copies what the infrastructure says.
-    pub(super) async fn core(&self) {
+    /// Cluster API copies the endpoint of the infrastructure.
+    pub(super) async fn copy_endpoint(&self) {
         let metal3 = self.metal3_clusters().get("edge").await.unwrap();
         assert_eq!(metal3.status.initialization.unwrap().provisioned, Some(true));
         let spec = json!({ "spec": { "controlPlaneEndpoint": metal3.spec.control_plane_endpoint } });
@@ -140,15 +141,15 @@ impl World {
             .unwrap();
     }
 
-    /// What this program asked for since the last reset: each verb and resource, with its count.
+    /// The requests of this program since the last reset, by verb and resource.
     pub(super) fn requests(&self) -> BTreeMap<String, u64> {
         let audit = self.server.audit();
-        let ours = audit.counts().filter(|((user, ..), _)| user == MANAGER);
-        ours.map(|((_, verb, resource), count)| (format!("{verb} {resource}"), count))
+        let own = audit.counts().filter(|((user, ..), _)| user == MANAGER);
+        own.map(|((_, verb, resource), count)| (format!("{verb} {resource}"), count))
             .collect()
     }
 
-    /// Those of them that change something.
+    /// The write requests among them.
     pub(super) fn writes(&self) -> BTreeMap<String, u64> {
         let mut requests = self.requests();
         requests.retain(|what, _| {
@@ -157,8 +158,8 @@ impl World {
         requests
     }
 
-    /// How often a Metal3Cluster was looked at.
-    pub(super) fn passes(&self) -> u64 {
+    /// Number of reconciles of Metal3Clusters.
+    pub(super) fn reconciles(&self) -> u64 {
         let text = self.metrics.render();
         let lines = text
             .lines()
@@ -181,20 +182,20 @@ impl World {
     }
 
     pub(super) fn program(&self) -> JoinSet<()> {
-        self.program_that(false)
+        self.program_with(false)
     }
 
-    /// The program; it may wake control planes, or not.
-    pub(super) fn program_that(&self, nudges: bool) -> JoinSet<()> {
+    /// Starts the program, with or without touching control planes.
+    pub(super) fn program_with(&self, touches_control_planes: bool) -> JoinSet<()> {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let mut alone = alone(&self.server.client(MANAGER), &clock);
-        alone.nudges = nudges;
-        alone.metrics = self.metrics.clone();
-        alone.tasks().into_iter().collect()
+        let mut standalone = standalone(&self.server.client(MANAGER), &clock);
+        standalone.touches_control_planes = touches_control_planes;
+        standalone.metrics = self.metrics.clone();
+        standalone.tasks().into_iter().collect()
     }
 }
 
-pub(super) async fn settle() {
+pub(super) async fn wait() {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
