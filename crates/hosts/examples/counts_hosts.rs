@@ -42,7 +42,6 @@ const fn goal(phase: Phase) -> Goal {
     }
 }
 
-/// The requests since the last call, by name.
 #[derive(Default)]
 struct Requests {
     writes: BTreeMap<String, u64>,
@@ -85,7 +84,6 @@ async fn run_phase(env: &TestEnv, phase: Phase, hosts: u32) -> Requests {
     requests_since_last(env)
 }
 
-/// Adds one row.
 fn record(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64), least: &str) {
     ledger.add(Figure {
         phase: phase.to_owned(),
@@ -96,7 +94,6 @@ fn record(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, 
     });
 }
 
-/// Each request by name, per host.
 fn detail(text: &mut String, phase: Phase, requests: &Requests, hosts: u64) -> Result<()> {
     for (kind, counts) in [
         ("API", &requests.writes),

@@ -10,7 +10,6 @@ use metal3_api::meta::Time;
 
 /// More failures do not increase the delay.
 const MOST: u32 = 9;
-/// The unit of the delay.
 const UNIT: Duration = Duration::from_secs(60);
 /// Number of parts of a step, to spread the hosts.
 const PARTS: u32 = 256;

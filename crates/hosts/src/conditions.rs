@@ -14,16 +14,13 @@ use crate::names::{HELD, reason};
 use crate::plan::Planner;
 use crate::safety::is_still_withheld;
 
-/// A change that is withheld on purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Withheld {
-    /// The reason.
     pub(crate) reason: Reason,
     /// The cause and what the user can do.
     pub(crate) message: String,
 }
 
-/// Updates the conditions of the draft.
 pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);
     let node = match planner.facts.node {

@@ -15,7 +15,7 @@ use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::object::release_hardware;
 use crate::ownership::is_owned_node;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::safety::{check_deprovision_budget, request_disruptive, was_withheld};
 use crate::state::graph::Trigger;
 use crate::state::release_secrets;
@@ -26,7 +26,7 @@ pub(crate) const MAX_ATTEMPTS: i64 = 3;
 const MAINTENANCE: &str = "forcing deletion in baremetal-operator";
 
 /// Selects the state of a deleted host.
-pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     if !planner.is_deleting() {
         return Ok(());
     }
@@ -75,7 +75,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> Result<(), Decision>
 }
 
 /// Reports that a deletion waits for Ironic.
-fn require_ironic(planner: &mut Planner<'_>) -> Result<(), Decision> {
+fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
     // A deletion withheld by the budget waits for the user first, and an outage must not drop that condition.
     let Some(outage) = planner
         .facts
@@ -104,7 +104,7 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 }
 
 /// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
-pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
         ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(()),
         ObservedNode::Unknown if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
@@ -121,7 +121,7 @@ pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> Result<(), Decis
 }
 
 /// The next step of deleting a node. Returns `Ok` and leaves the node when it does not belong to the host.
-pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: bool) -> Result<(), Decision> {
+pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: bool) -> PlanResult<()> {
     // differs: `host-node-of-another`. The Go manager deletes any node that it finds.
     if !is_owned_node(planner, node) {
         let message = format!(
@@ -164,7 +164,7 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
 }
 
 /// Removes the finalizers of the dependent objects, and last the one of the host.
-pub(crate) fn remove_finalizers(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(crate) fn remove_finalizers(planner: &mut Planner<'_>) -> PlanResult {
     release_hardware(planner)?;
     release_secrets(planner)?;
     if let Some(finalizers) = &mut planner.draft.metadata.finalizers {

@@ -5,10 +5,10 @@ use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State
 use crate::action::Wait;
 use crate::deletion::delete_node;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
 /// Ends the decision for a host that is detached or is being detached.
-pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
     let is_detached = planner.host().status.operational_status == OperationalStatus::Detached;
     let Some(request) = planner.host().detach_request() else {
         if is_detached {

@@ -6,10 +6,8 @@ use metal3_runtime::reason::Reason;
 use crate::action::Wait;
 use crate::names::reason;
 
-/// A failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The error type.
     pub(crate) kind: ErrorType,
     /// Cause and remedy, without secrets.
     pub(crate) message: String,
@@ -19,7 +17,6 @@ pub(crate) struct Failure {
     pub(crate) event: Option<Reason>,
 }
 
-/// What ends a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// A retry after a backoff. Attempts are counted.
@@ -29,7 +26,6 @@ pub(crate) enum Remedy {
 }
 
 impl Failure {
-    /// A failed attempt.
     pub(crate) fn retryable(kind: ErrorType, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -54,7 +50,6 @@ impl Failure {
         }
     }
 
-    /// The same failure with another event reason.
     pub(crate) fn with_event(self, event: Reason) -> Self {
         Self {
             event: Some(event),
@@ -62,7 +57,6 @@ impl Failure {
         }
     }
 
-    /// Whether the status records this failure.
     pub(crate) fn is_recorded_in(&self, status: &BareMetalHostStatus) -> bool {
         status.error_type == Some(self.kind) && status.error_message == self.message
     }

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::facts::{HostFreshness, Observed, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::ownership;
-use crate::plan::{Decision, Planner, document};
+use crate::plan::{Decision, PlanResult, Planner, document};
 
 /// How long a deleted host is skipped that was paused in its previous version. clusterctl takes about 30 ms between
 /// unpausing an object and deleting it.
@@ -31,8 +31,7 @@ pub fn is_moving(host: &BareMetalHost) -> bool {
     host.annotation(DELETE_FOR_MOVE_ANNOTATION).is_some()
 }
 
-/// Ends the decision for a paused or moving host.
-pub(crate) fn check_paused(planner: &Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     let (host, previous) = (planner.host(), planner.facts.previous);
     if host.is_paused() && planner.rules.skip_paused {
         return Err(Decision::WaitUnchanged(Wait::OnUser("the host is paused")));
@@ -82,7 +81,7 @@ pub(crate) fn recorded_node_id(host: &BareMetalHost) -> String {
 }
 
 /// Restores a saved status into a host without one, then removes the annotation.
-pub(crate) fn restore(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(text) = planner.host().saved_status() else {
         return Ok(());
     };
@@ -125,7 +124,7 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> Result<(), Decision> {
 }
 
 /// Adds missing fields: finalizer, architecture, external hardware details.
-pub(crate) fn complete_object(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn complete_object(planner: &mut Planner<'_>) -> PlanResult<()> {
     if planner.is_deleting() {
         return Ok(());
     }
@@ -149,7 +148,7 @@ pub(crate) fn complete_object(planner: &mut Planner<'_>) -> Result<(), Decision>
 }
 
 /// Imports external hardware details, then removes the annotation.
-fn import_hardware_details(planner: &mut Planner<'_>) -> Result<(), Decision> {
+fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
     let disabled = planner.host().inspection_disabled();
     let text = planner.host().annotation(HARDWARE_DETAILS_ANNOTATION);
     let is_unset = planner.host().status.hardware.is_none();
@@ -193,7 +192,6 @@ fn parse(text: &str) -> Result<HardwareDetails, serde_json::Error> {
     serde_json::from_str(text)
 }
 
-/// Removes an annotation from the draft.
 pub(crate) fn remove_annotation(planner: &mut Planner<'_>, name: &str) {
     if let Some(annotations) = &mut planner.draft.metadata.annotations {
         annotations.remove(name);
@@ -201,7 +199,7 @@ pub(crate) fn remove_annotation(planner: &mut Planner<'_>, name: &str) {
 }
 
 /// Creates the HardwareData or updates it in place.
-pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetails) -> Result<(), Decision> {
+pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetails) -> PlanResult<()> {
     match planner.facts.hardware_data {
         Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {
@@ -218,8 +216,7 @@ pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetai
     Ok(())
 }
 
-/// Removes the finalizer of the HardwareData.
-pub(crate) fn release_hardware(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn release_hardware(planner: &mut Planner<'_>) -> PlanResult<()> {
     match planner.facts.hardware_data {
         Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {}

@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Instance};
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
 /// Whether the node is recorded in the status or has the name of the host.
 fn is_recorded_node(planner: &Planner<'_>, node: &Node) -> bool {
@@ -47,7 +47,7 @@ fn has_image(planner: &Planner<'_>, node: &Node, image: &Image) -> bool {
 }
 
 /// The former instance of a moved host, if the restored status fits the node: same UUID, active, same image.
-pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus) -> Result<Option<String>, Decision> {
+pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus) -> PlanResult<Option<String>> {
     let runs = matches!(saved.provisioning.state, State::Provisioned | State::Deprovisioning);
     if !runs || saved.provisioning.id.is_empty() {
         return Ok(None);

@@ -57,7 +57,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
     planner.finish(decision)
 }
 
-fn decide(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+fn decide(planner: &mut Planner<'_>) -> PlanResult {
     object::check_paused(planner)?;
     object::restore(planner)?;
     object::complete_object(planner)?;
@@ -65,6 +65,9 @@ fn decide(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
     detach::handle_detached(planner)?;
     state::run(planner)
 }
+
+/// The result of a planning step. A [`Decision`] as error ends planning early, as a read, a wait or a failure does.
+pub(crate) type PlanResult<T = Decision> = Result<T, Decision>;
 
 /// The result of a decision.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +87,6 @@ pub(crate) enum Decision {
 }
 
 impl Decision {
-    /// One read is needed first.
     pub(crate) fn read(read: Read) -> Self {
         Self::Read(BTreeSet::from([read]))
     }
@@ -96,9 +98,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) version: ResourceVersion,
     pub(crate) uid: &'a str,
-    /// The desired host.
     pub(crate) draft: BareMetalHost,
-    /// A change that is withheld on purpose.
     pub(crate) withheld: Option<Withheld>,
     steps: Vec<Step>,
     events: Vec<Event>,
@@ -109,7 +109,6 @@ pub(crate) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// The observed host.
     pub(crate) const fn host(&self) -> &'a BareMetalHost {
         self.facts.host
     }
@@ -134,7 +133,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The node, unless it must be searched first or the effect of a request is not observed yet.
-    pub(crate) fn node(&self) -> Result<Option<&'a Node>, Decision> {
+    pub(crate) fn node(&self) -> PlanResult<Option<&'a Node>> {
         match self.facts.node {
             ObservedNode::Unknown if self.rules.absent_by_search => Err(Decision::read(Read::Node)),
             ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale => {
@@ -146,7 +145,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Requires an observation of the node that is newer than the host's state.
-    pub(crate) fn require_fresh_node(&self) -> Result<(), Decision> {
+    pub(crate) fn require_fresh_node(&self) -> PlanResult<()> {
         match self.facts.node {
             ObservedNode::Found(_, freshness) if freshness < NodeFreshness::InState && self.rules.wait_when_stale => {
                 Err(Decision::read(Read::Node))
@@ -214,7 +213,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns `Ok` when a failed operation may be retried now. Otherwise records the failure or waits for its backoff.
-    pub(crate) fn retry(&mut self, failure: &Failure) -> Result<(), Decision> {
+    pub(crate) fn retry(&mut self, failure: &Failure) -> PlanResult<()> {
         self.check_backoff(failure)?;
         // The retry is a new attempt: its failure counts, even with the same message.
         status::clear(&mut self.draft.status);
@@ -223,7 +222,7 @@ impl<'a> Planner<'a> {
 
     /// The same for a failure shown by the node. Ironic sets and erases its message while the node stays in the failed
     /// state.
-    pub(crate) fn retry_node_failure(&mut self, failure: Failure) -> Result<(), Decision> {
+    pub(crate) fn retry_node_failure(&mut self, failure: Failure) -> PlanResult<()> {
         let message = self
             .recorded_error(failure.kind)
             .map(str::to_owned)
@@ -239,7 +238,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn check_backoff(&self, failure: &Failure) -> Result<(), Decision> {
+    fn check_backoff(&self, failure: &Failure) -> PlanResult<()> {
         if !failure.is_recorded_in(&self.host().status) {
             return Err(Decision::Fail(failure.clone()));
         }
@@ -249,7 +248,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The remaining backoff before the next attempt.
     pub(crate) fn remaining_backoff(&self) -> Option<Duration> {
         let status = &self.host().status;
         if !self.rules.back_off || self.has_new_generation() {

@@ -17,7 +17,7 @@ use crate::error::Failure;
 use crate::facts::RefusalClass;
 use crate::names::reason;
 use crate::object::remove_annotation;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::safety::request_disruptive;
 use crate::status;
 
@@ -48,9 +48,7 @@ pub(crate) fn power_error(node: &Node) -> Option<&str> {
     error.to_ascii_lowercase().contains("power").then_some(error)
 }
 
-/// The reboot annotations of a host.
 struct Reboots {
-    /// The strongest requested mode.
     mode: Option<RebootMode>,
     /// Whether one reboot is requested.
     once: bool,
@@ -72,8 +70,7 @@ pub(crate) fn record_power_state(planner: &mut Planner<'_>, node: &Node) -> Opti
     now
 }
 
-/// Applies the desired power state.
-pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let now = record_power_state(planner, node);
     if now == Some(false) && planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         remove_annotation(planner, REBOOT_ANNOTATION);
@@ -133,7 +130,7 @@ fn reboots(planner: &mut Planner<'_>) -> Reboots {
     found
 }
 
-fn power_on(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     if let Some(error) = power_error(node) {
         planner.retry_node_failure(Failure::retryable(
             ErrorType::PowerManagement,
@@ -146,7 +143,7 @@ fn power_on(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision
     Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
 }
 
-fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> Result<Decision, Decision> {
+fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
     let failed = planner.host().status.error_type == Some(ErrorType::PowerManagement);
     let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(planner);
     if let Some(error) = power_error(node) {
@@ -174,7 +171,7 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> Resul
 }
 
 /// Reboots a machine that must not be powered off, once; it cannot be kept off.
-fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> Result<Decision, Decision> {
+fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
     if !reboots.once {
         let what = match &reboots.held_by {
             Some(name) => format!("the annotation {name} requests power off"),

@@ -3,7 +3,6 @@
 //! The program always runs with all of them. They are values so that a test can switch one off and show the failure
 //! that it prevents: a rule without such a test is either not needed or not tested.
 
-/// The rules in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one rule, and all are independent")]
 pub(crate) struct Rules {
@@ -44,7 +43,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// All rules.
     pub(crate) const ALL: Self = Self {
         skip_paused: true,
         skip_moving: true,

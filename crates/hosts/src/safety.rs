@@ -16,16 +16,15 @@ use crate::error::Failure;
 use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::ownership::{has_no_other_instance, may_switch_power};
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::state::is_cancelled;
 
-/// Adds a disruptive request if it is allowed.
 pub(crate) fn request_disruptive(
     planner: &mut Planner<'_>,
     node: &Node,
     request: Request,
     why: &str,
-) -> Result<(), Decision> {
+) -> PlanResult<()> {
     let impact = request.impact();
     match impact {
         Impact::Erases => {
@@ -56,13 +55,13 @@ pub(crate) fn disruptive_transition(
     node: &Node,
     to: Transition,
     why: &str,
-) -> Result<(), Decision> {
+) -> PlanResult<()> {
     let uuid: NodeUuid = node.uuid.clone();
     request_disruptive(planner, node, Request::Provision(uuid, to), why)
 }
 
 /// Requests the missing live reads of host and node together.
-pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> Result<(), Decision> {
+pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanResult<()> {
     // Ironic itself refuses to delete a node in use, and a node without an instance runs nothing.
     let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
     if impact == Impact::None || impact == Impact::RemovesRecord || (impact == Impact::Interrupts && is_idle) {
@@ -91,7 +90,7 @@ fn may_run_external_system(planner: &Planner<'_>) -> bool {
 }
 
 /// Requires that the state of the host allows this request.
-fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request) -> Result<(), Decision> {
+fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request) -> PlanResult<()> {
     let is_recorded = match (planner.state(), request) {
         (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
         (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
@@ -110,8 +109,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
     )))
 }
 
-/// Requires that the node serves this host or no instance.
-fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Result<(), Decision> {
+fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> PlanResult<()> {
     let instance = match &node.instance_uuid {
         Some(instance) if !is_owned => instance,
         _ => return Ok(()),
@@ -131,8 +129,7 @@ fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Resu
     Err(Decision::Fail(Failure::until(kind, message, wait)))
 }
 
-/// Requires that the host is not externally provisioned.
-fn require_not_external(planner: &Planner<'_>) -> Result<(), Decision> {
+fn require_not_external(planner: &Planner<'_>) -> PlanResult<()> {
     if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
         return Err(Decision::Fail(Failure::until_host_changes(
             ErrorType::Provisioning,
@@ -144,7 +141,7 @@ fn require_not_external(planner: &Planner<'_>) -> Result<(), Decision> {
 }
 
 /// Checks whether deprovisioning of a running host may begin now.
-pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<()> {
     if !planner.rules.keep_budget {
         return Ok(());
     }

@@ -11,7 +11,6 @@ use metal3_api::metal3::v1alpha1::{
 use crate::action::{Count, Wait};
 use crate::error::Failure;
 
-/// Records a failure and counts it.
 pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
     status.error_type = Some(failure.kind);
@@ -19,7 +18,6 @@ pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure
     status.error_count = status.error_count.saturating_add(1);
 }
 
-/// Restores the recorded error.
 pub(crate) fn restore_error(status: &mut BareMetalHostStatus, recorded: &BareMetalHostStatus) {
     status.operational_status = recorded.operational_status;
     status.error_type = recorded.error_type;
@@ -62,7 +60,6 @@ pub(crate) fn clear(status: &mut BareMetalHostStatus) {
     status.error_message.clear();
 }
 
-/// Clears the error if it is of this type.
 pub(crate) fn clear_kind(status: &mut BareMetalHostStatus, kind: ErrorType) {
     if status.error_type == Some(kind) {
         clear(status);
@@ -119,7 +116,6 @@ fn between(start: Time, end: Time) -> Duration {
     (end.get() - start.get()).to_std().unwrap_or_default()
 }
 
-/// The operation of a state, and its histogram.
 fn operation<'a>(
     history: &'a mut OperationHistory,
     state: &ProvisioningState,

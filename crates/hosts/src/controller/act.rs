@@ -22,13 +22,11 @@ use crate::action::{Impact, Order, Request, Step};
 use crate::facts::{NodeFreshness, Observed, RefusalClass, Refused};
 use crate::needs::Hosts;
 
-/// A request to Ironic was not permitted.
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
 
 /// Whether a request to Ironic may be sent now: checked immediately before sending, as for writes to the API.
 pub type Permit = Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>;
 
-/// Performs the plan of one reconcile.
 pub(super) struct Executor<'a> {
     pub(super) key: &'a Key,
     pub(super) caches: &'a Caches,
@@ -38,7 +36,6 @@ pub(super) struct Executor<'a> {
     pub(super) writer: &'a Writer<Hosts>,
 }
 
-/// The result of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// All steps were done.

@@ -18,7 +18,6 @@ use crate::facts::Secret;
 /// Digest and time of the first read, by version, of the Secret that a host names.
 type Versions = BTreeMap<String, (u64, Monotonic)>;
 
-/// The digests of all hosts.
 #[derive(Default)]
 pub(super) struct CredentialVersions {
     hasher: RandomState,
@@ -56,7 +55,6 @@ impl CredentialVersions {
         None
     }
 
-    /// Removes a deleted host.
     pub(super) fn remove(&self, host: &Key) {
         self.lock().remove(host);
     }

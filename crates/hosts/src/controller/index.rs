@@ -64,7 +64,6 @@ impl HostIndex {
         index
     }
 
-    /// The hosts that reference a Secret.
     pub(super) fn hosts_of_secret(&self, secret: &Key) -> Vec<Key> {
         let secret = (secret.namespace.clone(), secret.name.clone());
         self.lock()
@@ -76,17 +75,14 @@ impl HostIndex {
             .collect()
     }
 
-    /// The host whose status names a node.
     pub(super) fn host_of_node(&self, node: &str) -> Option<Key> {
         self.lock().of_node.get(node).cloned()
     }
 
-    /// All hosts whose status names a node.
     pub(super) fn registered(&self) -> Vec<Key> {
         self.lock().of_node.values().cloned().collect()
     }
 
-    /// The previous version of a host.
     pub(super) fn previous(&self, host: &Key) -> PreviousView {
         self.lock().previous.get(host).copied().unwrap_or_default()
     }
@@ -103,12 +99,10 @@ impl HostIndex {
         (*at == generation).then(|| refused.clone())
     }
 
-    /// Records a rejected request.
     pub(super) fn refuse(&self, host: &Key, generation: Option<i64>, refused: Refused) {
         self.lock().refused.insert(host.clone(), (generation, refused));
     }
 
-    /// Clears the rejected request.
     pub(super) fn accept(&self, host: &Key) {
         self.lock().refused.remove(host);
     }
@@ -219,7 +213,6 @@ impl Inner {
         }
     }
 
-    /// Removes entries older than the period.
     fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
         if let Some(deprovisioned) = self.deprovisioned.get_mut(namespace) {
             deprovisioned.retain(|_, at| now.signed_duration_since(*at) < budget.period);
@@ -253,7 +246,6 @@ fn previous_view(host: &BareMetalHost) -> PreviousView {
     }
 }
 
-/// The Secrets that a host references.
 pub(super) fn secret_names(host: &BareMetalHost) -> impl Iterator<Item = &str> {
     let spec = &host.spec;
     let data = [&spec.user_data, &spec.network_data, &spec.meta_data];

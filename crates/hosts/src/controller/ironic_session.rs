@@ -118,7 +118,6 @@ impl IronicSession {
         Some((node, freshness))
     }
 
-    /// Sends a read request.
     pub(super) async fn read<T>(&self, call: &Call<T>) -> Result<T, Error> {
         self.0.client.send(call).await.map(|response| response.value)
     }
@@ -139,18 +138,15 @@ impl IronicSession {
         response
     }
 
-    /// Requests a busy-host slot.
     pub(super) fn request_slot(&self, host: &Key) -> SlotState {
         lock(&self.0.slots).request(host)
     }
 
-    /// Releases the busy-host slot.
     pub(super) fn release_slot(&self, host: &Key) {
         let next = lock(&self.0.slots).release(host);
         self.wake(next);
     }
 
-    /// Removes the records of a deleted node.
     pub(super) fn forget_node(&self, uuid: &NodeUuid) {
         lock(&self.0.changed_at).remove(uuid);
         self.0.feed.release(uuid);

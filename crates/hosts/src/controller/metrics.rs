@@ -155,7 +155,6 @@ impl HostMetrics {
         }
     }
 
-    /// Removes the series of a deleted host.
     pub(super) fn remove(&self, host: &Key) {
         let host = labels(host);
         for family in self.events.values() {

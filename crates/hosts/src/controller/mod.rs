@@ -63,7 +63,6 @@ const ROUNDS: usize = 16;
 const FEED_RECHECK: Duration = Duration::from_secs(12);
 /// Wait reason: the cached host cannot be parsed.
 const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-/// Ironic rejected a request.
 const REFUSED: Category = Category::new("ironic_refused");
 
 /// The dependencies of the controller.
@@ -308,7 +307,6 @@ impl HostReconciler {
         Ok(outcome)
     }
 
-    /// Removes the records of a deleted host.
     fn remove(&self, key: &Key) {
         self.observer.ironic.release_slot(key);
         self.credential_versions.remove(key);

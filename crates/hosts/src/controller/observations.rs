@@ -13,14 +13,12 @@ use metal3_ironic::slots::SlotState;
 
 use crate::facts::{HostFreshness, NodeFreshness, Observed, ObservedNode, Read, Refused, Secret};
 
-/// An observed Secret.
 #[derive(Clone)]
 pub(super) struct ObservedSecret {
     pub(super) metadata: Arc<ObjectMeta>,
     pub(super) values: Option<Arc<BTreeMap<String, ByteString>>>,
 }
 
-/// An observed node.
 #[derive(Debug, Clone)]
 pub(super) enum NodeObservation {
     Unknown,
@@ -29,7 +27,6 @@ pub(super) enum NodeObservation {
     Found(Arc<Node>, NodeFreshness),
 }
 
-/// The observations that a plan is made from.
 pub(super) struct Observations {
     pub(super) host: Arc<BareMetalHost>,
     pub(super) host_freshness: HostFreshness,
@@ -45,7 +42,6 @@ pub(super) struct Observations {
 }
 
 impl Observations {
-    /// Stores the live host.
     pub(super) fn set_host(&mut self, host: BareMetalHost) {
         if host.status.provisioning.state != self.host.status.provisioning.state
             && let NodeObservation::Found(_, freshness @ NodeFreshness::InState) = &mut self.node
@@ -70,7 +66,6 @@ impl Observations {
         self.validation = Observed::Unknown;
     }
 
-    /// Borrows the node.
     pub(super) fn observed_node(&self) -> ObservedNode<'_> {
         match &self.node {
             NodeObservation::Unknown => ObservedNode::Unknown,
@@ -80,32 +75,26 @@ impl Observations {
         }
     }
 
-    /// Borrows the validation.
     pub(super) fn validation(&self) -> Observed<&Validation> {
         borrow(&self.validation, |validation| validation)
     }
 
-    /// Borrows the ports.
     pub(super) fn ports(&self) -> Observed<&[Port]> {
         borrow(&self.ports, Vec::as_slice)
     }
 
-    /// Borrows the inspection result.
     pub(super) fn inventory(&self) -> Observed<&Inspection> {
         borrow(&self.inventory, AsRef::as_ref)
     }
 
-    /// Borrows the last error of the history.
     pub(super) fn last_history_error(&self) -> Observed<&str> {
         borrow(&self.history, String::as_str)
     }
 
-    /// Borrows the HardwareData.
     pub(super) fn hardware_data(&self) -> Observed<&HardwareData> {
         borrow(&self.hardware, AsRef::as_ref)
     }
 
-    /// Borrows a Secret.
     pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {
         match self.secrets.get(&which) {
             None | Some(Observed::Absent) => Observed::Absent,
@@ -118,7 +107,6 @@ impl Observations {
     }
 }
 
-/// Borrows a value.
 fn borrow<T, U: ?Sized>(value: &Observed<T>, borrow_value: impl Fn(&T) -> &U) -> Observed<&U> {
     match value {
         Observed::Unknown => Observed::Unknown,

@@ -22,14 +22,12 @@ use crate::needs::Hosts;
 use crate::node::name;
 use crate::object::recorded_node_id;
 
-/// A read of Ironic failed.
 const IRONIC: Category = Category::new("ironic");
 /// Separates namespace and name in the name of a node; older records have the plain name.
 const NAME_SEPARATOR: char = '~';
 /// Severity of a failure in the history of a node.
 const FAILURE: &str = "ERROR";
 
-/// The sources of observations.
 #[derive(Debug)]
 pub(super) struct Observer {
     pub(super) caches: Caches,
@@ -37,7 +35,6 @@ pub(super) struct Observer {
     pub(super) ironic: IronicSession,
 }
 
-/// The Secret of a read.
 pub(super) fn secret_of(host: &BareMetalHost, which: Read) -> Option<&str> {
     let spec = &host.spec;
     let name = match which {
@@ -51,7 +48,6 @@ pub(super) fn secret_of(host: &BareMetalHost, which: Read) -> Option<&str> {
     name.filter(|name| !name.is_empty())
 }
 
-/// The reads of Secrets.
 pub(super) const SECRETS: [Read; 5] = [
     Read::Credentials,
     Read::UserData,

@@ -13,12 +13,9 @@ use super::{Credentials, InvalidHost, NodeSettings};
 
 /// Ironic's driver without a machine.
 pub(super) const FAKE_DRIVER: &str = "fake-hardware";
-/// The interfaces of the fake hardware.
 const FAKE: Option<&str> = Some("fake");
-/// The scheme of the fake hardware.
 const FAKE_SCHEME: &str = "fake";
 
-/// The profile of the fake hardware.
 const FAKE_PROFILE: Profile = Profile {
     scheme: FAKE_SCHEME,
     driver: FAKE_DRIVER,

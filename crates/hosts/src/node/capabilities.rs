@@ -6,10 +6,8 @@
 use metal3_api::metal3::v1alpha1::BootMode;
 use serde_json::{Map, Value, json};
 
-/// The managed capabilities.
 const OWNED: [&str; 2] = ["boot_mode:", "secure_boot:"];
 
-/// The desired capabilities.
 const fn wanted(mode: BootMode) -> &'static [&'static str] {
     match mode {
         BootMode::Uefi => &["boot_mode:uefi"],

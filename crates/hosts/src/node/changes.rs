@@ -84,7 +84,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares a field of the node.
     pub(super) fn field(&mut self, name: &str, found: Option<Value>, wanted: Option<Value>) {
         if found != wanted {
             self.change(&[name], wanted, takes_changes(self.found));
@@ -123,7 +122,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Postpones a field.
     pub(super) fn postpone(&mut self, name: &str) {
         self.changes.postponed.push(name.to_owned());
     }

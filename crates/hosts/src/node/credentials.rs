@@ -9,9 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::InvalidHost;
 
-/// Key of the user name.
 const USERNAME: &str = "username";
-/// Key of the password.
 const PASSWORD: &str = "password";
 
 /// User name and password of a BMC. `Debug` shows neither, and the memory is wiped on drop.
@@ -52,7 +50,6 @@ impl Credentials {
         })
     }
 
-    /// Exposes the credentials for the node record.
     pub(super) fn expose(&self) -> bmc::Credentials<'_> {
         bmc::Credentials {
             username: self.username.expose_secret(),

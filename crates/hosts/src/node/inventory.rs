@@ -10,9 +10,7 @@ use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::inventory::{self, Disk, Frequency, Inspection, Interface};
 use serde_json::Value;
 
-/// The highest VLAN ID.
 const VLAN_MAX: i64 = 4094;
-/// Megabits per gigabit.
 const GIGABIT: i64 = 1000;
 /// Upper limit of a plausible clock frequency in megahertz.
 const CLOCK_MAX: f64 = 1e9;

@@ -5,13 +5,10 @@
 
 use serde_json::Value;
 
-/// Ironic's mask.
 const MASK: &str = "******";
 
-/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Match {
-    /// Equal.
     Same,
     /// Different or missing.
     Different,
@@ -19,7 +16,6 @@ pub(super) enum Match {
     Hidden,
 }
 
-/// Compares the shown value with the desired one.
 pub(super) fn compare(shown: Option<&Value>, wanted: &Value) -> Match {
     match shown {
         Some(shown) if shown == wanted => match shown {

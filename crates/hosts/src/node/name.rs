@@ -9,7 +9,6 @@ use metal3_domain::names::{HostKey, Namespace, ObjectName};
 
 use super::InvalidHost;
 
-/// The longest name that Ironic accepts.
 const LONGEST: usize = 255;
 
 /// The name of the host's node.

@@ -10,11 +10,8 @@ use serde_json::{Map, Value};
 
 use super::{InvalidHost, document, secret};
 
-/// Key of the ISO.
 const ISO: &str = "deploy_iso";
-/// Key of the kernel.
 const KERNEL: &str = "deploy_kernel";
-/// Key of the initial ramdisk.
 const INITRAMFS: &str = "deploy_ramdisk";
 /// Key of additional kernel parameters.
 const PARAMETERS: &str = "kernel_append_params";

@@ -19,7 +19,6 @@ use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::instance::{CUSTOM_AGENT, RAMDISK};
 use super::{AgentNetwork, BmcEndpoint, Credentials, InvalidHost, NodeSettings, capabilities, name, ports};
 
-/// The inspect interface of the agent.
 const AGENT: &str = "agent";
 
 /// The desired node of a host. `Debug` shows no credentials.

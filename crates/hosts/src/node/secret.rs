@@ -6,10 +6,8 @@ use k8s_openapi::ByteString;
 
 use super::InvalidHost;
 
-/// The values of a Secret.
 pub(super) type Values = BTreeMap<String, ByteString>;
 
-/// The fallback key.
 const ANY: &str = "value";
 
 /// The text under a key, or under `value`. `None`: neither key exists.

@@ -2,9 +2,7 @@
 
 use super::Ramdisk;
 
-/// The flag that allows fake hardware.
 pub(super) const FAKE_FLAG: &str = "--lab-fake-hardware";
-/// The Go manager's default for the boot device.
 const BOOT_DEVICE: &str = "Default";
 
 /// Settings of node records. The defaults are those of the Go manager.

@@ -93,7 +93,6 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
         .collect()
 }
 
-/// Whether it is an OCI image.
 pub(super) fn is_oci(image: &Image) -> bool {
     const SCHEME: &str = "oci://";
     image

@@ -11,10 +11,10 @@ use super::{recover, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
 use crate::error::Failure;
 use crate::node::Instance;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::{power, status};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     if planner.host().spec.externally_provisioned == Some(true) {
         planner.draft.status.provisioning.root_device_hints = None;
@@ -56,7 +56,6 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
     provision(planner, image)
 }
 
-/// Clears the records of past deployments.
 fn clear_deployment_history(planner: &mut Planner<'_>) {
     planner.draft.status.provisioning_fail_count = 0;
     planner.draft.status.last_attempted_image = None;
@@ -70,12 +69,11 @@ pub(super) fn on_enter(planner: &mut Planner<'_>) {
     }
 }
 
-/// The requested image.
 fn desired_image(host: &BareMetalHost) -> Option<&Image> {
     host.spec.image.as_ref().filter(|image| !image.url.is_empty())
 }
 
-fn provision(planner: &mut Planner<'_>, image: &Image) -> Result<Decision, Decision> {
+fn provision(planner: &mut Planner<'_>, image: &Image) -> PlanResult {
     Instance::of(planner.host(), image, &planner.facts.settings.node)
         .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))?;
     if planner.host().status.last_attempted_image.as_ref() == Some(image) {
@@ -90,7 +88,7 @@ fn provision(planner: &mut Planner<'_>, image: &Image) -> Result<Decision, Decis
 }
 
 /// Requires that the deployment of a failed image may be retried now.
-fn require_retry_allowed(planner: &Planner<'_>) -> Result<(), Decision> {
+fn require_retry_allowed(planner: &Planner<'_>) -> PlanResult<()> {
     let (count, limit) = (
         planner.host().status.provisioning_fail_count,
         planner.facts.settings.retries,

@@ -17,10 +17,10 @@ use crate::error::Failure;
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::object::remove_annotation;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::safety::disruptive_transition;
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
     if planner.is_deleting() {
         if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
@@ -80,7 +80,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
     }
 }
 
-fn tear_down(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let why = audit_reason(planner);
     require_slot(planner)?;
     disruptive_transition(planner, node, Transition::Delete, &why)?;
@@ -90,7 +90,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decisio
 }
 
 /// Whether the running image is requested again before anything was removed.
-fn is_image_restored(planner: &Planner<'_>) -> Result<bool, Decision> {
+fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
     let host = planner.host();
     let runs = matches!(planner.facts.node, ObservedNode::Found(node, freshness)
         if node.provision_state == S::Active && freshness >= NodeFreshness::Current);

@@ -2,9 +2,9 @@
 
 use super::graph::Trigger;
 use super::provisioned::keep_running;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().spec.externally_provisioned == Some(true) {
         return keep_running(planner);
     }

@@ -16,10 +16,10 @@ use crate::facts::{Observed, Read};
 use crate::names::reason;
 use crate::node::inventory;
 use crate::object::{record_hardware, remove_annotation};
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::status;
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().inspection_disabled() {
         planner.record_event(reason::INSPECTION_SKIPPED, "inspection is disabled");
         return Ok(Decision::ChangeState(Trigger::NotInspected));
@@ -68,7 +68,6 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
     }
 }
 
-/// Whether an inspection is requested by annotation.
 pub(super) fn is_inspection_requested(planner: &Planner<'_>) -> bool {
     let asks = |value: &str| value != INSPECTION_DISABLED;
     planner.host().annotation(INSPECT_ANNOTATION).is_some_and(asks)
@@ -88,7 +87,7 @@ fn remove_request_annotations(planner: &mut Planner<'_>) {
     remove_annotation(planner, REBOOT_ANNOTATION);
 }
 
-fn start(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_slot(planner)?;
     remove_request_annotations(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);
@@ -96,7 +95,7 @@ fn start(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
     Ok(request_transition(planner, node, Transition::Inspect))
 }
 
-fn done(planner: &mut Planner<'_>, found: &Inspection) -> Result<Decision, Decision> {
+fn done(planner: &mut Planner<'_>, found: &Inspection) -> PlanResult {
     let details = inventory::details(found);
     record_hardware(planner, &details)?;
     planner.draft.status.hardware = Some(details);

@@ -24,14 +24,13 @@ use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
 use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, RefusalClass};
 use crate::node::BmcEndpoint;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::{power, status};
 
 pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;
 
-/// Runs the decision of the host's state.
-pub(crate) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
     match planner.state() {
         State::None | State::Unmanaged => start::run(planner),
@@ -72,7 +71,7 @@ pub(crate) fn on_enter(planner: &mut Planner<'_>, at: &State) {
 }
 
 /// Records a rejected request. It is repeated after its backoff, or when the host has changed.
-fn check_refused(planner: &mut Planner<'_>) -> Result<(), Decision> {
+fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner
         .facts
         .refused
@@ -97,7 +96,7 @@ fn check_refused(planner: &mut Planner<'_>) -> Result<(), Decision> {
 }
 
 /// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-told`).
-fn require_operable(planner: &Planner<'_>, node: &Node) -> Result<(), Decision> {
+fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let failure = |message: String| {
         let kind = kind_in(planner.state());
         // A deletion must not wait for ever: its attempts are counted.
@@ -147,8 +146,7 @@ fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision 
     ))
 }
 
-/// The reason of a failed operation, from Ironic.
-fn failure_reason(planner: &Planner<'_>, node: &Node) -> Result<String, Decision> {
+fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<String> {
     match (&node.last_error, planner.facts.last_history_error) {
         (Some(error), _) => Ok(error.clone()),
         // Ironic sets the failed state before the reason, and holds a reservation until then.
@@ -187,8 +185,7 @@ fn clear_error(planner: &mut Planner<'_>) {
     }
 }
 
-/// Requires a busy-host slot.
-fn require_slot(planner: &mut Planner<'_>) -> Result<(), Decision> {
+fn require_slot(planner: &mut Planner<'_>) -> PlanResult<()> {
     let address = planner.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
     let loads = BmcEndpoint::of(address, &planner.facts.settings.node)
         .is_ok_and(|endpoint| endpoint.loads_provisioning_network());

@@ -14,11 +14,11 @@ use crate::error::Failure;
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::reason;
 use crate::ownership::is_owned_node;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::power;
 use crate::safety::request_disruptive;
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
     if status.error_type.is_some() && status.error_count > MAX_ATTEMPTS {
         planner.count(Count::One("metal3_delete_without_powering_off_total"));

@@ -11,9 +11,9 @@ use crate::action::Wait;
 use crate::error::Failure;
 use crate::names::reason;
 use crate::node::profile;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
@@ -44,8 +44,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
     Ok(Decision::ChangeState(Trigger::Prepared))
 }
 
-/// The root device hints of a deployment.
-pub(super) fn root_device_hints(planner: &Planner<'_>) -> Result<Option<RootDeviceHints>, Decision> {
+pub(super) fn root_device_hints(planner: &Planner<'_>) -> PlanResult<Option<RootDeviceHints>> {
     profile::root_device(planner.host()).map_err(|error| invalid(&error))
 }
 

@@ -12,11 +12,11 @@ use crate::action::{Request, Wait};
 use crate::error::Failure;
 use crate::names::reason;
 use crate::node::Instance;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::safety::{check_deprovision_budget, disruptive_transition};
 use crate::{power, status};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {
         check_deprovision_budget(planner)?;
         if !planner.rules.record_first {
@@ -28,7 +28,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
 }
 
 /// Requests the deletion before recording it. Only reached with the rule switched off.
-fn deprovision_unrecorded(planner: &mut Planner<'_>) -> Result<(), Decision> {
+fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = ensure_registered(planner)?;
     if node.provision_state == S::Active {
         disruptive_transition(planner, node, Transition::Delete, "spec.image")?;
@@ -59,8 +59,7 @@ pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
     }
 }
 
-/// Keeps a running machine as it is.
-pub(super) fn keep_running(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active => {
@@ -92,7 +91,7 @@ pub(super) fn keep_running(planner: &mut Planner<'_>) -> Result<Decision, Decisi
 
 /// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the
 /// ISO.
-fn adopt(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let host = planner.host();
     let runs = &host.status.provisioning.image;
     let image = if runs.url.is_empty() {

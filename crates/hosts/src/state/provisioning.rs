@@ -23,13 +23,13 @@ use crate::facts::{Observed, Read, Secret};
 use crate::names::reason;
 use crate::node::{Instance, InstanceOwner, config_drive};
 use crate::object::remove_annotation;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 use crate::safety::{disruptive_transition, require_live_reads};
 use crate::status;
 
 const WHY: &str = "spec.image";
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let Some(image) = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty()) else {
         return Ok(Decision::ChangeState(Trigger::Cancelled));
     };
@@ -87,7 +87,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
 
 /// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
 /// cleaned and deployed again.
-fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> Result<Decision, Decision> {
+fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_operable(planner, node)?;
     disruptive_transition(planner, node, Transition::Delete, "a forced reboot")?;
     remove_annotation(planner, REBOOT_ANNOTATION);
@@ -95,7 +95,7 @@ fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> Result<Decision
 }
 
 /// The recorded failure of a cleaning, or a new one.
-pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> Result<Failure, Decision> {
+pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult<Failure> {
     let message = match planner.recorded_error(ErrorType::Provisioning) {
         Some(recorded) => recorded.to_owned(),
         None => format!("Cleaning failed: {}", failure_reason(planner, node)?),
@@ -103,12 +103,12 @@ pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> Result<Fai
     Ok(Failure::retryable(ErrorType::Provisioning, message))
 }
 
-fn instance(planner: &Planner<'_>, image: &Image) -> Result<Instance, Decision> {
+fn instance(planner: &Planner<'_>, image: &Image) -> PlanResult<Instance> {
     Instance::of(planner.host(), image, &planner.facts.settings.node)
         .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))
 }
 
-fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> Result<Decision, Decision> {
+fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> PlanResult {
     if planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         // The deployment powers the machine on. A write of the host postpones the write of its status, so it comes
         // first.
@@ -160,11 +160,10 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     Ok(Decision::Wait(Wait::OnNode("Ironic is deploying the image")))
 }
 
-/// The config drive.
 fn config_drive(
     planner: &Planner<'_>,
     instance: &Instance,
-) -> Result<metal3_ironic::calls::provision::ConfigDrive, Decision> {
+) -> PlanResult<metal3_ironic::calls::provision::ConfigDrive> {
     let invalid = |error: crate::node::InvalidHost| {
         Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string()))
     };
@@ -206,7 +205,7 @@ fn config_drive(
     config_drive::build(host, &parts, instance.is_live_iso()).map_err(invalid)
 }
 
-fn failed(planner: &mut Planner<'_>, node: &Node, instance: &Instance) -> Result<Decision, Decision> {
+fn failed(planner: &mut Planner<'_>, node: &Node, instance: &Instance) -> PlanResult {
     let failure_reason = failure_reason(planner, node)?;
     let image = planner.host().spec.image.as_ref();
     let what = if instance.is_written_on(node) {
@@ -240,7 +239,7 @@ fn describe(image: Option<&Image>) -> String {
     }
 }
 
-fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance) -> Result<Decision, Decision> {
+fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance) -> PlanResult {
     if let InstanceOwner::Other(uuid) = asked.owner_of(node)
         && planner.rules.own_instance
     {

@@ -21,12 +21,10 @@ use crate::error::Failure;
 use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, Secret};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
-use crate::plan::{Decision, Planner, document};
+use crate::plan::{Decision, PlanResult, Planner, document};
 use crate::status;
 
-/// The BMC access that the host specifies.
 struct BmcAccess {
-    /// The Secret, as the status records it.
     secret: CredentialsStatus,
     /// Whether Ironic may not have these credentials.
     is_new: bool,
@@ -35,7 +33,7 @@ struct BmcAccess {
 }
 
 /// The node of the host, manageable. Ends the decision while it is not.
-pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> Result<&'a Node, Decision> {
+pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a Node> {
     let access = match bmc_access(planner) {
         Ok(access) => access,
         Err(Decision::Fail(_)) if planner.is_deleting() => return node_without_credentials(planner),
@@ -57,7 +55,7 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> Result<&'a Nod
 }
 
 /// For a deleted host with unusable credentials: Ironic has its own copy.
-fn node_without_credentials<'a>(planner: &mut Planner<'a>) -> Result<&'a Node, Decision> {
+fn node_without_credentials<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a Node> {
     match planner.node()? {
         Some(node) => Ok(node),
         None => Err(Decision::ChangeState(Trigger::NodeAbsent)),
@@ -72,7 +70,7 @@ fn invalid(invalid: &InvalidHost) -> Decision {
     Decision::Fail(registration_failure(invalid.to_string()))
 }
 
-fn bmc_access(planner: &mut Planner<'_>) -> Result<BmcAccess, Decision> {
+fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     let bmc = planner.host().spec.bmc.clone().unwrap_or_default();
     let credential = |message: &str| Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR));
     if bmc.credentials_name.is_empty() {
@@ -148,8 +146,7 @@ fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool 
     false
 }
 
-/// Rejects fields that are not supported.
-fn require_supported(planner: &Planner<'_>) -> Result<(), Decision> {
+fn require_supported(planner: &Planner<'_>) -> PlanResult<()> {
     // A running host was deployed by a manager with support, and cleaning needs none of these fields.
     let is_done = matches!(
         planner.state(),
@@ -163,8 +160,7 @@ fn require_supported(planner: &Planner<'_>) -> Result<(), Decision> {
     }
 }
 
-/// The network data of the agent.
-fn agent_network(planner: &mut Planner<'_>) -> Result<AgentNetwork, Decision> {
+fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
     let name = planner.host().spec.preprovisioning_network_data_name.clone();
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(AgentNetwork::None);
@@ -191,7 +187,7 @@ fn agent_network(planner: &mut Planner<'_>) -> Result<AgentNetwork, Decision> {
 
 /// Marks a Secret as used by the host: label, finalizer, and an owner reference on the credentials. One patch before
 /// the values are sent, so that the new version does not look like new credentials.
-fn mark_secret_used(planner: &mut Planner<'_>, name: &str, secret: Secret<'_>, is_login: bool) -> Result<(), Decision> {
+fn mark_secret_used(planner: &mut Planner<'_>, name: &str, secret: Secret<'_>, is_login: bool) -> PlanResult<()> {
     if planner.is_deleting() {
         return Ok(());
     }
@@ -248,7 +244,7 @@ fn change_secret(
 }
 
 /// Removes the finalizer from the Secrets of a deleted host, whatever they contain.
-pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> Result<(), Decision> {
+pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> PlanResult<()> {
     let login = planner.host().spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
     let network = planner.host().spec.preprovisioning_network_data_name.clone();
     let used = [
@@ -285,8 +281,7 @@ fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     Decision::Wait(Wait::Replan)
 }
 
-/// Updates the node record.
-fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Result<(), Decision> {
+fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> PlanResult<()> {
     let is_created = matches!(planner.facts.node, ObservedNode::Found(_, NodeFreshness::Created));
     let passwords = if access.is_new && !is_created {
         Passwords::Changed
@@ -313,7 +308,7 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Re
 }
 
 /// Creates the missing ports. Ends the decision if there are any.
-pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> Result<(), Decision> {
+pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     if !ports::may_be_created(&node.provision_state) {
         return Ok(());
     }
@@ -343,8 +338,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> Result<(),
     Err(Decision::Wait(Wait::Replan))
 }
 
-/// Requests the verification of the BMC if needed.
-fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> Result<&'a Node, Decision> {
+fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> PlanResult<&'a Node> {
     match &node.provision_state {
         S::Enroll => {
             match &node.last_error {

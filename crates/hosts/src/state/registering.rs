@@ -8,9 +8,9 @@ use super::graph::Trigger;
 use super::register::{ensure_ports, ensure_registered};
 use super::{require_operable, require_slot};
 use crate::error::Failure;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     require_operable(planner, node)?;
     if planner.host().spec.externally_provisioned == Some(true) {
@@ -29,7 +29,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
 }
 
 /// Rejects a new host whose node is in use: its status was lost.
-fn require_unused_node(planner: &Planner<'_>, node: &Node) -> Result<(), Decision> {
+fn require_unused_node(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let is_in_use = node.instance_uuid.is_some()
         || matches!(
             node.provision_state,

@@ -5,9 +5,9 @@ use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State
 use super::graph::Trigger;
 use crate::action::{Count, Wait};
 use crate::names::reason;
-use crate::plan::{Decision, Planner};
+use crate::plan::{Decision, PlanResult, Planner};
 
-pub(super) fn run(planner: &mut Planner<'_>) -> Result<Decision, Decision> {
+pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if !planner.host().is_unmanaged() {
         planner.draft.status.operational_status = OperationalStatus::Ok;
         planner.count(Count::One("metal3_host_registration_required_total"));

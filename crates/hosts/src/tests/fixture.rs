@@ -37,7 +37,6 @@ pub(crate) fn image(name: &str) -> Value {
     json!({ "url": format!("http://192.0.2.9/{name}.qcow2"), "checksum": "0".repeat(64), "checksumType": "sha256", "format": "qcow2" })
 }
 
-/// A Secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     pub(crate) metadata: ObjectMeta,
@@ -63,7 +62,6 @@ pub(crate) fn secret(name: &str, values: &[(&str, &str)]) -> Stored {
     }
 }
 
-/// Facts, owned.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixture {
     pub(crate) host: Value,
@@ -104,7 +102,6 @@ fn credentials_status() -> Value {
 }
 
 impl Fixture {
-    /// A host in a state, with unknown node.
     pub(crate) fn new(state: &str) -> Self {
         let mut host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -145,7 +142,6 @@ impl Fixture {
         }
     }
 
-    /// Patches the host.
     pub(crate) fn host(mut self, change: Value) -> Self {
         apply(&change, &mut self.host);
         self
@@ -179,7 +175,6 @@ impl Fixture {
         self
     }
 
-    /// The search had no result.
     pub(crate) fn no_node(mut self) -> Self {
         self.node = Some(None);
         self
@@ -192,7 +187,6 @@ impl Fixture {
         self
     }
 
-    /// Host and node were read live.
     pub(crate) fn live(mut self) -> Self {
         self.host_freshness = HostFreshness::Live;
         self.freshness(NodeFreshness::Live)
@@ -270,7 +264,6 @@ impl Fixture {
         plan_under(&facts, rules)
     }
 
-    /// The host after the plan.
     pub(crate) fn after(&self, plan: &Plan) -> BareMetalHost {
         let mut host = self.host.clone();
         for step in &plan.steps {
@@ -285,7 +278,6 @@ impl Fixture {
         self.after(&Plan::default()).status.provisioning.state
     }
 
-    /// A one-line summary of the plan.
     pub(crate) fn summary(&self) -> String {
         let plan = self.plan();
         self.line(&plan)

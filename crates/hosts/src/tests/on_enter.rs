@@ -6,7 +6,6 @@ use super::fixture::Fixture;
 use super::rows::given::{provisioning, written};
 use crate::action::Plan;
 
-/// The fixture after the first plan.
 fn entered(fixture: Fixture) -> Fixture {
     let host = serde_json::to_value(fixture.after(&fixture.plan())).unwrap();
     fixture.with(|fixture| fixture.host = host)

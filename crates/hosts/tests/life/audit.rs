@@ -9,7 +9,6 @@ use crate::env::{Setup, TestEnv};
 use crate::interceptor::IronicFault;
 use crate::phases::Phase;
 
-/// A readable log.
 #[derive(Debug, Clone, Default)]
 struct Output(Arc<Mutex<Vec<u8>>>);
 
@@ -24,7 +23,6 @@ impl io::Write for Output {
     }
 }
 
-/// The audit lines of a request, in order.
 fn audit_lines(output: &Output, verb: &str) -> Vec<String> {
     let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());

@@ -33,7 +33,6 @@ use tokio_util::sync::CancellationToken;
 use crate::interceptor::Interceptor;
 
 pub(crate) const NAMESPACE: &str = "default";
-/// The user of the controller.
 pub(crate) const CONTROLLER_USER: &str = "hosts";
 /// A password that no message, event or status may contain.
 pub(crate) const PASSWORD: &str = "canary-hunter2";
@@ -41,13 +40,11 @@ pub(crate) const PASSWORD: &str = "canary-hunter2";
 const TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Settings of a test environment.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
     /// The number of busy-host slots.
     pub(crate) slots: usize,
-    /// Durations in Ironic.
     pub(crate) pace: Pace,
 }
 
@@ -112,7 +109,6 @@ impl TestEnv {
         }
     }
 
-    /// The events since the last call.
     pub(crate) fn events(&self) -> String {
         let mut inboxes = self.inboxes.lock().unwrap();
         let events: Vec<_> = inboxes.iter_mut().flat_map(EventQueue::take).collect();
@@ -237,7 +233,6 @@ pub(crate) fn address(number: u32) -> String {
     format!("redfish-virtualmedia://{}/redfish/v1/Systems/1", bmc(number))
 }
 
-/// The dependencies of a controller process.
 pub(crate) struct Program {
     pub(crate) client: kube::Client,
     pub(crate) interceptor: Interceptor,

@@ -24,14 +24,12 @@ const DESTROYS: [(&str, usize); 3] = [
 /// A kind of write: verb and resource.
 type WriteKind = (&'static str, &'static str);
 const STATUS: WriteKind = ("patch", "baremetalhosts/status");
-/// All other kinds of writes in a life cycle.
 const OTHERS: [WriteKind; 4] = [
     ("patch", "baremetalhosts"),
     ("patch", "secrets"),
     ("create", "hardwaredata"),
     ("patch", "hardwaredata"),
 ];
-/// Faults of a write.
 const FAULTS: [Fault; 5] = [
     Fault::CrashBefore,
     Fault::CrashAfter,
@@ -43,7 +41,6 @@ const FAULTS: [Fault; 5] = [
     },
 ];
 
-/// The fault of a life cycle.
 #[derive(Debug, Clone, Copy)]
 enum Case {
     NoFault,
@@ -53,13 +50,11 @@ enum Case {
     Write(WriteKind, u64, Fault),
 }
 
-/// The requests of a life cycle.
 struct Counts {
     requests: usize,
     writes: BTreeMap<WriteKind, u64>,
 }
 
-/// Runs one life cycle.
 async fn run_lifecycle(case: Case) -> Counts {
     let env = TestEnv::new(Setup::default());
     match case {
@@ -98,7 +93,6 @@ async fn run_lifecycle(case: Case) -> Counts {
     }
 }
 
-/// Checks the state at the end of a phase.
 async fn check(env: &TestEnv, phase: Phase, case: Case) {
     let written = u32::from(phase != Phase::Enrol);
     let keeps = phase == Phase::Provision;
@@ -139,7 +133,6 @@ async fn faults_of_ironic_requests_neither_repeat_writes_nor_lose_the_machine() 
     run_cases(&all).await;
 }
 
-/// Each fault at each write of these kinds.
 async fn writes(kinds: &[WriteKind]) -> Vec<Case> {
     let counts = run_lifecycle(Case::NoFault).await.writes;
     let each = kinds

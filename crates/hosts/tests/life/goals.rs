@@ -2,11 +2,9 @@
 
 /// Per host. Events, leases and the requests of the change feed are not counted.
 pub(crate) struct Goal {
-    /// Writes to the API server.
     pub(crate) writes: u64,
     /// API reads that bypass the watches.
     pub(crate) reads: u64,
-    /// Requests to Ironic.
     pub(crate) ironic: u64,
     /// The theoretical minimum of each.
     pub(crate) least: [&'static str; 3],

@@ -16,7 +16,6 @@ use tokio::time::sleep;
 /// Delay of a late response: longer than a poll of the change feed.
 const LATE: Duration = Duration::from_secs(15);
 
-/// A fault at a request to Ironic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IronicFault {
     /// The controller crashes before Ironic receives the request.
@@ -25,7 +24,6 @@ pub(crate) enum IronicFault {
     KilledAfter,
     /// Ironic performs the request, and the connection breaks.
     ReplyLost,
-    /// The node is locked.
     Locked,
     /// Ironic rejects the request as invalid in this state.
     WrongState,
@@ -63,10 +61,8 @@ impl IronicFault {
     }
 }
 
-/// The requests so far.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLog {
-    /// Every request, in order.
     pub(crate) asked: Vec<String>,
     /// How often each was performed.
     pub(crate) done: BTreeMap<String, usize>,
@@ -91,7 +87,6 @@ impl RequestLog {
 pub(crate) struct Interceptor {
     ironic: Ironic,
     log: Arc<Mutex<RequestLog>>,
-    /// Number of crashes.
     kills: watch::Sender<u64>,
 }
 

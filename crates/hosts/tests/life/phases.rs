@@ -17,7 +17,6 @@ pub(crate) enum Phase {
 impl Phase {
     pub(crate) const ALL: [Self; 4] = [Self::Enrol, Self::Provision, Self::Deprovision, Self::Delete];
 
-    /// Makes the user's change.
     pub(crate) async fn begin(self, env: &TestEnv, number: u32) {
         match self {
             Self::Enrol => env.host(number, json!({})).await,
@@ -27,7 +26,6 @@ impl Phase {
         }
     }
 
-    /// Waits for the final state.
     pub(crate) async fn end(self, env: &TestEnv, number: u32) {
         let what = format!("end of {self:?}");
         env.until(number, &what, |host| self.is_over(host)).await;

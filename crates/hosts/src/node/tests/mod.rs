@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use super::{Credentials, NodeSettings};
 
-/// A UID of a host.
 const UID: &str = "ffc435b2-48e0-495d-947c-d1d427749274";
 /// A password that must not appear anywhere.
 const PASSWORD: &str = "canary-p4ssw0rd";
@@ -48,7 +47,6 @@ fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// A BMC with credentials.
 fn bmc(address: &str) -> Value {
     json!({"address": address, "credentialsName": "bmc"})
 }

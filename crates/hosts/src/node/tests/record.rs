@@ -5,15 +5,12 @@ use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::model::node::Node;
 use serde_json::{Value, json};
 
-/// Ironic's mask.
 const MASK: &str = "******";
 
-/// A record in Ironic.
 #[derive(Debug, Clone)]
 pub(super) struct Record(pub(super) Value);
 
 impl Record {
-    /// A node with these fields.
     pub(super) fn new(fields: &Value) -> Self {
         let mut record = Self(json!({
             "uuid": "b74c1d12-05c4-4f4e-9c00-5e0e3a8d9fd7", "name": null, "driver": "redfish",
@@ -26,7 +23,6 @@ impl Record {
         record
     }
 
-    /// The node created by this body.
     pub(super) fn created(new: NewNode) -> Self {
         let mut fields = Value::Object(new.more);
         fields["name"] = new.name.into();
@@ -39,7 +35,6 @@ impl Record {
         Self::new(&fields)
     }
 
-    /// The node as Ironic returns it.
     pub(super) fn shown(&self) -> Node {
         let mut shown = self.0.clone();
         mask(&mut shown["driver_info"]);

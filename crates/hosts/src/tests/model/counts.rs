@@ -5,7 +5,6 @@ use super::state::{HostChange, ModelState};
 use super::{ALL, ENROLLED};
 use crate::facts::Read;
 
-/// The cost of a phase.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cost {
     ironic: usize,

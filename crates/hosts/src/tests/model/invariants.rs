@@ -6,13 +6,11 @@ use super::state::ModelState;
 use crate::tests::fixture::OTHER_UID;
 
 impl ModelState {
-    /// The requested image.
     fn asked(&self) -> Option<String> {
         let host = self.host.as_ref()?;
         host["spec"]["image"]["url"].as_str().map(str::to_owned)
     }
 
-    /// Called before Ironic erases.
     pub(super) fn check_erasure(&mut self, verb: &str) {
         let Some(host) = &self.host else {
             return self.violation = Some(format!("{verb} for a deleted host"));
@@ -49,7 +47,6 @@ impl ModelState {
         }
     }
 
-    /// Called before the power of a running machine changes.
     pub(super) fn check_interruption(&mut self, verb: &str) {
         if self.is_moved {
             self.violation = Some(format!("{verb} interrupts a host that moved"));
@@ -59,7 +56,6 @@ impl ModelState {
         }
     }
 
-    /// Called before Ironic deletes the node.
     pub(super) fn check_node_deletion(&mut self) {
         if self.is_used_by_other() {
             self.violation = Some("the node of another user is deleted".to_owned());
@@ -71,7 +67,6 @@ impl ModelState {
         node.is_some_and(|node| node["instance_uuid"] == OTHER_UID)
     }
 
-    /// Called after a write of the status.
     pub(super) fn check_status(&mut self) {
         let Some(host) = &self.host else { return };
         let provisioning = &host["status"]["provisioning"];

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::tests::fixture::node;
 
-/// A node in a state.
 pub(super) fn known(state: &str, runs: Option<&str>) -> Value {
     let mut node = node(state);
     if let Some(name) = runs {

@@ -18,7 +18,6 @@ use crate::rules::Rules;
 
 const ALL: Rules = Rules::ALL;
 
-/// A host that runs an image, without further changes.
 const RUNNING: Bounds = Bounds {
     start: "provisioned",
     changes: &[],
@@ -31,7 +30,6 @@ const RUNNING: Bounds = Bounds {
     may_fail: false,
     old_node: None,
 };
-/// From the object to a running image.
 const ENROLLED: Bounds = Bounds {
     start: "",
     changes: &[HostChange::SetImage("a")],

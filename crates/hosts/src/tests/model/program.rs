@@ -27,7 +27,6 @@ pub(super) struct Program {
     /// Whether a request went to the node since its observation.
     pub(super) is_stale: bool,
     pub(super) previous: PreviousView,
-    /// The reads, for counting.
     pub(super) reads: Vec<Read>,
 }
 

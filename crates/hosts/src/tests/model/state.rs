@@ -22,13 +22,11 @@ pub(super) enum HostChange {
     Delete,
     SetExternal,
     LoseSecret,
-    /// Ironic loses its database.
     LoseNode,
     /// Another user assigns the node to another instance.
     AssignToOther,
 }
 
-/// The limits of the exploration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) start: &'static str,
@@ -37,17 +35,14 @@ pub(super) struct Bounds {
     pub(super) crashes: u8,
     pub(super) hours: i64,
     pub(super) budget: u32,
-    /// The budget after an hour.
     pub(super) refill: u32,
     /// Whether the processes have observed the node.
     pub(super) is_known: bool,
-    /// Whether deployments fail.
     pub(super) may_fail: bool,
     /// An earlier state of the node, the only observation of the process.
     pub(super) old_node: Option<&'static str>,
 }
 
-/// A state of the model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelState {
     pub(super) bounds: Bounds,
@@ -57,7 +52,6 @@ pub(super) struct ModelState {
     pub(super) versions: u64,
     pub(super) has_secret: bool,
     pub(super) node: Option<Value>,
-    /// The image URL on the disk.
     pub(super) disk: Option<String>,
     /// The image that the status reported as running.
     pub(super) expected_image: Option<String>,
@@ -175,7 +169,6 @@ impl ModelState {
         hasher.finish()
     }
 
-    /// Every step from this state.
     pub(super) fn next(&self) -> Vec<(String, Self)> {
         let mut found = Vec::new();
         if self.violation.is_some() {

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::tests::fixture::{Fixture, MAC, NODE, image};
 
-/// The value of a forced reboot annotation.
 pub(super) const FORCED: &str = r#"{"force":true}"#;
 
 pub(super) fn new() -> Fixture {
