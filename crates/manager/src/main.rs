@@ -104,7 +104,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let requests = ClientFactory::new(settings, Arc::clone(&clock), metrics.requests());
     let leases = ClientFactory::new(for_leases, Arc::clone(&clock), metrics.requests());
     let unusable = "use the credentials for the API server";
-    let metal = match options.controllers.contains(&Owner::Hosts) {
+    let hosts = match options.controllers.contains(&Owner::Hosts) {
         true => Some(HostsConfig::of(&options, variable, Arc::clone(&clock)).await?),
         false => None,
     };
@@ -114,7 +114,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
         client: OpaqueClient(requests.connect(config.clone()).context(unusable)?),
         leases: OpaqueClient(leases.connect(config.clone()).context(unusable)?),
         clients: Arc::new(Cluster::new(requests, workload_clients, config)),
-        metal,
+        hosts,
         machines: machines::settings(variable),
         clock,
         metrics,

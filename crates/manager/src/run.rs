@@ -20,7 +20,9 @@ use crate::session::Session;
 /// How the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By a signal.    Stopped,    /// Another replica leads, or the Go manager runs again. The process exits, and its restart waits for the lease.
+    /// By a signal.
+    Stopped,
+    /// Another replica leads, or the Go manager runs again. The process exits, and its restart waits for the lease.
     LeadershipEnded,
 }
 

@@ -96,8 +96,8 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
     let writer: Writer<Machines> = Writer::new(write_access.client.clone(), session.mode());
-    let nudges = options
-        .nudges
+    let control_plane_writer = options
+        .wakes_control_planes
         .then(|| Writer::new(write_access.client.clone(), session.mode()));
     let of_data = Writer::new(write_access.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
@@ -121,7 +121,7 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
             metrics: session.metrics.clone(),
             watch_filter: options.watch_filter.clone(),
             adopts_namesakes: options.adopts_namesakes,
-            touch_writer: nudges,
+            touch_writer: control_plane_writer,
             workers: options.at_once.clusters,
         },
         writer.clone(),

@@ -186,7 +186,7 @@ impl TestCluster {
             },
             client: OpaqueClient(self.cluster.client(name)),
             leases: OpaqueClient(self.cluster.client(name)),
-            metal,
+            hosts,
             machines: metal3_capm3::machine::facts::Settings::default(),
             clients: Arc::new(Simulated {
                 cluster: self.cluster.clone(),
