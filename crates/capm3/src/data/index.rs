@@ -80,7 +80,6 @@ pub fn allocate(
     }
 }
 
-/// The indexes of one template.
 struct Table<'a> {
     template: &'a str,
     /// Objects of the template, by claim.
@@ -197,7 +196,6 @@ impl<'a> Table<'a> {
         })))
     }
 
-    /// The lowest free index.
     fn free(&mut self) -> Option<i32> {
         while self.used_indexes.contains(&self.cursor) {
             self.cursor = self.cursor.checked_add(1)?;

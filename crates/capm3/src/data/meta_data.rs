@@ -15,7 +15,6 @@ use super::{DataError, Problem, yaml};
 /// Key of the provider ID without its scheme.
 const PROVIDER_ID: &str = "providerid";
 
-/// The properties of a granted address.
 #[derive(Clone, Copy)]
 pub(super) enum PoolProperty {
     Address,
@@ -36,7 +35,6 @@ impl PoolProperty {
     }
 }
 
-/// The entries that take a value from a pool.
 pub(super) fn pool_entries(meta_data: &MetaData) -> [(PoolProperty, &[FromPool]); 4] {
     [
         (PoolProperty::Address, &meta_data.ip_addresses_from_pool),
@@ -46,7 +44,6 @@ pub(super) fn pool_entries(meta_data: &MetaData) -> [(PoolProperty, &[FromPool])
     ]
 }
 
-/// The field path of an entry.
 pub(super) fn field(list: &str, position: usize) -> String {
     format!("spec.metaData.{list}[{position}]")
 }
@@ -115,7 +112,6 @@ fn hardware_address<'a>(entry: &FromHostInterface, subject: &Subject<'a>, field:
     subject.interface_mac(interface, field)
 }
 
-/// The value that an entry takes from a pool.
 fn granted(property: PoolProperty, entry: &FromPool, grants: &Grants, field: &str) -> Result<String, DataError> {
     let pool = PoolRef::of_entry(entry, field)?;
     let grant = grants.of(&pool, field)?;

@@ -14,9 +14,9 @@
 //! | [`release`] | the release of claims on pools, and of a Metal3Data |
 //! | [`reconciler`] | the controllers, which observe and write |
 //!
-//! Except for [`reconciler`], no function reads or writes a cluster. Rendering is total and deterministic: equal facts give equal bytes, and
-//! every template gives either text or an error with the field and the remedy. The namespace of a reference is never
-//! followed.
+//! Except for [`reconciler`], no function reads or writes a cluster. Rendering is total and deterministic: equal facts
+//! give equal bytes, and every template gives either text or an error with the field and the remedy. The namespace of a
+//! reference is never followed.
 
 pub mod claims;
 mod error;

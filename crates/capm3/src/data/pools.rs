@@ -303,7 +303,6 @@ fn of_routes<A: FamilyText>(
     Ok(())
 }
 
-/// Filters empty text.
 fn stated(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

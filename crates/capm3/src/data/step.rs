@@ -83,7 +83,6 @@ pub enum Step {
     },
 }
 
-/// A part of the data with its Secret.
 struct Part {
     part: RenderedPart,
     secret: ObjectName,
@@ -308,7 +307,6 @@ fn foreign(claim: &ObjectName, pool: &PoolRef, owner: &str) -> Step {
     })
 }
 
-/// The missing Secrets, up to the first part with an error.
 fn write(parts: &[Part], template: &Metal3DataTemplate, subject: &Subject<'_>, grants: &Grants) -> Step {
     let mut new = Vec::new();
     for part in parts.iter().filter(|part| part.action == SecretAction::Write) {
@@ -339,7 +337,6 @@ fn render(
     }
 }
 
-/// Adds the template to the error.
 fn in_template(error: DataError, template: &str) -> DataError {
     DataError {
         field: format!("Metal3DataTemplate {template}: {}", error.field),

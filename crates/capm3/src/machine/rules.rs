@@ -3,7 +3,6 @@
 //! The controller runs with all of them. Tests disable one at a time and check that the failure it prevents occurs,
 //! which proves that the rule is needed and tested.
 
-/// The enabled rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one rule, and all are independent")]
 pub(crate) struct Rules {
@@ -47,7 +46,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Every rule enabled.
     pub(crate) const ALL: Self = Self {
         choose_first: true,
         confirm_claim: true,

@@ -165,7 +165,6 @@ fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
 }
 
 impl Caches {
-    /// The mappings between the caches.
     pub(crate) fn related_keys(&self) -> RelatedKeys {
         RelatedKeys {
             machines: self.metal3_machines.indexes(),
@@ -269,7 +268,6 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
     old.metadata.labels == new.metadata.labels && spec(old) == spec(new)
 }
 
-/// Whether a machine belongs to the same cluster.
 fn is_same_cluster(old: &Metal3Machine, new: &Metal3Machine) -> bool {
     owner::cluster_of(&old.metadata) == owner::cluster_of(&new.metadata)
         && old.spec.metal3_cluster_ref == new.spec.metal3_cluster_ref

@@ -8,7 +8,6 @@ use serde_json::Value;
 use crate::data::subject::Subject;
 use crate::data::{DataError, Problem};
 
-/// The MTU of a link without one.
 const MTU: i32 = 1500;
 
 pub(super) fn all(links: &api::NetworkLinks, subject: &Subject<'_>) -> Result<Vec<model::Link>, DataError> {

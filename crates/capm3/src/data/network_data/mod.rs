@@ -13,15 +13,12 @@ use super::pools::Grants;
 use super::subject::Subject;
 use super::{DataError, Problem, yaml};
 
-/// The field path of the services for all networks.
 pub(super) const SERVICES: &str = "spec.networkData.services";
 
-/// The field path of a network.
 pub(super) fn network_field(list: &str, position: usize) -> String {
     format!("spec.networkData.networks.{list}[{position}]")
 }
 
-/// The field path of a route.
 pub(super) fn route_field(network: &str, position: usize) -> String {
     format!("{network}.routes[{position}]")
 }

@@ -21,13 +21,12 @@ use crate::machine::facts::associated;
 /// The indexes, each from the named object to the objects that name it.
 #[derive(Debug, Default)]
 pub(super) struct RelatedKeys {
-    /// Claims on a template.
     pub(super) claims_on: Index<Key>,
     claims_of_machine: Index<Key>,
     claims_in_cluster: Index<Key>,
     template_of: BTreeMap<Key, Key>,
     /// Templates in deletion, by namespace.
-    templates_going: Index<String>,
+    templates_in_deletion: Index<String>,
     machines_of_owner: Index<Key>,
     machines_on_host: Index<Key>,
     data_of_template: Index<Key>,
@@ -43,7 +42,6 @@ pub(super) struct RelatedKeys {
     awaits: BTreeMap<Key, BTreeSet<Key>>,
 }
 
-/// The indexes, shared between tasks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SharedRelatedKeys(Arc<Mutex<RelatedKeys>>);
 
@@ -95,7 +93,7 @@ impl RelatedKeys {
     }
 
     fn template(&mut self, change: &Change<'_, Metal3DataTemplate>) {
-        replace(&mut self.templates_going, change, |template| {
+        replace(&mut self.templates_in_deletion, change, |template| {
             let is_deleting = template.metadata.deletion_timestamp.is_some();
             is_deleting.then(|| template.metadata.namespace.clone().unwrap_or_default())
         });
@@ -154,7 +152,6 @@ impl RelatedKeys {
         }
     }
 
-    /// The Metal3Data that wait for a claim of this name.
     pub(super) fn awaiting(&self, claim: &Key) -> Vec<Key> {
         self.awaited.get(claim).into_iter().flatten().cloned().collect()
     }
@@ -175,7 +172,6 @@ impl RelatedKeys {
         keys(&self.data_in_cluster, cluster)
     }
 
-    /// The Metal3Data of a Metal3Machine.
     pub(super) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
         let claims = self.claims_of_machine.get(machine);
         claims
@@ -184,7 +180,6 @@ impl RelatedKeys {
             .collect()
     }
 
-    /// The Metal3Data of a Machine.
     pub(super) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_of_owner, machine);
         machines
@@ -193,7 +188,6 @@ impl RelatedKeys {
             .collect()
     }
 
-    /// The Metal3Data of the machine on a host.
     pub(super) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_on_host, host);
         machines
@@ -207,12 +201,11 @@ impl RelatedKeys {
         let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
         if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
             let namespace = change.key().map(|claim| claim.namespace).unwrap_or_default();
-            templates.extend(self.templates_going.get(&namespace).cloned());
+            templates.extend(self.templates_in_deletion.get(&namespace).cloned());
         }
         templates
     }
 
-    /// Templates with claims in a Cluster.
     pub(super) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
         let claims = keys(&self.claims_in_cluster, change.key().as_ref());
         claims
@@ -223,13 +216,11 @@ impl RelatedKeys {
     }
 }
 
-/// The template of a claim.
 pub(super) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
     let name = referred(claim.spec.template.as_ref());
     (!name.is_empty()).then(|| sibling(claim, name))
 }
 
-/// The Metal3Data that owns an object.
 pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
     let owner = owner::first::<Metal3Data>(object.meta())?;
     Some(sibling(object, &owner.name))

@@ -14,7 +14,6 @@ enum Piece<'a> {
     Letter(char),
 }
 
-/// Compares two keys.
 pub(super) fn natural(left: &str, right: &str) -> Ordering {
     Pieces(left).cmp(Pieces(right))
 }

@@ -1,6 +1,5 @@
 //! The output with its current column.
 
-/// An append-only text.
 #[derive(Default)]
 pub(super) struct Output {
     text: String,
@@ -8,7 +7,6 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Characters on the last line.
     pub(super) const fn column(&self) -> usize {
         self.column
     }
@@ -22,7 +20,6 @@ impl Output {
         text.chars().for_each(|character| self.push(character));
     }
 
-    /// Spaces at the start of a line.
     pub(super) fn indent(&mut self, columns: usize) {
         (0..columns).for_each(|_| self.push(' '));
     }

@@ -14,7 +14,6 @@ use super::output::Output;
 /// Column after which a line is folded at the next space.
 const WIDTH: usize = 80;
 
-/// The position of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// A key on one line, which must not be folded.
@@ -23,7 +22,6 @@ pub(super) enum Use {
     Value,
 }
 
-/// The style of a scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,
@@ -98,7 +96,6 @@ fn folds_here(out: &Output, may_fold: bool, before: Option<char>, after: Option<
     may_fold && out.column() > WIDTH && before != Some(' ') && after != Some(' ')
 }
 
-/// Each character with its neighbours.
 fn neighbours(text: &str) -> impl Iterator<Item = (Option<char>, char, Option<char>)> {
     let before = std::iter::once(None).chain(text.chars().map(Some));
     let after = text.chars().skip(1).map(Some).chain(std::iter::once(None));

@@ -10,15 +10,11 @@ use super::{Decision, Planner, host_changes};
 use crate::machine::cleanup::{is_inactive, remove_claim_finalizer};
 use crate::machine::conditions::Data;
 
-/// The state of the machine's data.
 pub(super) enum DataState {
-    /// The claim must be created.
     Missing,
     /// Rendering is in progress, or the data belong to an earlier machine.
     Waiting(String),
-    /// The claim cannot be created.
     Refused(String),
-    /// The data are rendered.
     Rendered,
     /// The user supplies them, or there are none.
     External,
@@ -30,7 +26,6 @@ impl DataState {
         matches!(self, Self::Rendered | Self::External)
     }
 
-    /// The same as input of the conditions.
     pub(super) fn to_condition(&self) -> Data {
         match self {
             Self::Missing => Data::Waiting("waiting for Metal3DataTemplate to be available".to_owned()),

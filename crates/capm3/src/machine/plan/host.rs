@@ -23,12 +23,13 @@ use crate::machine::facts;
 /// The most addresses that the schema allows.
 const ADDRESSES: usize = 32;
 
-/// The result of the choice.
 enum Chosen<'a> {
     /// The machine is already the consumer of this host.
     Own(&'a BareMetalHost),
-    /// This host can be claimed.
-    Free { host: &'a BareMetalHost, is_reused: bool },
+    Free {
+        host: &'a BareMetalHost,
+        is_reused: bool,
+    },
 }
 
 impl<'a> Planner<'a> {
@@ -48,7 +49,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The host to claim, or why there is none.
     fn choose(&self, prerequisites: Prerequisites<'a>) -> Result<Chosen<'a>, String> {
         let mut candidate_machine = self.facts.machine.clone();
         candidate_machine

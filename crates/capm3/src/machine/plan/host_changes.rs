@@ -13,7 +13,6 @@ use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMe
 use metal3_capi::owner::label;
 use serde_json::Value;
 
-/// A reference to a Secret in the machine's namespace.
 pub(super) fn secret_reference(name: &str, namespace: &str) -> SecretReference {
     SecretReference {
         name: Some(name.to_owned()),
@@ -145,7 +144,6 @@ pub(in crate::machine) const fn is_used(host: &BareMetalHost) -> bool {
     is_provisioned(host) || data
 }
 
-/// Removes image and data.
 pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
     let spec = &mut host.spec;
     // differs (`released-host-data`): the Go manager leaves references to deleted Secrets.
@@ -177,7 +175,6 @@ pub(in crate::machine) fn is_idle(host: &BareMetalHost) -> bool {
     }
 }
 
-/// Removes the consumer.
 pub(in crate::machine) fn release(host: &mut BareMetalHost, cluster: &str) {
     host.spec.consumer_ref = None;
     if label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster)

@@ -75,11 +75,8 @@ pub fn after_failure(facts: &Facts<'_>, failed: &Action, why: &str) -> Plan {
     stage.map_or_else(Plan::default, |stage| planner.with_status(&stage))
 }
 
-/// The result of a decision.
 enum Decision {
-    /// Update the status.
     UpdateStatus(Stage),
-    /// Keep the status.
     Unchanged,
     /// Read the machine live before any action.
     Confirm,
@@ -94,7 +91,6 @@ struct Prerequisites<'a> {
     metal3_cluster: &'a Metal3Cluster,
 }
 
-/// A plan in progress.
 struct Planner<'a> {
     facts: &'a Facts<'a>,
     rules: &'a Rules,
@@ -106,7 +102,6 @@ struct Planner<'a> {
 
 /// The relation of the machine to its host.
 enum HostOwnership<'a> {
-    /// The machine has no host.
     None,
     /// The machine is the consumer.
     Claimed(&'a BareMetalHost),
@@ -116,11 +111,8 @@ enum HostOwnership<'a> {
     Taken(&'a BareMetalHost),
     /// The machine records this host, which does not exist.
     Missing(&'a str),
-    /// The host cannot be read.
     Unknown {
-        /// Name of the host.
         host: &'a str,
-        /// The error.
         why: String,
     },
 }
@@ -339,7 +331,6 @@ impl<'a> Planner<'a> {
         self.actions.push(Action::PatchHost { host, change, patch });
     }
 
-    /// Waits for an unreadable object.
     fn unreadable(&self, message: &str) -> Decision {
         let message = message.to_owned();
         Decision::UpdateStatus(if self.facts.machine.metadata.deletion_timestamp.is_some() {

@@ -13,7 +13,6 @@ use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
 
 impl<'a> Planner<'a> {
-    /// The next step of the deletion.
     pub(super) fn release(&mut self) -> Decision {
         // Without this finalizer the machine has claimed nothing.
         if !self.has_finalizer() {

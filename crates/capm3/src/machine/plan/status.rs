@@ -53,7 +53,6 @@ impl Planner<'_> {
         }
     }
 
-    /// The plan without a new status.
     pub(super) fn without_status(self) -> Plan {
         Plan {
             confirm: false,
@@ -66,7 +65,6 @@ impl Planner<'_> {
         }
     }
 
-    /// The stage after a rejected write.
     pub(super) fn stage_of_failure(&mut self, failed: &Action, why: &str) -> Option<Stage> {
         let why = why.to_owned();
         let change = match failed {

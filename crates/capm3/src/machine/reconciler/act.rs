@@ -56,7 +56,6 @@ const STATUS_EVENTS: &[EventRule] = &[
     EventRule::warning(conditions::PAUSED, conditions::REASON_PAUSE_REMOVE_FAILED),
 ];
 
-/// The Events for a change of the status.
 fn events_of(before: &Metal3Machine, after: &Metal3Machine) -> Vec<(Importance, Reason, String)> {
     let (old, new) = (&before.status.conditions, &after.status.conditions);
     // A machine with a data condition already has its host: a pause or read error ended, and no host was claimed.
@@ -260,7 +259,6 @@ async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) ->
     }
 }
 
-/// Why the writes stopped early.
 enum ActError {
     /// The API server rejected a write, or its outcome is unknown.
     Write(WriteError),

@@ -285,7 +285,6 @@ impl Machines {
             .unwrap_or_else(|| with_orphans(snapshot, confirmed, cleanup::plan))
     }
 
-    /// Calls `decide` with the facts of a machine that exists.
     fn with_facts<T>(&self, snapshot: &Snapshot, confirmed: bool, decide: impl FnOnce(&Facts<'_>) -> T) -> Option<T> {
         let machine = snapshot.machine.as_deref()?;
         let metal3_clusters: Vec<&Metal3Cluster> = snapshot.metal3_clusters.iter().map(AsRef::as_ref).collect();

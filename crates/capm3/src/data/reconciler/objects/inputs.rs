@@ -32,7 +32,6 @@ use crate::data::step::{self, Facts, KnownClaims};
 use crate::data::subject::{Subject, name_of};
 use crate::machine::facts::associated;
 
-/// Claims on pools, of both kinds.
 pub(super) type Owned = (Vec<Arc<IPClaim>>, Vec<Arc<IPAddressClaim>>);
 
 /// The inputs of the step for one Metal3Data that its claim names.
@@ -95,7 +94,6 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The Cluster of the machine.
     pub(super) fn cluster_name(&self) -> &str {
         self.machine
             .as_ref()
@@ -238,7 +236,6 @@ fn owned_by<K: Kind, O: Kind, I: Indexes<O>>(
     Ok(found.filter(|found| is_uid_match(owner, found.meta())))
 }
 
-/// The metadata of a Secret.
 fn secret(objects: &Objects, key: &Key) -> Result<Option<ObjectMeta>, Next> {
     match objects.caches.secrets.find(key) {
         Observed::Present(found) => Ok(Some(found.metadata.clone())),

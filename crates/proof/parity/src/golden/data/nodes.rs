@@ -1,16 +1,16 @@
-//! `naming/provider_id`: a machine's provider ID, and the Node that has or gets it.
+//! `naming/provider_id`: the provider ID of a machine, and its Node.
 
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::AddressType;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capm3::node::{self, Found, NodeFacts, Trust, Wanted};
+use metal3_capm3::node::{self, Found, NodeFacts, NodeQuery, Trust};
 use metal3_domain::ids::Uid;
 use metal3_domain::provider_id::MachineProviderId;
 use serde_json::{Map, Value, json};
 
+use super::objects::{CaseObjects, items, text};
 use super::rules;
-use super::world::{World, items, text};
 use crate::golden::case::Case;
 use crate::golden::group::Group;
 
@@ -22,8 +22,8 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn answer(case: &Case) -> Value {
-    let world = World::of(case);
-    let Some(mut machine) = world.all::<Metal3Machine>().pop() else {
+    let stored = CaseObjects::of(case);
+    let Some(mut machine) = stored.all::<Metal3Machine>().pop() else {
         return json!("no Metal3Machine");
     };
     let operation = text(&case.input, "/operation");
@@ -46,7 +46,7 @@ fn answer(case: &Case) -> Value {
             shown.insert("done".into(), false.into());
         }
         (Ok(id), _) => {
-            let known = match look(case, &world, &machine, &id) {
+            let known = match look(case, &stored, &machine, &id) {
                 Ok(Found::Node { name, provider_id }) => Some((name, provider_id)),
                 Ok(Found::Adopt { name }) => Some((name, id.to_string())),
                 Ok(Found::None) | Err(_) => None,
@@ -77,15 +77,20 @@ fn answer(case: &Case) -> Value {
     shown.into()
 }
 
-/// The provider ID a machine has; empty for none.
+/// The provider ID of a machine; empty for none.
 fn stated(machine: &Metal3Machine) -> &str {
     machine.spec.provider_id.as_deref().unwrap_or_default()
 }
 
-fn look(case: &Case, world: &World, machine: &Metal3Machine, id: &MachineProviderId) -> Result<Found, node::NodeError> {
-    let host = world.all::<BareMetalHost>().pop().unwrap_or_default();
+fn look(
+    case: &Case,
+    stored: &CaseObjects,
+    machine: &Metal3Machine,
+    id: &MachineProviderId,
+) -> Result<Found, node::NodeError> {
+    let host = stored.all::<BareMetalHost>().pop().unwrap_or_default();
     let host_uid = host.metadata.uid.and_then(|uid| Uid::parse(uid).ok());
-    let bootstrap = world.all::<Machine>().pop().unwrap_or_default().spec.bootstrap;
+    let bootstrap = stored.all::<Machine>().pop().unwrap_or_default().spec.bootstrap;
     let trust = match text(&case.input, "/operation") {
         "nodeLabel" if bootstrap.config_ref.is_some() => Trust::Label,
         "nodeLabel" | "hostname" => Trust::Hostname,
@@ -102,7 +107,7 @@ fn look(case: &Case, world: &World, machine: &Metal3Machine, id: &MachineProvide
             hostname: text(node, "/metadata/labels/kubernetes.io~1hostname"),
         })
         .collect();
-    let wanted = Wanted {
+    let wanted = NodeQuery {
         id,
         stated: stated(machine),
         host_uid: host_uid.as_ref(),
@@ -112,7 +117,7 @@ fn look(case: &Case, world: &World, machine: &Metal3Machine, id: &MachineProvide
     node::find(&wanted, &nodes)
 }
 
-/// An error that passes is a wait. `done: false` beside a wait says the same again.
+/// A transient error is a wait; `done: false` then repeats it.
 fn expectation(case: &Case) -> Value {
     let mut expect = super::expectation(case);
     if let Value::Object(members) = &mut expect
@@ -131,7 +136,7 @@ mod tests {
 
     const OLDER: &str = "metal3://c0ffee00-1111-4222-8333-444455556666";
 
-    /// What is answered for a machine that states an ID and one Node that has the older form and nothing else.
+    /// The answer for a machine with a provider ID and one Node that has only the older form.
     fn answered(operation: &str, stated: &str) -> Value {
         let annotations = json!({ "metal3.io/BareMetalHost": "metal/rack1" });
         let machine = json!({

@@ -1,4 +1,4 @@
-//! `render`: from a Metal3Data to its claims and Secrets.
+//! `render`: claims and Secrets of a Metal3Data.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capm3::data::DataError;
 use metal3_capm3::data::claims::{self, Naming, NewClaim};
 use metal3_capm3::data::secrets::NewSecret;
-use metal3_capm3::data::step::{self, KnownClaims, Situation, Step};
+use metal3_capm3::data::step::{self, Facts, KnownClaims, Step};
 use metal3_domain::names::ObjectName;
 use serde_json::{Map, Value, json};
 
-use super::lab::{self, Cast};
-use super::world::World;
+use super::controllers::{self, Controllers};
+use super::objects::CaseObjects;
 use super::{pools, rules, shown};
 use crate::golden::case::Case;
 use crate::golden::group::Group;
@@ -30,10 +30,10 @@ pub(super) const GROUP: Group = Group {
     rules: rules::RENDER,
 };
 
-/// Steps after which a case that goes on is told to do so for ever.
-const MOST_STEPS: usize = 10;
+/// Limit of steps, after which a case counts as endless.
+const MAX_STEPS: usize = 10;
 
-/// What one Metal3Data has led to.
+/// Result of one Metal3Data.
 #[derive(Default)]
 struct Run {
     secrets: Vec<NewSecret>,
@@ -42,34 +42,34 @@ struct Run {
     ended: Map<String, Value>,
 }
 
-/// What the real controllers make of a case; where the server refuses its manifests, what the decisions do.
+/// Result of the real controllers; of the decision functions where the server rejects the manifests.
 fn answer(case: &Case) -> Value {
-    match lab::played(case, Cast::All, naming(case)) {
+    match controllers::run_case(case, Controllers::All, naming(case)) {
         Ok(Some(ended)) => shown::rendered(case, &ended),
-        Ok(None) => decided(case),
+        Ok(None) => run_decisions(case),
         Err(error) => json!(format!("{error:#}")),
     }
 }
 
-fn decided(case: &Case) -> Value {
-    let world = World::of(case);
-    let Some(data) = world.all::<Metal3Data>().pop() else {
+fn run_decisions(case: &Case) -> Value {
+    let stored = CaseObjects::of(case);
+    let Some(data) = stored.all::<Metal3Data>().pop() else {
         return json!("no Metal3Data");
     };
     let mut run = Run::default();
     run.ended.insert("ready".into(), false.into());
-    if world.has_unreadable::<Metal3DataTemplate>() {
+    if stored.has_unreadable::<Metal3DataTemplate>() {
         run.ended.insert("error".into(), true.into());
     } else {
-        run.go_on(case, &world, &data);
+        run.run_steps(case, &stored, &data);
     }
-    run.show(case, &world, &data)
+    run.show(case, &stored, &data)
 }
 
 impl Run {
-    fn go_on(&mut self, case: &Case, world: &World, data: &Metal3Data) {
-        for _ in 0..MOST_STEPS {
-            match self.ask(case, world, data) {
+    fn run_steps(&mut self, case: &Case, stored: &CaseObjects, data: &Metal3Data) {
+        for _ in 0..MAX_STEPS {
+            match self.next_step(case, stored, data) {
                 Ok(Step::Claim(new)) => new.into_iter().for_each(|claim| self.make(claim)),
                 Ok(Step::Write(new, error)) => {
                     self.secrets.extend(new);
@@ -79,7 +79,7 @@ impl Run {
                 }
                 Ok(Step::Ready { .. }) => return self.end("ready"),
                 Ok(Step::Wait(_)) => return self.end("waits"),
-                Ok(Step::Idle | Step::LetGo { .. }) => return self.end("idle"),
+                Ok(Step::Idle | Step::ReleaseClaim { .. }) => return self.end("idle"),
                 Err(_) => return self.end("error"),
             }
         }
@@ -90,27 +90,27 @@ impl Run {
         self.ended.insert(how.into(), true.into());
     }
 
-    fn ask(&self, case: &Case, world: &World, data: &Metal3Data) -> Result<Step, DataError> {
+    fn next_step(&self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> Result<Step, DataError> {
         let name = |reference: Option<&Metal3ObjectRef>| reference.and_then(|reference| reference.name.clone());
-        let template: Option<Metal3DataTemplate> = name(data.spec.template.as_ref()).and_then(|name| world.get(&name));
-        let claim: Option<Metal3DataClaim> = name(data.spec.claim.as_ref()).and_then(|name| world.get(&name));
+        let template: Option<Metal3DataTemplate> = name(data.spec.template.as_ref()).and_then(|name| stored.get(&name));
+        let claim: Option<Metal3DataClaim> = name(data.spec.claim.as_ref()).and_then(|name| stored.get(&name));
         let metal3_machine: Option<Metal3Machine> = claim
             .as_ref()
             .and_then(|claim| owner_name(claim, "Metal3Machine"))
-            .and_then(|name| world.get(&name));
+            .and_then(|name| stored.get(&name));
         let machine: Option<Machine> = metal3_machine
             .as_ref()
             .and_then(|machine| owner_name(machine, "Machine"))
-            .and_then(|name| world.get(&name));
+            .and_then(|name| stored.get(&name));
         let host: Option<BareMetalHost> = metal3_machine
             .as_ref()
             .and_then(host_name)
-            .and_then(|name| world.get(&name));
+            .and_then(|name| stored.get(&name));
         let secrets = self.secrets.iter().map(|secret| {
             let metadata = secret.to_object(data, "").metadata;
             (secret.name.to_string(), metadata)
         });
-        step::next(&Situation {
+        step::next(&Facts {
             data,
             template: template.as_ref(),
             claim: claim.as_ref(),
@@ -118,21 +118,21 @@ impl Run {
             machine: machine.as_ref(),
             host: host.as_ref(),
             secrets: &secrets.collect(),
-            claims: &self.known(case, world, data),
+            claims: &self.known(case, stored, data),
             naming: naming(case),
         })
     }
 
-    fn known(&self, case: &Case, world: &World, data: &Metal3Data) -> KnownClaims {
+    fn known(&self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> KnownClaims {
         let metal3 = self.metal3.iter().map(|(name, claim)| {
-            let (claim, address) = pools::answer(world, claim.clone());
+            let (claim, address) = pools::answer(stored, claim.clone());
             (
                 name.clone(),
                 claims::metal3_state(&data.metadata, &claim, address.as_ref()),
             )
         });
         let general = self.general.iter().map(|(name, claim)| {
-            let (claim, address) = pools::answer_elsewhere(world, &case.input, claim.clone());
+            let (claim, address) = pools::answer_elsewhere(stored, &case.input, claim.clone());
             (
                 name.clone(),
                 claims::general_state(&data.metadata, &claim, address.as_ref()),
@@ -160,8 +160,8 @@ impl Run {
         }
     }
 
-    /// The answer, in as much detail as the recorded one.
-    fn show(self, case: &Case, world: &World, data: &Metal3Data) -> Value {
+    /// The answer with the members of the recorded one.
+    fn show(self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> Value {
         let mut shown = self.ended.clone();
         for secret in &self.secrets {
             shown.insert(secret.part.key().to_owned(), secret.content.reveal().into());
@@ -171,7 +171,7 @@ impl Run {
             shown.insert("secrets".into(), json!(names));
         }
         if case.expect.get("secretObjects").is_some() {
-            let cluster = world
+            let cluster = stored
                 .all::<Machine>()
                 .pop()
                 .map(|machine| machine.spec.cluster_name)
@@ -189,7 +189,7 @@ impl Run {
             .into_values()
             .map(|claim| show_claim(json!(claim), whole))
             .chain(self.general.into_values().map(|claim| {
-                let (claim, _) = pools::answer_elsewhere(world, &case.input, claim);
+                let (claim, _) = pools::answer_elsewhere(stored, &case.input, claim);
                 show_claim(json!(claim), whole)
             }))
             .collect();
