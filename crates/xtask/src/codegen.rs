@@ -1,5 +1,4 @@
-//! `codegen`: the files that are written from tables in the code. A file in a folder of generated files that no table
-//! accounts for is removed, so a renamed kind leaves nothing behind.
+//! `codegen`: generates files from tables in the code. Files in generated folders that no table produces are removed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ use crate::{pages, yaml};
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
 
-/// Writes the generated files, or with `check` tells whether they are up to date.
+/// Writes the generated files, or with `check` reports whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<bool> {
     let root = workspace::root()?;
     let mut wanted = crds(&root.join(CRDS));
@@ -82,11 +81,11 @@ fn webhooks(folder: &Path) -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
-fn header(room: &str) -> String {
-    format!("# Written by `cargo run -p xtask -- codegen` from the tables in `{room}`. Do not edit.\n")
+fn header(source: &str) -> String {
+    format!("# Written by `cargo run -p xtask -- codegen` from the tables in `{source}`. Do not edit.\n")
 }
 
-/// Files whose content is not what it should be, missing ones and unaccounted ones among them.
+/// Files with another content than generated, including missing and superfluous ones.
 fn differences(owned: &[PathBuf], wanted: &BTreeMap<PathBuf, String>) -> Result<Vec<PathBuf>> {
     let mut drift: Vec<PathBuf> = wanted
         .iter()
@@ -105,7 +104,7 @@ fn differences(owned: &[PathBuf], wanted: &BTreeMap<PathBuf, String>) -> Result<
     Ok(drift)
 }
 
-/// Members of all schemas that carry a description.
+/// Number of described members in a schema.
 fn described(node: &serde_json::Value) -> usize {
     let own = usize::from(node.get("description").is_some_and(serde_json::Value::is_string));
     let below: usize = match node {

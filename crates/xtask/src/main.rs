@@ -21,7 +21,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check that the rooms import each other in one direction and the pure ones stay pure
+    /// Check the direction of dependencies between packages
     Arrows,
     /// Write the generated manifests
     Codegen {
@@ -29,9 +29,9 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Check the length of source files and look for work put off
+    /// Check the length and the words of source files
     Lints,
-    /// Write what a user installs
+    /// Write the release manifests
     Release {
         /// Folder for the files
         folder: PathBuf,

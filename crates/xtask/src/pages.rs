@@ -1,4 +1,4 @@
-//! The section *Rules* of `docs/controllers/KIND.md`, rendered from the rule tables. What people wrote around it stays.
+//! The section *Rules* of `docs/controllers/KIND.md`, generated from the rule tables. The rest of the page is kept.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use metal3_api::rules::{Reviewer, Row};
 const BEGIN: &str = "<!-- rules: written by xtask codegen -->";
 const END: &str = "<!-- end of rules -->";
 
-/// Pages of all kinds with rules, as they should be.
+/// Desired pages of all kinds with rules.
 pub(crate) fn wanted(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
     catalog::reviewers()
         .iter()
@@ -22,7 +22,7 @@ pub(crate) fn wanted(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => blank(reviewer),
                 Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
             };
-            let page = renewed(&page, &section(reviewer)).with_context(|| format!("in {}", path.display()))?;
+            let page = with_section(&page, &section(reviewer)).with_context(|| format!("in {}", path.display()))?;
             Ok((path, page))
         })
         .collect()
@@ -36,7 +36,7 @@ fn blank(reviewer: &Reviewer) -> String {
 }
 
 /// The page with its section of rules replaced.
-fn renewed(page: &str, section: &str) -> Result<String> {
+fn with_section(page: &str, section: &str) -> Result<String> {
     let Some((before, rest)) = page.split_once(BEGIN) else {
         bail!("the line `{BEGIN}` is missing; put it and `{END}` where the rules belong");
     };
@@ -51,7 +51,7 @@ fn section(reviewer: &Reviewer) -> String {
     for Row {
         name,
         when,
-        says,
+        description,
         differs,
     } in (reviewer.rows)()
     {
@@ -60,7 +60,7 @@ fn section(reviewer: &Reviewer) -> String {
             .unwrap_or_default();
         text.push_str(&format!(
             "| `{name}` | {when} | {}{difference} |\n",
-            says.replace('|', "\\|")
+            description.replace('|', "\\|")
         ));
     }
     text.push('\n');
@@ -72,18 +72,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_wrote_around_the_rules_stays() {
+    fn text_outside_the_section_is_kept() {
         let page = format!("# Kind\n\nWords.\n\n{BEGIN}\nold\n{END}\n\nMore words.\n");
-        let page = renewed(&page, "new\n").unwrap();
+        let page = with_section(&page, "new\n").unwrap();
         assert_eq!(
             page,
             format!("# Kind\n\nWords.\n\n{BEGIN}\nnew\n{END}\n\nMore words.\n")
         );
-        assert_eq!(renewed(&page, "new\n").unwrap(), page);
+        assert_eq!(with_section(&page, "new\n").unwrap(), page);
     }
 
     #[test]
-    fn a_page_without_a_place_for_its_rules_is_an_error_that_says_so() {
-        assert!(renewed("# Kind\n", "new").unwrap_err().to_string().contains("rules"));
+    fn a_page_without_the_marks_is_an_error() {
+        assert!(
+            with_section("# Kind\n", "new")
+                .unwrap_err()
+                .to_string()
+                .contains("rules")
+        );
     }
 }

@@ -1,8 +1,8 @@
-//! YAML for manifests: sorted members, block style, and quotes wherever an older reader could take text for something
-//! else.
+//! YAML for manifests: sorted members, block style, and quotes for every text that a YAML 1.1 parser could read as
+//! another type.
 //!
-//! Writing is done here, because the generated files are reviewed by people and compared byte by byte: their form must
-//! not depend on the release of a library. Reading is a library's.
+//! The writer is implemented here because generated files are reviewed and compared byte by byte: their form must not
+//! depend on a library version. A library does the parsing.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn member(child: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// An item of a list: its first line carries the dash, the rest is indented below it.
+/// An item of a list: its first line has the dash, the rest is indented.
 fn element(item: &Value, depth: usize, out: &mut String) {
     let mut inner = String::new();
     match item {
@@ -86,7 +86,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// Plain where no reader can take it for something else, else as a JSON string, which is YAML too.
+/// Plain if unambiguous, otherwise a JSON string, which is also YAML.
 fn scalar_text(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()
@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_written_reads_back_the_same() {
+    fn documents_round_trip() {
         let awkward = json!({
             "texts": ["yes", "No", "010", "1e3", "~", "", " a", "a ", "a: b", "a #b", "- x", "12:30:45", "<<", "é", "a\nb", ".5", ".inf", "\"q\"", "'"],
             "numbers": [1, -2, 2.5], "flags": [true, false], "nothing": null,

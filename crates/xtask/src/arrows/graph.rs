@@ -1,7 +1,6 @@
 //! The dependency graph of the workspace, as `cargo metadata` resolves it.
 //!
-//! Only what is compiled into a product counts: normal and build dependencies with the features the workspace turns on.
-//! Tests may import what they like.
+//! Only normal and build dependencies count, with the features of the workspace. Tests may depend on any package.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::process::Command;
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use metal3_files::workspace;
 
-/// The platform that is shipped. Without one, cargo asks for the packages of every platform there is.
+/// The released platform; otherwise cargo resolves the packages of every platform.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 /// Packages by name; a name that occurs in two versions is one node.
@@ -19,7 +18,7 @@ const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 pub(super) struct Graph {
     /// Packages of this workspace.
     pub(super) members: BTreeSet<String>,
-    /// Who is compiled into whom.
+    /// Dependencies of each package.
     pub(super) edges: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -42,8 +41,8 @@ impl Graph {
         if !output.status.success() {
             bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
-        let metadata = serde_json::from_slice(&output.stdout).context("read the answer of cargo metadata")?;
-        Self::parse(&metadata).context("the answer of cargo metadata lacks a part")
+        let metadata = serde_json::from_slice(&output.stdout).context("parse the output of cargo metadata")?;
+        Self::parse(&metadata).context("the output of cargo metadata is incomplete")
     }
 
     fn parse(metadata: &Value) -> Option<Self> {
@@ -66,12 +65,12 @@ impl Graph {
         Some(graph)
     }
 
-    /// What a package imports itself.
+    /// Direct dependencies of a package.
     pub(super) fn imports(&self, package: &str) -> impl Iterator<Item = &str> {
         self.edges.get(package).into_iter().flatten().map(String::as_str)
     }
 
-    /// The shortest chain of imports from a package to another.
+    /// The shortest chain of dependencies between two packages.
     pub(super) fn chain(&self, from: &str, to: &str) -> Option<Vec<String>> {
         let mut seen = BTreeSet::from([from.to_owned()]);
         let mut open = VecDeque::from([vec![from.to_owned()]]);
@@ -105,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn dependencies_of_tests_are_no_arrows() {
+    fn dev_dependencies_do_not_count() {
         let dep = |pkg: &str, kind: Value| json!({ "pkg": pkg, "dep_kinds": [{ "kind": kind }] });
         let metadata = json!({
             "packages": [{ "id": "1", "name": "a" }, { "id": "2", "name": "b" }, { "id": "3", "name": "c" }, { "id": "4", "name": "d" }],
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_resolution_is_refused() {
+    fn metadata_without_a_resolution_is_rejected() {
         assert!(Graph::parse(&json!({ "packages": [], "workspace_members": [] })).is_none());
     }
 }

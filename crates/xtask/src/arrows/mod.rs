@@ -1,21 +1,22 @@
-//! `arrows`: the rooms import each other in one direction, and the pure ones reach no runtime and no client.
+//! `arrows`: dependencies between packages have one direction, pure packages reach no async runtime and no client, and
+//! `xtask` reaches no simulator.
 
 mod graph;
+mod packages;
 mod released;
-mod rooms;
 
 use anyhow::Result;
 
 use graph::Graph;
-use rooms::{IMPURE, ROOMS, Room, SIMULATORS};
+use packages::{IMPURE, PACKAGES, Package, SIMULATORS};
 
-/// Checks the workspace and prints what points the wrong way.
+/// Checks the workspace and prints the violations.
 pub(crate) fn run() -> Result<bool> {
     let graph = Graph::read()?;
-    let mut wrong = violations(&graph);
-    wrong.extend(simulators(&graph));
-    wrong.extend(released::violations()?);
-    for line in &wrong {
+    let mut found = violations(&graph);
+    found.extend(simulators(&graph));
+    found.extend(released::violations()?);
+    for line in &found {
         println!("{line}");
     }
     let arrows: usize = graph
@@ -29,42 +30,42 @@ pub(crate) fn run() -> Result<bool> {
         })
         .sum();
     println!(
-        "arrows: {} rooms, {arrows} arrows between them, {} wrong",
+        "arrows: {} packages, {arrows} dependencies between them, {} violations",
         graph.members.len(),
-        wrong.len()
+        found.len()
     );
-    Ok(wrong.is_empty())
+    Ok(found.is_empty())
 }
 
-/// A line for each arrow that the table of rooms forbids.
+/// A line for each dependency that the table of packages forbids.
 fn violations(graph: &Graph) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let mut found = Vec::new();
     for member in &graph.members {
-        match ROOMS.iter().find(|room| room.name == member) {
-            Some(room) => {
-                wrong.extend(forbidden_imports(graph, room));
-                wrong.extend(impurities(graph, room));
+        match PACKAGES.iter().find(|package| package.name == member) {
+            Some(package) => {
+                found.extend(forbidden_imports(graph, package));
+                found.extend(impurities(graph, package));
             }
-            None => wrong.push(format!("{member} has no place in the table of rooms")),
+            None => found.push(format!("{member} is not in the table of packages")),
         }
     }
-    wrong
+    found
 }
 
-fn forbidden_imports(graph: &Graph, room: &Room) -> Vec<String> {
+fn forbidden_imports(graph: &Graph, package: &Package) -> Vec<String> {
     graph
-        .imports(room.name)
-        .filter(|import| graph.members.contains(*import) && !room.imports.contains(import))
-        .map(|import| format!("{} must not import {import}", room.name))
+        .imports(package.name)
+        .filter(|import| graph.members.contains(*import) && !package.imports.contains(import))
+        .map(|import| format!("{} must not import {import}", package.name))
         .collect()
 }
 
-fn impurities(graph: &Graph, room: &Room) -> Vec<String> {
-    let impure: &[&str] = if room.pure { IMPURE } else { &[] };
+fn impurities(graph: &Graph, package: &Package) -> Vec<String> {
+    let impure: &[&str] = if package.pure { IMPURE } else { &[] };
     impure
         .iter()
-        .filter_map(|package| graph.chain(room.name, package))
-        .map(|chain| format!("{} must stay pure: {}", room.name, chain.join(" -> ")))
+        .filter_map(|impure| graph.chain(package.name, impure))
+        .map(|chain| format!("{} must stay pure: {}", package.name, chain.join(" -> ")))
         .collect()
 }
 
@@ -82,19 +83,19 @@ fn simulators(graph: &Graph) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// A graph of arrows `from -> to`; what starts with `metal3-` or is `xtask` is a member.
+    /// A graph of dependencies `from -> to`; packages with the prefix `metal3-` are members.
     fn graph(arrows: &[(&str, &str)]) -> Graph {
         let mut graph = Graph::default();
         for (from, to) in arrows {
             graph.edges.entry((*from).into()).or_default().insert((*to).into());
-            let ours = [from, to].into_iter().filter(|name| name.starts_with("metal3-"));
-            graph.members.extend(ours.map(|name| (*name).to_owned()));
+            let members = [from, to].into_iter().filter(|name| name.starts_with("metal3-"));
+            graph.members.extend(members.map(|name| (*name).to_owned()));
         }
         graph
     }
 
-    /// The house as it is meant.
-    const MEANT: &[(&str, &str)] = &[
+    /// The intended graph.
+    const INTENDED: &[(&str, &str)] = &[
         ("metal3-api", "metal3-domain"),
         ("metal3-schema", "metal3-domain"),
         ("metal3-runtime", "metal3-api"),
@@ -113,25 +114,25 @@ mod tests {
     ];
 
     #[test]
-    fn the_house_as_it_is_meant_passes() {
-        assert_eq!(violations(&graph(MEANT)), Vec::<String>::new());
+    fn the_intended_graph_passes() {
+        assert_eq!(violations(&graph(INTENDED)), Vec::<String>::new());
     }
 
     #[test]
-    fn each_reversed_arrow_fails() {
-        for reversed in MEANT.iter().filter(|(_, to)| to.starts_with("metal3-")) {
-            let arrows: Vec<_> = MEANT
+    fn each_reversed_dependency_fails() {
+        for reversed in INTENDED.iter().filter(|(_, to)| to.starts_with("metal3-")) {
+            let arrows: Vec<_> = INTENDED
                 .iter()
                 .map(|arrow| if arrow == reversed { (arrow.1, arrow.0) } else { *arrow })
                 .collect();
-            let wrong = violations(&graph(&arrows));
+            let found = violations(&graph(&arrows));
             let expected = format!("{} must not import {}", reversed.1, reversed.0);
-            assert!(wrong.contains(&expected), "{expected}: {wrong:?}");
+            assert!(found.contains(&expected), "{expected}: {found:?}");
         }
     }
 
     #[test]
-    fn sideways_arrows_fail() {
+    fn dependencies_between_siblings_fail() {
         for (from, to) in [
             ("metal3-hosts", "metal3-ipam"),
             ("metal3-capm3", "metal3-hosts"),
@@ -140,13 +141,13 @@ mod tests {
             ("metal3-capm3", "metal3-sim-cluster"),
             ("metal3-api", "metal3-schema"),
         ] {
-            let wrong = violations(&graph(&[(from, to)]));
-            assert_eq!(wrong, [format!("{from} must not import {to}")]);
+            let found = violations(&graph(&[(from, to)]));
+            assert_eq!(found, [format!("{from} must not import {to}")]);
         }
     }
 
     #[test]
-    fn a_pure_room_reaches_no_runtime_even_through_others() {
+    fn a_pure_package_reaches_no_runtime_transitively() {
         let through = graph(&[("metal3-api", "harmless"), ("harmless", "tokio")]);
         assert_eq!(
             violations(&through),
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn xtask_reaches_no_simulator_even_through_other_packages() {
+    fn xtask_reaches_no_simulator_transitively() {
         let through = graph(&[("xtask", "metal3-manager"), ("metal3-manager", "metal3-sim-bmc")]);
         assert_eq!(
             simulators(&through),
@@ -165,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn a_room_without_a_place_fails() {
-        let wrong = violations(&graph(&[("metal3-attic", "metal3-domain")]));
-        assert_eq!(wrong, ["metal3-attic has no place in the table of rooms"]);
+    fn an_unlisted_package_fails() {
+        let found = violations(&graph(&[("metal3-attic", "metal3-domain")]));
+        assert_eq!(found, ["metal3-attic is not in the table of packages"]);
     }
 
     #[test]
-    fn this_workspace_has_no_wrong_arrow() {
+    fn this_workspace_has_no_violation() {
         let graph = Graph::read().unwrap();
         assert!(graph.members.contains("metal3-api") && graph.chain("metal3-api", "metal3-domain").is_some());
         assert_eq!(violations(&graph), Vec::<String>::new());

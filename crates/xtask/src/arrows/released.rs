@@ -1,6 +1,6 @@
-//! What is compiled into the program as it is released: none of the stand-ins.
+//! The released program contains no simulator.
 //!
-//! The graph of the workspace cannot say it, because there the sandbox is turned on for everybody.
+//! The graph of the workspace cannot show it, because there the feature `sandbox` is enabled for all packages.
 
 use std::process::Command;
 
@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use metal3_files::workspace;
 
 const PROGRAM: &str = "metal3-manager";
-/// Rooms that imitate what a product meets.
-const STAND_INS: [&str; 6] = [
+/// Packages for simulation and tests.
+const SIMULATION: [&str; 6] = [
     "metal3-sim-capi",
     "metal3-sim-faults",
     "metal3-harness",
@@ -19,7 +19,7 @@ const STAND_INS: [&str; 6] = [
     "metal3-sim-cluster",
 ];
 
-/// A line for each stand-in that is released.
+/// A line for each of them in the released program.
 pub(super) fn violations() -> Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -34,10 +34,10 @@ pub(super) fn violations() -> Result<Vec<String>> {
     Ok(among(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The stand-ins among packages, one a line with its version behind it.
+/// Those among the packages of `cargo tree`, one per line with its version.
 fn among(packages: &str) -> Vec<String> {
     let names = packages.lines().filter_map(|line| line.split_whitespace().next());
-    let mut found: Vec<&str> = names.filter(|name| STAND_INS.contains(name)).collect();
+    let mut found: Vec<&str> = names.filter(|name| SIMULATION.contains(name)).collect();
     found.sort_unstable();
     found.dedup();
     found
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stand_in_in_the_released_program_is_named_once() {
+    fn a_simulator_in_the_released_program_is_reported_once() {
         let tree = "metal3-manager v1.0.0 (/x)\nmetal3-hosts v1.0.0 (/x)\nmetal3-sim-faults v1.0.0 (/x)\nmetal3-sim-faults v1.0.0 (*)\n";
         assert_eq!(
             among(tree),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_is_released_without_stand_ins() {
+    fn the_released_program_contains_no_simulator() {
         assert_eq!(violations().unwrap(), Vec::<String>::new());
     }
 }

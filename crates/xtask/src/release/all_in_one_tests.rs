@@ -1,4 +1,4 @@
-//! What holds of the files that install everything in one process.
+//! Tests of the manifests of the all-in-one installation.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     documents.iter().find(|document| document["kind"] == kind).unwrap()
 }
 
-/// All members of this name, wherever they are.
+/// All members with this name, at any depth.
 fn members<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
     match value {
         Value::Object(map) => {
@@ -32,7 +32,7 @@ fn members<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn all_kinds_and_webhooks_are_there_in_one_namespace_and_no_installer_of_providers_knows_them() {
+fn all_kinds_and_webhooks_are_in_one_namespace_without_provider_label() {
     for form in FORMS {
         let documents = installed(form);
         let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
@@ -54,7 +54,7 @@ fn all_kinds_and_webhooks_are_there_in_one_namespace_and_no_installer_of_provide
 }
 
 #[test]
-fn every_question_goes_to_a_service_that_the_certificate_names() {
+fn every_webhook_service_is_in_the_certificate() {
     let documents = installed(CertificateSource::Mounted);
     let certificate: Vec<String> = from_value(find(&documents, "Certificate")["spec"]["dnsNames"].clone()).unwrap();
     let mut asked = 0;
@@ -80,11 +80,11 @@ fn every_question_goes_to_a_service_that_the_certificate_names() {
 }
 
 #[test]
-fn the_program_starts_with_the_arguments_and_the_role_is_the_sum_of_the_three() {
+fn the_arguments_are_valid_and_the_role_is_the_union_of_the_three() {
     for form in FORMS {
         let documents = installed(form);
         let pod = &find(&documents, "Deployment")["spec"]["template"]["spec"];
-        assert_eq!(restricted::broken(pod), <[&str; 0]>::default());
+        assert_eq!(restricted::violated(pod), <[&str; 0]>::default());
         let arguments: Vec<String> = from_value(pod["containers"][0]["args"].clone()).unwrap();
         assert!(matches!(parse(arguments), Ok(Request::Run(_))));
         let needs = |layout: &Layout| -> BTreeSet<_> {

@@ -1,8 +1,7 @@
-//! The build file of the image, read and held against what an image of ours may be.
+//! Reads the Containerfile of the image and checks it.
 //!
-//! The reader knows what such a file needs: one instruction a line, comments, flags, and lists in JSON. Whatever else
-//! there is (parser directives, continued lines, documents in place) is a fault and not passed over, so nothing can be
-//! in the image that was not looked at.
+//! The parser supports one instruction per line, comments, flags, and JSON lists. Everything else (parser directives,
+//! line continuations, here-documents) is an error, so that nothing enters the image unchecked.
 
 use serde_json::Value;
 
@@ -11,12 +10,12 @@ use serde_json::Value;
 pub(super) struct Instruction {
     keyword: String,
     flags: Vec<String>,
-    /// What follows: the words, or the members of a JSON list.
+    /// Arguments: words, or the items of a JSON list.
     words: Vec<String>,
     is_list: bool,
 }
 
-/// Reads a build file; a fault names the line.
+/// Parses a Containerfile; an error names the line.
 pub(super) fn parse(text: &str) -> Result<Vec<Instruction>, String> {
     let mut instructions = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -25,7 +24,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Instruction>, String> {
         if let Some(comment) = line.strip_prefix('#') {
             let word = comment.trim().split('=').next().unwrap_or_default();
             if comment.contains('=') && ["syntax", "escape", "check"].contains(&word.trim()) {
-                return Err(at("a directive to the builder"));
+                return Err(at("a parser directive"));
             }
             continue;
         }
@@ -33,10 +32,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Instruction>, String> {
             continue;
         }
         if line.ends_with('\\') || line.ends_with('`') {
-            return Err(at("a line that goes on"));
+            return Err(at("a line continuation"));
         }
         if line.contains("<<") {
-            return Err(at("a document in place"));
+            return Err(at("a here-document"));
         }
         instructions.push(instruction(line).map_err(|why| at(&why))?);
     }
@@ -66,53 +65,56 @@ fn instruction(line: &str) -> Result<Instruction, String> {
     })
 }
 
-/// All that an image of one file needs.
+/// Permitted instructions of an image with one file.
 const KNOWN: [&str; 4] = ["FROM", "COPY", "USER", "ENTRYPOINT"];
 
-/// The instructions of one sort.
-fn of<'a>(instructions: &'a [Instruction], keyword: &str) -> Vec<&'a Instruction> {
+/// Instructions with a keyword.
+fn with_keyword<'a>(instructions: &'a [Instruction], keyword: &str) -> Vec<&'a Instruction> {
     instructions.iter().filter(|one| one.keyword == keyword).collect()
 }
 
-/// What is wrong with it as the image of this Pod.
-pub(super) fn faults(instructions: &[Instruction], pod: &Value) -> Vec<String> {
+/// Errors of the file as the image of this Pod.
+pub(super) fn errors(instructions: &[Instruction], pod: &Value) -> Vec<String> {
     let unknown = instructions.iter().filter(|one| !KNOWN.contains(&one.keyword.as_str()));
-    let mut faults: Vec<String> = unknown
-        .map(|one| format!("{} is not for an image without a shell", one.keyword))
+    let mut errors: Vec<String> = unknown
+        .map(|one| format!("{} is not permitted in an image without a shell", one.keyword))
         .collect();
     if instructions.first().is_none_or(|first| first.keyword != "FROM") {
-        faults.push("it does not begin with FROM".to_owned());
+        errors.push("it does not start with FROM".to_owned());
     }
-    faults.extend(of(instructions, "FROM").into_iter().filter_map(base));
+    errors.extend(with_keyword(instructions, "FROM").into_iter().filter_map(base));
     let container = &pod["containers"][0];
     let security = &container["securityContext"];
     let user = format!("{}:{}", security["runAsUser"], security["runAsGroup"]);
-    let users: Vec<String> = of(instructions, "USER").iter().map(|one| one.words.join(" ")).collect();
+    let users: Vec<String> = with_keyword(instructions, "USER")
+        .iter()
+        .map(|one| one.words.join(" "))
+        .collect();
     if users != [user.as_str()] {
-        faults.push(format!("USER is {users:?} and the Pod runs as {user}"));
+        errors.push(format!("USER is {users:?}, but the Pod runs as {user}"));
     }
     let command = &container["command"];
     let runs = |one: &&Instruction| one.is_list && Value::from(one.words.clone()) == *command;
-    let entries = of(instructions, "ENTRYPOINT");
+    let entries = with_keyword(instructions, "ENTRYPOINT");
     if entries.len() != 1 || !entries.iter().all(runs) {
-        faults.push(format!("ENTRYPOINT is not the list {command}"));
+        errors.push(format!("ENTRYPOINT is not the list {command}"));
     }
-    let copies = of(instructions, "COPY");
+    let copies = with_keyword(instructions, "COPY");
     let files: Vec<&str> = copies
         .iter()
         .filter_map(|one| one.words.last())
         .map(String::as_str)
         .collect();
     if *command != Value::from(files.clone()) {
-        faults.push(format!("{files:?} are in the image"));
+        errors.push(format!("the image contains {files:?}"));
     }
     if !copies.iter().all(|one| one.flags == ["chmod=0555"]) {
-        faults.push("a file in the image is not `--chmod=0555`".to_owned());
+        errors.push("a file in the image is not `--chmod=0555`".to_owned());
     }
-    faults
+    errors
 }
 
-/// A base is nothing, or known by its content.
+/// The base must be `scratch` or have a digest.
 fn base(from: &Instruction) -> Option<String> {
     let name = from.words.first().map(String::as_str).unwrap_or_default();
     let digest = name.split_once("@sha256:").map(|(_, digest)| digest);

@@ -1,4 +1,4 @@
-//! What holds of the files that install hosts.
+//! Tests of the manifests of hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,14 +23,14 @@ fn pod(form: CertificateSource) -> Value {
 }
 
 #[test]
-fn pods_keep_every_control_of_the_restricted_level() {
+fn pods_meet_the_restricted_pod_security_standard() {
     for form in FORMS {
-        assert_eq!(restricted::broken(&pod(form)), <[&str; 0]>::default());
+        assert_eq!(restricted::violated(&pod(form)), <[&str; 0]>::default());
     }
 }
 
 #[test]
-fn no_installer_of_providers_would_take_hosts_for_its_own() {
+fn hosts_have_no_provider_label() {
     for form in FORMS {
         let text = serde_json::to_string(&installed(form)).unwrap();
         assert!(!text.contains("cluster.x-k8s.io/provider"), "{text}");
@@ -38,7 +38,7 @@ fn no_installer_of_providers_would_take_hosts_for_its_own() {
 }
 
 #[test]
-fn all_kinds_of_hosts_are_installed_and_no_others() {
+fn exactly_the_kinds_of_hosts_are_installed() {
     for form in FORMS {
         let documents = installed(form);
         let definitions = documents
@@ -65,7 +65,7 @@ fn all_kinds_of_hosts_are_installed_and_no_others() {
 }
 
 #[test]
-fn there_is_one_namespace_it_comes_first_and_names_are_unique() {
+fn the_only_namespace_comes_first_and_names_are_unique() {
     for form in FORMS {
         let documents = installed(form);
         assert_eq!(documents[0]["kind"], "Namespace");
@@ -80,18 +80,18 @@ fn there_is_one_namespace_it_comes_first_and_names_are_unique() {
 }
 
 #[test]
-fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_is_ours() {
+fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
     for form in FORMS {
         let documents = installed(form);
         let deployment = find(&documents, "Deployment");
         let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
         assert_eq!(place, [guard::HOSTS.0, guard::HOSTS.1]);
-        // As the Go manager's: a selector cannot be changed in place.
+        // As in the Go manager: a selector cannot be changed in place.
         let selector = &deployment["spec"]["selector"]["matchLabels"];
         assert_eq!(*selector, json!({ "control-plane": "controller-manager" }));
         let labels: BTreeMap<String, String> =
             from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
-        assert_eq!(labels.get(guard::OURS.0).map(String::as_str), Some(guard::OURS.1));
+        assert_eq!(labels.get(guard::PART_OF_LABEL.0).map(String::as_str), Some(guard::PART_OF_LABEL.1));
         for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
             let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
             assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
@@ -100,7 +100,7 @@ fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_i
 }
 
 #[test]
-fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
+fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
         let documents = installed(form);
         let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
@@ -118,7 +118,7 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
 }
 
 #[test]
-fn who_makes_its_own_certificates_may_write_no_definition_and_its_own_configurations_alone() {
+fn self_managed_certificates_permit_writing_only_the_own_webhook_configurations() {
     let documents = installed(CertificateSource::SelfManaged);
     let rules = find(&documents, "ClusterRole")["rules"].as_array().unwrap();
     let text = serde_json::to_string(rules).unwrap();
@@ -137,7 +137,7 @@ fn who_makes_its_own_certificates_may_write_no_definition_and_its_own_configurat
 }
 
 #[test]
-fn the_login_and_the_authority_of_ironic_are_mounted_where_the_program_looks_and_need_not_be_there() {
+fn ironic_credentials_and_ca_are_mounted_optionally_at_the_default_paths() {
     for form in FORMS {
         let pod = pod(form);
         let volumes = pod["volumes"].as_array().unwrap();
@@ -162,7 +162,7 @@ fn the_login_and_the_authority_of_ironic_are_mounted_where_the_program_looks_and
 }
 
 #[test]
-fn the_configuration_that_is_installed_is_one_that_the_program_starts_with() {
+fn the_installed_configuration_is_valid() {
     for form in FORMS {
         let documents = installed(form);
         let container = &pod(form)["containers"][0];
@@ -175,19 +175,19 @@ fn the_configuration_that_is_installed_is_one_that_the_program_starts_with() {
             settings["metadata"]["name"]
         );
         let variables: BTreeMap<String, String> = from_value(settings["data"].clone()).unwrap();
-        let read = metal3_manager::metal::Environment::read(|name| variables.get(name).cloned(), |_| false);
+        let read = metal3_manager::hosts_config::Environment::read(|name| variables.get(name).cloned(), |_| false);
         assert!(read.is_ok(), "{read:?}");
     }
 }
 
 #[test]
-fn what_is_written_reads_back_as_it_was() {
-    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+fn manifests_round_trip() {
+    let files = files(IMAGE, String::new()).unwrap();
     for (name, form) in [
         ("hosts-components.yaml", CertificateSource::Mounted),
         ("hosts-components-self-managed.yaml", CertificateSource::SelfManaged),
     ] {
-        let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
+        let read: Vec<Value> = serde_saphyr::from_multiple(&files[Path::new(name)]).unwrap();
         assert_eq!(read, installed(form));
     }
 }

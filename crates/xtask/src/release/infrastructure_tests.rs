@@ -1,4 +1,4 @@
-//! What holds of the files that install clusters and machines, and of the template of a cluster.
+//! Tests of the manifests of clusters and machines, and of the cluster templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
 }
 
 #[test]
-fn every_object_is_the_provider_s_by_its_label_and_no_host_is_among_them() {
+fn every_object_has_the_provider_label_and_none_is_of_hosts() {
     for form in FORMS {
         let documents = installed(form);
         assert_eq!(documents[0]["kind"], "Namespace");
@@ -45,14 +45,14 @@ fn every_object_is_the_provider_s_by_its_label_and_no_host_is_among_them() {
 }
 
 #[test]
-fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_is_ours() {
+fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
     for form in FORMS {
         let documents = installed(form);
         let deployment = find(&documents, "Deployment");
         let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
         assert_eq!(place, [guard::CAPM3.0, guard::CAPM3.1]);
         assert_eq!(deployment["spec"]["replicas"], 2);
-        // As the Go manager's: a selector cannot be changed in place.
+        // As in the Go manager: a selector cannot be changed in place.
         let selector = &deployment["spec"]["selector"]["matchLabels"];
         let expected = json!({
             "cluster.x-k8s.io/provider": "infrastructure-metal3",
@@ -62,20 +62,20 @@ fn the_deployment_is_where_the_guard_of_another_process_looks_and_says_that_it_i
         assert_eq!(*selector, expected);
         let labels: BTreeMap<String, String> =
             from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
-        assert_eq!(labels.get(guard::OURS.0).map(String::as_str), Some(guard::OURS.1));
+        assert_eq!(labels.get(guard::PART_OF_LABEL.0).map(String::as_str), Some(guard::PART_OF_LABEL.1));
         for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
             let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
             assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
         }
         assert_eq!(
-            restricted::broken(&deployment["spec"]["template"]["spec"]),
+            restricted::violated(&deployment["spec"]["template"]["spec"]),
             <[&str; 0]>::default()
         );
     }
 }
 
 #[test]
-fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
+fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
         let documents = installed(form);
         let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
@@ -104,7 +104,7 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
             .map(|need| (need.group.clone(), need.path(), need.verb.to_owned()))
             .collect();
         assert_eq!(granted, declared);
-        // Nodes are seen through the kubeconfigs of their clusters, never with this account.
+        // Nodes are read with the kubeconfigs of their clusters, never with this account.
         assert!(
             granted
                 .iter()
@@ -115,7 +115,7 @@ fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
 }
 
 #[test]
-fn a_role_with_the_documented_label_lets_the_account_read_kinds_of_other_providers() {
+fn the_documented_label_aggregates_roles_for_other_providers() {
     let page = include_str!("../../../../docs/multi-provider.md");
     for form in FORMS {
         let documents = installed(form);
@@ -130,7 +130,7 @@ fn a_role_with_the_documented_label_lets_the_account_read_kinds_of_other_provide
             only
         };
         let role = of("ClusterRole");
-        assert_eq!(role["rules"], json!([]), "nothing is granted that nobody asked for");
+        assert_eq!(role["rules"], json!([]), "the role grants nothing by default");
         let labels = &role["aggregationRule"]["clusterRoleSelectors"][0]["matchLabels"];
         let labels: BTreeMap<String, String> = from_value(labels.clone()).unwrap();
         assert!(
@@ -144,13 +144,13 @@ fn a_role_with_the_documented_label_lets_the_account_read_kinds_of_other_provide
         assert_eq!(binding["roleRef"]["name"], name);
         assert_eq!(binding["subjects"][0]["name"], layout::INFRASTRUCTURE.account);
     }
-    // What cannot read endpoints gathers no rights.
+    // Products that read no endpoints have no aggregated role.
     for other in [&layout::IPAM, &layout::HOSTS] {
-        assert!(gathered::objects(other).is_empty());
+        assert!(endpoint_reader::objects(other).is_empty());
     }
 }
 
-/// What the installer makes of a text where nobody sets a variable.
+/// The text after substitution of the default values of variables.
 fn with_defaults(text: &str) -> String {
     let mut pieces = text.split("${");
     let mut filled = pieces.next().unwrap_or_default().to_owned();
@@ -163,8 +163,8 @@ fn with_defaults(text: &str) -> String {
 }
 
 #[test]
-fn with_the_variables_of_the_go_manager_s_release_the_program_starts() {
-    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+fn the_variables_of_the_go_manager_s_release_are_valid() {
+    let files = files(IMAGE, String::new()).unwrap();
     for (name, form) in [
         ("infrastructure-components.yaml", CertificateSource::Mounted),
         (
@@ -172,7 +172,7 @@ fn with_the_variables_of_the_go_manager_s_release_the_program_starts() {
             CertificateSource::SelfManaged,
         ),
     ] {
-        let text = &artefacts[Path::new(name)];
+        let text = &files[Path::new(name)];
         let read: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
         assert_eq!(read, installed(form));
         for variable in [
@@ -197,7 +197,7 @@ fn with_the_variables_of_the_go_manager_s_release_the_program_starts() {
 }
 
 #[test]
-fn the_template_of_a_cluster_is_in_the_release_and_speaks_the_versions_that_are_stored() {
+fn the_cluster_template_is_released_in_the_stored_versions() {
     let documents = template(TEMPLATE);
     let kinds: BTreeSet<&str> = documents
         .iter()
@@ -221,10 +221,10 @@ fn the_template_of_a_cluster_is_in_the_release_and_speaks_the_versions_that_are_
     }
 }
 
-/// The objects of a template, without the variables that stand on a line of their own and hold more members.
+/// The objects of a template, without variables that stand on a line of their own.
 fn template(name: &str) -> Vec<Value> {
-    let artefacts = artefacts(IMAGE, String::new()).unwrap();
-    let lines = artefacts[Path::new(name)].lines();
+    let files = files(IMAGE, String::new()).unwrap();
+    let lines = files[Path::new(name)].lines();
     let text: String = lines
         .filter(|line| !line.starts_with("${"))
         .map(|line| format!("{line}\n"))
@@ -233,7 +233,7 @@ fn template(name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn flavours_leave_the_endpoint_of_bare_metal_to_others_and_end_in_workers() {
+fn flavours_set_no_bare_metal_endpoint_and_have_workers() {
     for name in super::FLAVOURS {
         let documents = template(name);
         let metal3 = find(&documents, "Metal3Cluster");

@@ -1,16 +1,16 @@
-//! Everything that is installed besides definitions and webhook configurations.
+//! Objects of a product other than CRDs and webhook configurations.
 
 use std::collections::BTreeSet;
 
 use metal3_flags::CertificateSource;
-use metal3_grants::{self as grants, Reach};
+use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
 use metal3_runtime::guard;
-use metal3_webhooks::certificates::Site;
+use metal3_webhooks::certificates::CertificateScope;
 use metal3_webhooks::table::Suite;
 use serde_json::{Value, json};
 
-use super::gathered;
+use super::endpoint_reader;
 use super::layout::{Layout, Mounted};
 use super::rules::rules;
 
@@ -26,7 +26,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
         cluster_role_binding(layout),
     ];
     documents.extend(roles(layout, certificates));
-    documents.extend(gathered::objects(layout));
+    documents.extend(endpoint_reader::objects(layout));
     documents.extend(layout.settings());
     documents.extend(layout.webhooks().iter().map(|suite| service(layout, suite)));
     documents.extend([
@@ -73,13 +73,13 @@ fn account(layout: &Layout) -> Value {
     layout.object("v1", "ServiceAccount", layout.account, json!({}))
 }
 
-/// What the account is granted.
-pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Reach, BTreeSet<Permission>)> {
+/// Permissions of the service account.
+pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Scope, BTreeSet<Permission>)> {
     let mut granted = (layout.grants)();
     match certificates {
         CertificateSource::Mounted => {}
         CertificateSource::SelfManaged => {
-            granted.extend(grants::self_managed(&Site::of(
+            granted.extend(grants::self_managed(&CertificateScope::of(
                 &layout.webhooks(),
                 layout.suite.namespace,
             )));
@@ -89,13 +89,13 @@ pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(
 }
 
 fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
-    let (mut everywhere, mut own) = (Vec::new(), Vec::new());
-    for (reach, needs) in granted(layout, certificates) {
-        match reach {
-            Reach::Cluster => everywhere.extend(rules(&needs, &[])),
-            Reach::Named(names) => everywhere.extend(rules(&needs, &names)),
-            Reach::Own => own.extend(rules(&needs, &[])),
-            Reach::OwnNamed(names) => own.extend(rules(&needs, &names)),
+    let (mut cluster_rules, mut namespace_rules) = (Vec::new(), Vec::new());
+    for (scope, needs) in granted(layout, certificates) {
+        match scope {
+            Scope::Cluster => cluster_rules.extend(rules(&needs, &[])),
+            Scope::Named(names) => cluster_rules.extend(rules(&needs, &names)),
+            Scope::Namespace => namespace_rules.extend(rules(&needs, &[])),
+            Scope::NamespaceNamed(names) => namespace_rules.extend(rules(&needs, &names)),
         }
     }
     vec![
@@ -103,14 +103,14 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
             "rbac.authorization.k8s.io/v1",
             "Role",
             &layout.suite.named("leader-election-role"),
-            json!({ "rules": own }),
+            json!({ "rules": namespace_rules }),
         ),
         cluster_object(
             layout,
             "rbac.authorization.k8s.io/v1",
             "ClusterRole",
             &layout.suite.named("manager-role"),
-            json!({ "rules": everywhere }),
+            json!({ "rules": cluster_rules }),
         ),
     ]
 }
@@ -150,9 +150,9 @@ fn service(layout: &Layout, suite: &Suite) -> Value {
 
 fn deployment(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
     let mut labels = layout.selector();
-    let (ours, value) = guard::OURS;
+    let (label, value) = guard::PART_OF_LABEL;
     add(&mut labels, layout.served_by());
-    add(&mut labels, json!({ ours: value }));
+    add(&mut labels, json!({ label: value }));
     let spec = json!({
         "replicas": 2,
         "selector": { "matchLabels": layout.selector() },
@@ -184,8 +184,7 @@ fn pod(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
         "containers": [container(layout, image, certificates)],
         "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
         "serviceAccountName": layout.account,
-        // Passes under way get ten seconds, what is left to tell of them three, the lease ten to be given up in, and
-        // requests five.
+        // Running reconciles get ten seconds, pending events three, the release of the lease ten, and requests five.
         "terminationGracePeriodSeconds": 30,
         "tolerations": [{ "effect": "NoSchedule", "key": "node-role.kubernetes.io/control-plane" }],
         "volumes": volumes,
@@ -205,7 +204,7 @@ fn container(layout: &Layout, image: &str, certificates: CertificateSource) -> V
     let port = |name: &str, number: u16| json!({ "containerPort": number, "name": name, "protocol": "TCP" });
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": "healthz" } });
     let mut container = json!({
-        // The installer finds it by this name.
+        // Installers find the container by this name.
         "name": "manager",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
@@ -247,8 +246,8 @@ fn budget(layout: &Layout) -> Value {
     )
 }
 
-/// What may come in: reviews, probes, scrapes. Where the API server is differs from cluster to cluster, so nothing is
-/// said of what goes out.
+/// Permitted ingress: webhooks, probes, metrics. Egress is unrestricted, because the address of the API server differs
+/// between clusters.
 fn network_policy(layout: &Layout) -> Value {
     let ports = [layout.webhook_port, "healthz", "metrics"].map(|port| json!({ "port": port, "protocol": "TCP" }));
     let spec = json!({

@@ -1,45 +1,45 @@
-//! Where the products differ when they are installed: names, labels, arguments, and what is mounted.
+//! Installation of each product: names, labels, arguments, and mounts.
 //!
-//! Names and selectors are the Go managers', so that one replaces the other in place.
+//! Names and selectors are those of the Go managers, so that a product replaces one in place.
 
 use std::collections::BTreeSet;
 
-use metal3_grants::{self as grants, Reach};
+use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
 use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};
 
-/// A product as it is installed.
+/// Installation of a product.
 pub(super) struct Layout {
-    /// What its files are called, before `-components.yaml`.
+    /// Prefix of its files.
     pub(super) name: &'static str,
-    /// Whose namespace and names it has.
+    /// Namespace and prefix of names.
     pub(super) suite: Suite,
-    /// The webhooks that it serves.
+    /// Its webhooks.
     webhooks: &'static [Suite],
-    /// Its account.
+    /// Its service account.
     pub(super) account: &'static str,
-    /// The labels that select its Pods, those of a provider apart. A selector cannot be changed later.
+    /// Selector of its Pods, without the provider label. A selector cannot be changed later.
     selected_by: &'static [(&'static str, &'static str)],
-    /// The labels by which the Service finds them, where those of the provider are not enough.
+    /// Further selector labels of its Service.
     served_by: &'static [(&'static str, &'static str)],
-    /// Secret with the certificate, as cert-manager keeps it.
+    /// Certificate Secret of cert-manager.
     pub(super) certificate_secret: &'static str,
     /// Name of the port of webhooks.
     pub(super) webhook_port: &'static str,
-    /// Arguments of the program; the installer fills in variables.
+    /// Arguments; the installer substitutes variables.
     pub(super) arguments: &'static [&'static str],
-    /// ConfigMap of its environment, and what stands in it at first.
+    /// ConfigMap of its environment, with initial content.
     environment: Option<(&'static str, &'static [(&'static str, &'static str)])>,
-    /// Secrets that are mounted where they are.
+    /// Optionally mounted Secrets.
     pub(super) secrets: &'static [Mounted],
-    /// The label of ClusterRoles that grant it more: who runs the cluster makes them.
-    pub(super) gathers: Option<&'static str>,
-    /// What its account is granted.
-    pub(super) grants: fn() -> Vec<(Reach, BTreeSet<Permission>)>,
+    /// Label of ClusterRoles of the administrator that extend its permissions.
+    pub(super) aggregated_by: Option<&'static str>,
+    /// Permissions of its account.
+    pub(super) grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>,
 }
 
-/// A Secret that need not be there.
+/// An optional Secret.
 pub(super) struct Mounted {
     volume: &'static str,
     secret: &'static str,
@@ -68,7 +68,7 @@ pub(super) const IPAM: Layout = Layout {
     ],
     environment: None,
     secrets: &[],
-    gathers: None,
+    aggregated_by: None,
     grants: grants::ipam,
 };
 
@@ -93,17 +93,17 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
         "--diagnostics-address=${CAPM3_DIAGNOSTICS_ADDRESS:=:8443}",
         "--insecure-diagnostics=${CAPM3_INSECURE_DIAGNOSTICS:=false}",
     ],
-    // In the quotes of YAML, or the installer would make a truth value of the word.
+    // Quoted in YAML, because the installer would produce a boolean.
     environment: Some((
         "capm3-capm3fasttrack-configmap",
         &[("CAPM3_FAST_TRACK", "${CAPM3_FAST_TRACK:='false'}")],
     )),
     secrets: &[],
-    gathers: Some(READERS),
+    aggregated_by: Some(READERS),
     grants: grants::capm3,
 };
 
-/// Hosts. They carry no label of a provider: `clusterctl delete` must never take them with it.
+/// Hosts. Without a provider label, so that `clusterctl delete` does not delete them.
 pub(super) const HOSTS: Layout = Layout {
     name: "hosts",
     suite: HOSTS_SUITE,
@@ -126,12 +126,12 @@ pub(super) const HOSTS: Layout = Layout {
         "ironic",
         &[("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385")],
     )),
-    secrets: OF_IRONIC,
-    gathers: None,
+    secrets: IRONIC_SECRETS,
+    aggregated_by: None,
     grants: grants::hosts,
 };
 
-/// Everything in one process. No installer of providers knows it: `clusterctl delete` must never take hosts away.
+/// All products in one process. Without a provider label, so that `clusterctl delete` does not delete hosts.
 pub(super) const ALL_IN_ONE: Layout = Layout {
     name: "all-in-one",
     suite: {
@@ -159,16 +159,16 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
             ("IRONIC_ENDPOINT", "https://ironic.metal3-system.svc:6385"),
         ],
     )),
-    secrets: OF_IRONIC,
-    gathers: Some(READERS),
+    secrets: IRONIC_SECRETS,
+    aggregated_by: Some(READERS),
     grants: grants::everything,
 };
 
-/// Of roles that let endpoints be read from kinds of other providers.
+/// Label of roles that permit reading endpoints from kinds of other providers.
 const READERS: &str = "infrastructure.cluster.x-k8s.io/aggregate-to-capm3-endpoint-reader";
 
-/// The way to Ironic.
-const OF_IRONIC: &[Mounted] = &[
+/// Credentials and certificates for Ironic.
+const IRONIC_SECRETS: &[Mounted] = &[
     Mounted {
         volume: "ironic-credentials",
         secret: "ironic-credentials",
@@ -187,7 +187,7 @@ const OF_IRONIC: &[Mounted] = &[
 ];
 
 impl Layout {
-    /// The webhooks that it serves, in its namespace and under its label.
+    /// Its webhooks, in its namespace and with its provider label.
     pub(super) fn webhooks(&self) -> Vec<Suite> {
         let all = self.webhooks.iter().copied();
         all.map(|mut suite| {
@@ -197,12 +197,12 @@ impl Layout {
         .collect()
     }
 
-    /// The certificate of its webhooks, as cert-manager is told of it.
+    /// Reference to its webhook certificate for cert-manager.
     pub(super) fn certificate(&self) -> String {
         format!("{}/{}", self.suite.namespace, self.suite.named("serving-cert"))
     }
 
-    /// The labels of every object: the provider's, where there is one.
+    /// Labels of every object.
     pub(super) fn labels(&self) -> Value {
         match self.suite.provider {
             Some(provider) => json!({ "cluster.x-k8s.io/provider": provider }),
@@ -210,17 +210,17 @@ impl Layout {
         }
     }
 
-    /// What selects the Pods.
+    /// Selector of its Pods.
     pub(super) fn selector(&self) -> Value {
         with(self.labels(), self.selected_by)
     }
 
-    /// By what the Service finds them.
+    /// Selector of its Service.
     pub(super) fn served_by(&self) -> Value {
         with(self.labels(), self.served_by)
     }
 
-    /// An object in the namespace, with the label by which an installer knows it.
+    /// An object in the namespace with the labels of the layout.
     pub(super) fn object(&self, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
         let mut object = rest;
         let mut metadata = json!({ "name": name, "namespace": self.suite.namespace });
@@ -235,14 +235,14 @@ impl Layout {
         object
     }
 
-    /// The ConfigMap of the environment, to be edited by whoever installs it.
+    /// The ConfigMap of the environment, for the administrator to edit.
     pub(super) fn settings(&self) -> Option<Value> {
         let (name, variables) = self.environment?;
         let data = with(json!({}), variables);
         Some(self.object("v1", "ConfigMap", name, json!({ "data": data })))
     }
 
-    /// Members of the container that let it see the ConfigMap.
+    /// Reference to the ConfigMap in the container.
     pub(super) fn environment(&self) -> Value {
         match self.environment {
             Some((name, _)) => json!({ "envFrom": [{ "configMapRef": { "name": name } }] }),

@@ -1,14 +1,14 @@
-//! `release`: what a user installs, put together from the generated parts.
+//! `release`: writes the manifests for users, composed from the generated parts.
 //!
-//! There are two forms: `ipam-components.yaml` leaves certificates to cert-manager, and is what `clusterctl` installs;
-//! `ipam-components-self-managed.yaml` is for clusters without cert-manager, where the program makes them itself. The
-//! same for clusters and machines, as `infrastructure-components.yaml`, and for hosts, but that no installer of providers
-//! knows them: `kubectl` installs `hosts-components.yaml`. `all-in-one.yaml` is all three in one process, for `kubectl` too.
+//! Each product has two variants: `ipam-components.yaml` uses cert-manager and is installed by `clusterctl`;
+//! `ipam-components-self-managed.yaml` is for clusters without cert-manager, with certificates of the program. Clusters
+//! and machines have `infrastructure-components.yaml`. `hosts-components.yaml` and `all-in-one.yaml`, which runs all
+//! three in one process, are installed by `kubectl`.
 //!
-//! The namespace, names and variables are the Go manager's, so that its installer replaces one by the other. Roles come
-//! from what the code declares.
+//! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
+//! are derived from the permissions that the code declares.
 
-mod gathered;
+mod endpoint_reader;
 mod install;
 mod layout;
 mod rules;
@@ -27,11 +27,11 @@ use self::layout::Layout;
 use crate::yaml;
 use metal3_files::{documents, workspace};
 
-/// What `clusterctl` wants to know about versions, as it stands in the checkout.
+/// Version metadata for `clusterctl` in the checkout.
 const METADATA: &str = "clusterctl-metadata.yaml";
-/// What `clusterctl generate cluster` starts from, and where it stands in the checkout.
+/// Default template of `clusterctl generate cluster`.
 const TEMPLATE: &str = "cluster-template.yaml";
-/// The same with `--flavor`, for clusters that several providers share.
+/// Templates for `--flavor`, for clusters of several providers.
 const FLAVOURS: [&str; 3] = [
     "cluster-template-byoh.yaml",
     "cluster-template-kamaji.yaml",
@@ -39,11 +39,11 @@ const FLAVOURS: [&str; 3] = [
 ];
 const TEMPLATES: &str = "manifests/templates";
 
-/// Writes the artefacts into a folder.
+/// Writes the files of a release into a folder.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
     fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     let metadata = documents::text(&workspace::root()?.join(METADATA))?;
-    for (name, text) in artefacts(image, metadata)? {
+    for (name, text) in files(image, metadata)? {
         let path = folder.join(name);
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         println!("{}", path.display());
@@ -52,11 +52,11 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 }
 
 /// The files of a release, by name.
-fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
-    let mut artefacts = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
+fn files(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
+    let mut files = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
     for name in std::iter::once(TEMPLATE).chain(FLAVOURS) {
         let text = documents::text(&workspace::root()?.join(TEMPLATES).join(name))?;
-        artefacts.insert(PathBuf::from(name), text);
+        files.insert(PathBuf::from(name), text);
     }
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
         for (certificates, form) in [
@@ -71,13 +71,13 @@ fn artefacts(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>>
                 name @ "all-in-one" => format!("{name}{form}.yaml"),
                 name => format!("{name}-components{form}.yaml"),
             };
-            artefacts.insert(PathBuf::from(name), text);
+            files.insert(PathBuf::from(name), text);
         }
     }
-    Ok(artefacts)
+    Ok(files)
 }
 
-/// All objects of a product, the namespace first: it holds the others.
+/// All objects of a product, beginning with its namespace.
 fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
     let mut documents = install::objects(layout, image, certificates);
     let suites = layout.webhooks();
@@ -87,7 +87,7 @@ fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -
     let rest: Vec<Value> = definitions
         .map(|definition| definition.manifest())
         .chain(suites.iter().flat_map(configurations))
-        .map(|document| at_home(document, layout))
+        .map(|document| for_layout(document, layout))
         .collect();
     let rest = rest.into_iter().map(|document| match certificates {
         CertificateSource::Mounted => document,
@@ -99,8 +99,8 @@ fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -
     documents
 }
 
-/// The same where the layout has its webhooks and its certificate, and under its label or none.
-fn at_home(mut document: Value, layout: &Layout) -> Value {
+/// The document with the namespace, certificate and label of the layout.
+fn for_layout(mut document: Value, layout: &Layout) -> Value {
     let annotations = document.pointer_mut("/metadata/annotations");
     if let Some(certificate) = annotations.and_then(|all| all.get_mut(INJECTION_ANNOTATION)) {
         *certificate = layout.certificate().into();
@@ -124,7 +124,7 @@ fn move_service(webhook: &mut Value, layout: &Layout) {
     }
 }
 
-/// The same for nobody but us: cert-manager is not told to write into it.
+/// The document without the annotation for CA injection by cert-manager.
 fn without_injection(mut document: Value) -> Value {
     if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {

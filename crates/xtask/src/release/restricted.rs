@@ -1,10 +1,10 @@
-//! The restricted level of the pod security standards, as rules over a Pod. Each names the control of the standard.
+//! The restricted level of the Pod Security Standards, as checks of a Pod with the names of the standard.
 //!
-//! The API server has the last word; this says so before there is one, and which rule it would be.
+//! The API server enforces it; these checks report the violated control without one.
 
 use serde_json::Value;
 
-/// Each container with its place.
+/// All containers.
 fn containers(pod: &Value) -> Vec<&Value> {
     ["initContainers", "containers", "ephemeralContainers"]
         .iter()
@@ -12,8 +12,8 @@ fn containers(pod: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// The member of the security contexts of the Pod and of its containers, where it is there.
-fn said<'a>(pod: &'a Value, member: &str) -> Vec<&'a Value> {
+/// A field of the security contexts of the Pod and its containers, where set.
+fn values<'a>(pod: &'a Value, member: &str) -> Vec<&'a Value> {
     let own = containers(pod)
         .into_iter()
         .map(|container| &container["securityContext"]);
@@ -21,8 +21,8 @@ fn said<'a>(pod: &'a Value, member: &str) -> Vec<&'a Value> {
     all.filter_map(|context| context.pointer(member)).collect()
 }
 
-/// Whether every container has it, by itself or from the Pod.
-fn everywhere(pod: &Value, member: &str, good: fn(&Value) -> bool) -> bool {
+/// Whether every container has the field, directly or from the Pod.
+fn all_have(pod: &Value, member: &str, good: fn(&Value) -> bool) -> bool {
     let of_pod = pod["securityContext"].pointer(member);
     containers(pod).into_iter().all(|container| {
         let own = container["securityContext"].pointer(member).or(of_pod);
@@ -65,13 +65,13 @@ const SELINUX_TYPES: [&str; 5] = [
     "container_engine_t",
 ];
 
-/// A control, and whether a Pod keeps it.
+/// A control, and its check.
 pub(super) type Control = (&'static str, fn(&Value) -> bool);
 
 /// Every control of the level, those of the baseline first.
 pub(super) const CONTROLS: [Control; 16] = [
     ("HostProcess", |pod| {
-        said(pod, "/windowsOptions/hostProcess")
+        values(pod, "/windowsOptions/hostProcess")
             .iter()
             .all(|value| **value != true)
     }),
@@ -81,7 +81,7 @@ pub(super) const CONTROLS: [Control; 16] = [
             .all(|member| pod[*member] != true)
     }),
     ("Privileged Containers", |pod| {
-        said(pod, "/privileged").iter().all(|value| **value != true)
+        values(pod, "/privileged").iter().all(|value| **value != true)
     }),
     ("Host Ports", |pod| {
         let ports = containers(pod)
@@ -109,19 +109,21 @@ pub(super) const CONTROLS: [Control; 16] = [
         })
     }),
     ("AppArmor", |pod| {
-        said(pod, "/appArmorProfile/type")
+        values(pod, "/appArmorProfile/type")
             .iter()
             .all(|kind| is_one_of(kind, &PROFILES))
     }),
     ("SELinux", |pod| {
-        let kinds = said(pod, "/seLinuxOptions/type");
+        let kinds = values(pod, "/seLinuxOptions/type");
         kinds.iter().all(|kind| is_one_of(kind, &SELINUX_TYPES))
             && ["/seLinuxOptions/user", "/seLinuxOptions/role"]
                 .iter()
-                .all(|member| said(pod, member).iter().all(|value| **value == ""))
+                .all(|member| values(pod, member).iter().all(|value| **value == ""))
     }),
     ("/proc Mount Type", |pod| {
-        said(pod, "/procMount").iter().all(|kind| is_one_of(kind, &["Default"]))
+        values(pod, "/procMount")
+            .iter()
+            .all(|kind| is_one_of(kind, &["Default"]))
     }),
     ("Sysctls", |pod| {
         let names = pod["securityContext"]["sysctls"].as_array().into_iter().flatten();
@@ -140,14 +142,14 @@ pub(super) const CONTROLS: [Control; 16] = [
         all.all(|one| one["securityContext"]["allowPrivilegeEscalation"] == false)
     }),
     ("Running as Non-root", |pod| {
-        everywhere(pod, "/runAsNonRoot", |value| *value == true)
+        all_have(pod, "/runAsNonRoot", |value| *value == true)
     }),
     ("Running as Non-root user", |pod| {
-        said(pod, "/runAsUser").iter().all(|user| **user != 0)
+        values(pod, "/runAsUser").iter().all(|user| **user != 0)
     }),
     ("Seccomp", |pod| {
-        everywhere(pod, "/seccompProfile/type", |kind| is_one_of(kind, &PROFILES))
-            && said(pod, "/seccompProfile/type")
+        all_have(pod, "/seccompProfile/type", |kind| is_one_of(kind, &PROFILES))
+            && values(pod, "/seccompProfile/type")
                 .iter()
                 .all(|kind| is_one_of(kind, &PROFILES))
     }),
@@ -159,7 +161,7 @@ pub(super) const CONTROLS: [Control; 16] = [
         })
     }),
     ("Capabilities added", |pod| {
-        let added = said(pod, "/capabilities/add")
+        let added = values(pod, "/capabilities/add")
             .into_iter()
             .filter_map(Value::as_array)
             .flatten();
@@ -167,11 +169,11 @@ pub(super) const CONTROLS: [Control; 16] = [
     }),
 ];
 
-/// The controls that a Pod does not keep.
-pub(super) fn broken(pod: &Value) -> Vec<&'static str> {
+/// The violated controls.
+pub(super) fn violated(pod: &Value) -> Vec<&'static str> {
     CONTROLS
         .iter()
-        .filter(|(_, keeps)| !keeps(pod))
+        .filter(|(_, check)| !check(pod))
         .map(|(name, _)| *name)
         .collect()
 }

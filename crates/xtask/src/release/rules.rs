@@ -1,12 +1,11 @@
-//! Declared needs as the rules of a role.
+//! Converts declared permissions into rules of a role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use metal3_runtime::access::Permission;
 use serde_json::{Value, json};
 
-/// One rule for each set of verbs in a group; without names, for every object. No wildcards: a rule names what was
-/// declared.
+/// One rule per group and set of verbs; without names, for every object. Rules contain no wildcards.
 pub(super) fn rules(needs: &BTreeSet<Permission>, names: &[String]) -> Vec<Value> {
     let mut verbs: BTreeMap<(&str, String), BTreeSet<&str>> = BTreeMap::new();
     for need in needs {
@@ -40,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_with_the_same_verbs_share_a_rule_and_others_do_not() {
+    fn only_resources_with_equal_verbs_share_a_rule() {
         let needs = BTreeSet::from([
             need("g", "apples", "", "get"),
             need("g", "pears", "", "get"),
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_for_one_object_names_it() {
+    fn a_permission_for_one_object_names_it() {
         let needs = BTreeSet::from([need("apps", "deployments", "", "list")]);
         let expected = json!({
             "apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["list"], "resourceNames": ["one"],

@@ -16,7 +16,7 @@ fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
 }
 
 #[test]
-fn there_is_one_namespace_it_comes_first_and_all_that_lives_in_one_lives_in_it() {
+fn the_only_namespace_comes_first_and_holds_all_namespaced_objects() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
         assert_eq!(documents[0]["kind"], "Namespace");
@@ -36,7 +36,7 @@ fn there_is_one_namespace_it_comes_first_and_all_that_lives_in_one_lives_in_it()
 }
 
 #[test]
-fn every_object_carries_the_label_of_the_provider_and_has_a_name_of_its_own() {
+fn every_object_has_the_provider_label_and_a_unique_name() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
         let mut names = BTreeSet::new();
@@ -51,7 +51,7 @@ fn every_object_carries_the_label_of_the_provider_and_has_a_name_of_its_own() {
 }
 
 #[test]
-fn roles_grant_no_wildcard_and_no_more_than_was_declared() {
+fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
         let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
@@ -76,17 +76,17 @@ fn pod(form: CertificateSource) -> Value {
 }
 
 #[test]
-fn pods_keep_every_control_of_the_level_that_their_namespace_demands() {
+fn pods_meet_the_pod_security_standard_of_their_namespace() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
         let labels = &documents[0]["metadata"]["labels"];
         assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
-        assert_eq!(restricted::broken(&pod(form)), <[&str; 0]>::default());
+        assert_eq!(restricted::violated(&pod(form)), <[&str; 0]>::default());
     }
 }
 
-/// Controls, and a change to the Pod that breaks each.
-fn of_pod() -> Vec<(&'static str, Value)> {
+/// Controls, and a violating change of the Pod for each.
+fn pod_changes() -> Vec<(&'static str, Value)> {
     vec![
         (
             "HostProcess",
@@ -121,8 +121,8 @@ fn of_pod() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The same for changes to its container.
-fn of_container() -> Vec<(&'static str, Value)> {
+/// The same for changes of its container.
+fn container_changes() -> Vec<(&'static str, Value)> {
     vec![
         (
             "Privileged Containers",
@@ -156,25 +156,25 @@ fn of_container() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn each_control_is_broken_by_a_change_that_breaks_no_other() {
+fn each_control_has_a_change_that_violates_only_it() {
     let mut met = BTreeSet::new();
-    for (control, change) in of_pod() {
+    for (control, change) in pod_changes() {
         let mut changed = pod(CertificateSource::Mounted);
         patch::apply(&change, &mut changed);
-        assert_eq!(restricted::broken(&changed), [control]);
+        assert_eq!(restricted::violated(&changed), [control]);
         met.insert(control);
     }
-    for (control, change) in of_container() {
+    for (control, change) in container_changes() {
         let mut changed = pod(CertificateSource::Mounted);
         patch::apply(&change, &mut changed["containers"][0]);
-        assert_eq!(restricted::broken(&changed), [control]);
+        assert_eq!(restricted::violated(&changed), [control]);
         met.insert(control);
     }
     assert_eq!(met, restricted::CONTROLS.iter().map(|(name, _)| *name).collect());
 }
 
 #[test]
-fn containers_have_a_name_that_the_installer_knows_a_read_only_root_and_bounds() {
+fn containers_have_the_expected_name_a_read_only_root_and_limits() {
     for form in FORMS {
         let container = &pod(form)["containers"][0];
         assert_eq!(container["name"], "manager");
@@ -183,30 +183,30 @@ fn containers_have_a_name_that_the_installer_knows_a_read_only_root_and_bounds()
     }
 }
 
-fn judge(text: &str) -> Vec<String> {
+fn check(text: &str) -> Vec<String> {
     match containerfile::parse(text) {
-        Ok(instructions) => containerfile::faults(&instructions, &pod(CertificateSource::Mounted)),
+        Ok(instructions) => containerfile::errors(&instructions, &pod(CertificateSource::Mounted)),
         Err(fault) => vec![fault],
     }
 }
 
 #[test]
-fn the_image_holds_the_program_alone_and_runs_it_as_the_user_of_the_pod() {
+fn the_image_contains_only_the_program_and_has_the_user_of_the_pod() {
     let text = documents::text(&workspace::root().unwrap().join("Containerfile")).unwrap();
-    assert_eq!(judge(&text), <[&str; 0]>::default());
+    assert_eq!(check(&text), <[&str; 0]>::default());
 }
 
 #[test]
-fn an_image_with_a_shell_a_loose_base_or_another_user_is_faulted() {
+fn an_image_with_a_shell_an_unpinned_base_or_another_user_is_rejected() {
     let good = "FROM scratch\nCOPY --chmod=0555 capm3 /capm3\nUSER 65532:65532\nENTRYPOINT [\"/capm3\"]\n";
-    assert_eq!(judge(good), <[&str; 0]>::default());
+    assert_eq!(check(good), <[&str; 0]>::default());
     let digest = format!("FROM example.org/static@sha256:{}", "0a".repeat(32));
-    assert_eq!(judge(&good.replace("FROM scratch", &digest)), <[&str; 0]>::default());
+    assert_eq!(check(&good.replace("FROM scratch", &digest)), <[&str; 0]>::default());
     for (from, to, why) in [
         ("FROM scratch", "FROM debian:12", "neither scratch nor a digest"),
         ("FROM scratch", "FROM static@sha256:12", "neither scratch nor a digest"),
         ("FROM scratch", "FROM scratch AS one", "neither scratch nor a digest"),
-        ("FROM scratch\n", "", "does not begin with FROM"),
+        ("FROM scratch\n", "", "does not start with FROM"),
         ("USER 65532:65532", "USER 0", "USER is"),
         ("USER 65532:65532", "USER nonroot", "USER is"),
         ("USER 65532:65532\n", "", "USER is"),
@@ -214,24 +214,24 @@ fn an_image_with_a_shell_a_loose_base_or_another_user_is_faulted() {
         ("[\"/capm3\"]", "[\"/bin/sh\", \"-c\", \"/capm3\"]", "ENTRYPOINT is not"),
         ("[\"/capm3\"]", "[\"/capm3\"", "line 4: neither a list"),
         ("--chmod=0555 ", "", "is not `--chmod=0555`"),
-        ("USER", "COPY --chmod=0555 sh /bin/sh\nUSER", "are in the image"),
-        ("USER", "RUN chmod 4755 /capm3\nUSER", "RUN is not for"),
-        ("USER", "ADD https://example.org/x /x\nUSER", "ADD is not for"),
-        ("USER", "LABEL a=b \\\nUSER", "line 3: a line that goes on"),
-        ("USER", "COPY <<EOF /etc/passwd\nUSER", "line 3: a document in place"),
+        ("USER", "COPY --chmod=0555 sh /bin/sh\nUSER", "the image contains"),
+        ("USER", "RUN chmod 4755 /capm3\nUSER", "RUN is not permitted"),
+        ("USER", "ADD https://example.org/x /x\nUSER", "ADD is not permitted"),
+        ("USER", "LABEL a=b \\\nUSER", "line 3: a line continuation"),
+        ("USER", "COPY <<EOF /etc/passwd\nUSER", "line 3: a here-document"),
         (
             "FROM scratch",
             "# syntax=example.org/frontend\nFROM scratch",
-            "line 1: a directive",
+            "line 1: a parser directive",
         ),
     ] {
-        let faults = judge(&good.replace(from, to));
-        assert!(faults.iter().any(|fault| fault.contains(why)), "{to}: {faults:?}");
+        let errors = check(&good.replace(from, to));
+        assert!(errors.iter().any(|error| error.contains(why)), "{to}: {errors:?}");
     }
 }
 
 #[test]
-fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults() {
+fn the_arguments_with_default_variables_are_valid_flags() {
     for form in FORMS {
         let documents = ipam_documents(IMAGE, form);
         let arguments = &find(&documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
@@ -251,20 +251,20 @@ fn the_arguments_are_flags_of_the_program_once_the_variables_have_their_defaults
 }
 
 #[test]
-fn what_is_written_reads_back_as_it_was() {
-    let artefacts = artefacts(IMAGE, String::new()).unwrap();
+fn manifests_round_trip() {
+    let files = files(IMAGE, String::new()).unwrap();
     for (name, form) in [
         ("ipam-components.yaml", CertificateSource::Mounted),
         ("ipam-components-self-managed.yaml", CertificateSource::SelfManaged),
     ] {
-        let read: Vec<Value> = serde_saphyr::from_multiple(&artefacts[Path::new(name)]).unwrap();
+        let read: Vec<Value> = serde_saphyr::from_multiple(&files[Path::new(name)]).unwrap();
         assert_eq!(read, ipam_documents(IMAGE, form));
     }
-    assert_eq!(artefacts.len(), 13);
+    assert_eq!(files.len(), 13);
 }
 
 #[test]
-fn without_cert_manager_nothing_refers_to_it_and_the_flag_says_so() {
+fn self_managed_manifests_do_not_refer_to_cert_manager() {
     let documents = ipam_documents(IMAGE, CertificateSource::SelfManaged);
     let text = serde_json::to_string(&documents).unwrap();
     assert!(!text.contains("cert-manager") && !text.contains("ipam-webhook-service-cert"));
@@ -274,7 +274,7 @@ fn without_cert_manager_nothing_refers_to_it_and_the_flag_says_so() {
 }
 
 #[test]
-fn who_makes_its_own_certificates_may_write_those_configurations_and_no_others() {
+fn self_managed_certificates_permit_writing_only_the_own_webhook_configurations() {
     let documents = ipam_documents(IMAGE, CertificateSource::SelfManaged);
     let rules = find(&documents, "ClusterRole")["rules"].as_array().unwrap();
     for (kind, resource, count) in [

@@ -1,7 +1,7 @@
-//! A role that whoever runs the cluster fills: the kinds of other providers that an endpoint may be read from.
+//! An aggregated role of the cluster administrator: kinds of other providers that an endpoint may be read from.
 //!
-//! Which there are nobody here can know. A ClusterRole with the label of [`Layout::gathers`] is taken into it by the API
-//! server, so that no binding has to name our account.
+//! The API server adds the rules of every ClusterRole with the label of [`Layout::aggregated_by`], so that no binding
+//! has to name the account.
 
 use serde_json::{Value, json};
 
@@ -10,11 +10,13 @@ use super::layout::Layout;
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
-/// The role and its binding, where the product reads what others define.
+/// The role and its binding, for products that read endpoints of other kinds.
 pub(super) fn objects(layout: &Layout) -> Vec<Value> {
-    let Some(label) = layout.gathers else { return Vec::new() };
+    let Some(label) = layout.aggregated_by else {
+        return Vec::new();
+    };
     let name = layout.suite.named("endpoint-reader");
-    // Its rules are the API server's to write.
+    // The API server fills in the rules.
     let role = json!({
         "aggregationRule": { "clusterRoleSelectors": [{ "matchLabels": { label: "true" } }] },
         "rules": [],
