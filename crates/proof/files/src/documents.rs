@@ -1,8 +1,7 @@
 //! YAML documents of files and folders.
 //!
-//! It reads and splits; what a document means is for the caller. Every error names the file, so that a broken manifest
-//! among hundreds is found at once. Invariant: files come in the order of their paths, documents in the order of their
-//! file, on every machine.
+//! This module reads and splits. Every error names the file. Invariant: files are ordered by path, documents by their
+//! position, on every machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +9,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// One document and where it stands.
+/// A document and its file.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// File it was read from.
+    /// Its file.
     pub file: PathBuf,
-    /// What it says.
+    /// Its content.
     pub value: Value,
 }
 
@@ -28,7 +27,7 @@ impl Document {
         ))
     }
 
-    /// File, kind and name: enough to find the document.
+    /// File, kind and name, to identify the document.
     pub fn label(&self) -> String {
         let kind = self.value.get("kind").and_then(Value::as_str).unwrap_or("document");
         let name = self
@@ -40,7 +39,7 @@ impl Document {
     }
 }
 
-/// All files below a folder whose name ends in one of the given ways. A folder that is not there is an error.
+/// All files below a folder with one of these extensions. A missing folder is an error.
 pub fn files(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         bail!("{} is not a folder", folder.display());
@@ -67,7 +66,7 @@ pub fn text(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("read {}", path.display()))
 }
 
-/// The documents of a text; empty ones are left out.
+/// Parses the documents of a text, without empty ones.
 pub fn parse(text: &str, file: &Path) -> Result<Vec<Document>> {
     let values: Vec<Value> =
         serde_saphyr::from_multiple(text).with_context(|| format!("parse {} as YAML", file.display()))?;

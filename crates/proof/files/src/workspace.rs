@@ -1,13 +1,13 @@
-//! Where things are in the checkout.
+//! Root of the checkout.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// The folder that holds the workspace manifest: the nearest one above the current folder.
+/// The folder of the workspace manifest: the nearest one at or above the current folder.
 ///
-/// Asked at run time. A path taken at compile time belongs to the checkout that was built, and two checkouts that share
-/// a target folder take each other's binaries for fresh.
+/// Determined at run time. A path from compile time belongs to the checkout that was built, and checkouts that share a
+/// target folder reuse binaries of each other.
 pub fn root() -> Result<PathBuf> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     above(&here).context("this command works on the checkout it is started in: change to a folder of one")
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_a_checkout_there_is_none() {
+    fn outside_a_checkout_the_root_is_none() {
         assert_eq!(above(Path::new("/")), None);
     }
 }

@@ -1,22 +1,22 @@
-//! What an API server with our definitions and our webhooks answers to a request.
+//! Admission by an API server with the CRDs and webhooks of this project.
 
 use metal3_api::catalog;
-use metal3_api::rules::{Operation, Decision};
+use metal3_api::rules::{Decision, Operation};
 use metal3_schema::{FieldError, Schema};
 use serde_json::Value;
 
-/// The answer, by who gives it.
+/// Result of a request.
 pub(crate) enum Answer {
-    /// The schema refuses; the webhook is not asked.
+    /// Rejected by the schema, before the webhook.
     Schema(Vec<FieldError>),
-    /// The webhook's decision on the object as it would be stored.
+    /// Decision of the webhook on the object as it would be stored.
     Webhook(Decision, Value),
-    /// Nobody can read the object.
+    /// The object cannot be decoded.
     Undecodable(String),
 }
 
 impl Answer {
-    /// Why the request is refused; nothing when it is not.
+    /// Reasons of the rejection; empty when admitted.
     pub(crate) fn refusals(&self) -> Vec<String> {
         match self {
             Self::Schema(errors) => errors.iter().map(ToString::to_string).collect(),
@@ -26,7 +26,7 @@ impl Answer {
     }
 }
 
-/// Prunes, defaults, fills in, validates and reviews. Creation where there is no old object.
+/// Prunes, defaults, validates and reviews. A creation when there is no old object.
 pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
     let mut object = object.clone();
     let member = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -36,12 +36,12 @@ pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
     };
     schema.prune(&mut object);
     schema.default(&mut object);
-    // The rules are written for the stored version; an older document is converted before they see it.
+    // The rules apply to the stored version; an older document is converted first.
     let reviewer = catalog::reviewers()
         .into_iter()
         .find(|reviewer| reviewer.kind == kind && api_version == format!("{}/{}", reviewer.group, reviewer.version));
-    // As in a server: what the user left out is filled in before the schema judges. A document that is no object of
-    // its kind cannot be filled in; the schema says what is wrong with it.
+    // As in a server, typed defaults are set before validation. A document that cannot be decoded is left to the
+    // schema, which reports the reason.
     if let Some(filled) = reviewer.and_then(|reviewer| (reviewer.set_defaults)(&object).ok()) {
         object = filled;
     }

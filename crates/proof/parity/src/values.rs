@@ -1,10 +1,10 @@
-//! Where two values differ.
+//! Differences of two JSON values.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// A line for each place: its path, what was expected and what is there.
+/// A line for each difference: its path, the expected and the found value.
 pub(crate) fn differences(expected: &Value, found: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     look(Some(expected), Some(found), "", &mut lines);
@@ -48,7 +48,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_place_that_differs_has_a_line_with_both_sides() {
+    fn each_difference_has_a_line_with_both_values() {
         let expected = json!({ "a": 1, "b": [1, 2], "c": { "d": "x" } });
         let found = json!({ "b": [1, 3, 4], "c": { "d": "y" } });
         assert_eq!(

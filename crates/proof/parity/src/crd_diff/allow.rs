@@ -1,14 +1,14 @@
-//! The list of differences that are meant, each with its reason.
+//! The list of deliberate differences, each with its reason.
 //!
-//! An entry names one node and one aspect, exactly; there are no patterns. An entry can excuse a difference that widens
-//! or that is neither, never one that narrows: the promise to whoever switches over has no exceptions.
+//! An entry names one node and one aspect, without patterns. It can excuse a difference that is wider or neither, never
+//! a narrower one.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::difference::{Difference, Direction, Node};
 
-/// One difference that is meant.
+/// One deliberate difference.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -21,16 +21,16 @@ pub(crate) struct Entry {
     reason: String,
 }
 
-/// What the list makes of the differences that were found.
+/// Evaluation of the differences by the list.
 #[derive(Debug, Default)]
-pub(crate) struct Verdict {
-    /// Differences nobody accounts for.
+pub(crate) struct Evaluation {
+    /// Differences without an entry.
     pub(crate) unexplained: Vec<Difference>,
-    /// Entries that would excuse a narrowing.
+    /// Entries for narrower differences.
     pub(crate) forbidden: Vec<(Entry, Difference)>,
-    /// Entries that match nothing.
+    /// Entries without a difference.
     pub(crate) unused: Vec<Entry>,
-    /// How many differences are excused.
+    /// Number of excused differences.
     pub(crate) excused: usize,
 }
 
@@ -47,13 +47,13 @@ impl Entry {
         self.aspect == difference.aspect && self.node() == difference.node
     }
 
-    /// Node and aspect, as reports write them.
+    /// Node and aspect, as in reports.
     pub(crate) fn label(&self) -> String {
         format!("{} {}", self.node(), self.aspect)
     }
 }
 
-/// Reads the list. Two entries for one node and aspect, and an entry without a reason, are errors.
+/// Parses the list. Duplicate entries and entries without a reason are errors.
 pub(crate) fn parse(text: &str) -> Result<Vec<Entry>> {
     let entries: Vec<Entry> = serde_saphyr::from_str(text).context("read the list of allowed differences")?;
     for (index, entry) in entries.iter().enumerate() {
@@ -68,25 +68,25 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Holds the list against the differences.
-pub(crate) fn judge(differences: &[Difference], entries: &[Entry]) -> Verdict {
-    let mut verdict = Verdict::default();
+/// Applies the list to the differences.
+pub(crate) fn evaluate(differences: &[Difference], entries: &[Entry]) -> Evaluation {
+    let mut evaluation = Evaluation::default();
     for difference in differences {
         match entries.iter().find(|entry| entry.names(difference)) {
-            None => verdict.unexplained.push(difference.clone()),
+            None => evaluation.unexplained.push(difference.clone()),
             Some(entry) if difference.direction == Direction::Narrower => {
-                verdict.forbidden.push((entry.clone(), difference.clone()));
+                evaluation.forbidden.push((entry.clone(), difference.clone()));
             }
-            Some(_) => verdict.excused += 1,
+            Some(_) => evaluation.excused += 1,
         }
     }
     let unused = |entry: &&Entry| !differences.iter().any(|difference| entry.names(difference));
-    verdict.unused = entries.iter().filter(unused).cloned().collect();
-    verdict
+    evaluation.unused = entries.iter().filter(unused).cloned().collect();
+    evaluation
 }
 
-impl Verdict {
-    /// Whether every difference is meant and every entry is needed.
+impl Evaluation {
+    /// Whether every difference is deliberate and every entry is used.
     pub(crate) fn is_clean(&self) -> bool {
         self.unexplained.is_empty() && self.forbidden.is_empty() && self.unused.is_empty()
     }

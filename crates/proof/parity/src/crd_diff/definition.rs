@@ -1,7 +1,7 @@
-//! Two `CustomResourceDefinition` documents: names, labels, versions, columns, and their schemas.
+//! Compares two `CustomResourceDefinition` documents: names, labels, versions, columns, and their schemas.
 //!
-//! Pure: values in, differences out. It compares what the API server acts on and what users see. The bundle of a
-//! conversion webhook and the version of the tool that wrote a file are not compared.
+//! Pure. Only parts with an effect on the API server or on users are compared, without the CA bundle of a conversion
+//! webhook and the generator version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use super::difference::{Difference, Direction, Node};
 use super::schema;
 use Direction::{Narrower, Other, Wider};
 
-/// Which release of a generator wrote the file: true of the file, not of the kind.
+/// Generator version: a property of the file.
 const GENERATOR: &str = "controller-gen.kubebuilder.io/version";
 
-/// All differences of two definitions of one kind, and how many schema nodes of upstream's were compared.
-pub(crate) fn compare(upstream: &Value, ours: &Value) -> (Vec<Difference>, usize) {
+/// All differences of two CRDs of one kind, and the number of compared schema nodes of upstream.
+pub(crate) fn compare(upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {
     let kind = upstream
         .pointer("/spec/names/kind")
         .and_then(Value::as_str)
@@ -25,18 +25,18 @@ pub(crate) fn compare(upstream: &Value, ours: &Value) -> (Vec<Difference>, usize
         version: None,
         path: String::new(),
     };
-    let mut found = names(&shared, upstream, ours);
+    let mut found = names(&shared, upstream, project);
     for (member, aspect) in [("labels", "label"), ("annotations", "annotation")] {
         let pairs = |crd: &Value| pairs(crd.pointer(&format!("/metadata/{member}")));
-        found.extend(sets(&shared, aspect, &pairs(upstream), &pairs(ours)));
+        found.extend(sets(&shared, aspect, &pairs(upstream), &pairs(project)));
     }
-    found.extend(conversion(&shared, upstream, ours));
-    let (more, nodes) = versions(&shared, upstream, ours);
+    found.extend(conversion(&shared, upstream, project));
+    let (more, nodes) = versions(&shared, upstream, project);
     found.extend(more);
     (found, nodes)
 }
 
-fn names(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
+fn names(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     let fields = [
         "/spec/group",
@@ -48,10 +48,10 @@ fn names(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
         "/spec/preserveUnknownFields",
     ];
     for pointer in fields {
-        let (theirs, own) = (upstream.pointer(pointer), ours.pointer(pointer));
-        if theirs != own {
+        let (expected, actual) = (upstream.pointer(pointer), project.pointer(pointer));
+        if expected != actual {
             let aspect = pointer.rsplit('/').next().unwrap_or_default();
-            found.push(node.difference(aspect, Narrower, theirs, own));
+            found.push(node.difference(aspect, Narrower, expected, actual));
         }
     }
     for (member, aspect) in [("shortNames", "short-name"), ("categories", "category")] {
@@ -61,7 +61,7 @@ fn names(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
                 .map(|name| (name.to_owned(), Value::Bool(true)))
                 .collect()
         };
-        found.extend(sets(node, aspect, &list(upstream), &list(ours)));
+        found.extend(sets(node, aspect, &list(upstream), &list(project)));
     }
     found
 }
@@ -74,30 +74,30 @@ fn pairs(map: Option<&Value>) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// Named values of both sides: one that only upstream has is missed, one that only ours has is more.
+/// Named values: one missing here is narrower, an additional one is wider.
 fn sets(
     node: &Node,
     aspect: &str,
     upstream: &BTreeMap<String, Value>,
-    ours: &BTreeMap<String, Value>,
+    project: &BTreeMap<String, Value>,
 ) -> Vec<Difference> {
-    let names: BTreeSet<&String> = upstream.keys().chain(ours.keys()).collect();
+    let names: BTreeSet<&String> = upstream.keys().chain(project.keys()).collect();
     names
         .into_iter()
         .filter_map(|name| {
-            let (theirs, own) = (upstream.get(name), ours.get(name));
-            let direction = match (theirs, own) {
+            let (expected, actual) = (upstream.get(name), project.get(name));
+            let direction = match (expected, actual) {
                 (Some(_), None) => Narrower,
                 (None, Some(_)) => Wider,
-                (theirs, own) if theirs != own => Other,
+                (expected, actual) if expected != actual => Other,
                 _ => return None,
             };
-            Some(node.child(name).difference(aspect, direction, theirs, own))
+            Some(node.child(name).difference(aspect, direction, expected, actual))
         })
         .collect()
 }
 
-fn conversion(node: &Node, upstream: &Value, ours: &Value) -> Option<Difference> {
+fn conversion(node: &Node, upstream: &Value, project: &Value) -> Option<Difference> {
     let stanza = |crd: &Value| -> Value {
         let strategy = crd.pointer("/spec/conversion/strategy").cloned();
         let webhook = |part: &str| crd.pointer(&format!("/spec/conversion/webhook/{part}")).cloned();
@@ -107,11 +107,11 @@ fn conversion(node: &Node, upstream: &Value, ours: &Value) -> Option<Difference>
             "reviews": webhook("conversionReviewVersions"),
         })
     };
-    let (theirs, own) = (stanza(upstream), stanza(ours));
-    (theirs != own).then(|| node.difference("conversion", Other, Some(&theirs), Some(&own)))
+    let (expected, actual) = (stanza(upstream), stanza(project));
+    (expected != actual).then(|| node.difference("conversion", Other, Some(&expected), Some(&actual)))
 }
 
-fn versions(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, usize) {
+fn versions(node: &Node, upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {
     let named = |crd: &Value| -> BTreeMap<String, Value> {
         let list = crd.pointer("/spec/versions").and_then(Value::as_array);
         list.into_iter()
@@ -119,17 +119,17 @@ fn versions(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, us
             .filter_map(|version| Some((version.get("name")?.as_str()?.to_owned(), version.clone())))
             .collect()
     };
-    let (theirs, own) = (named(upstream), named(ours));
+    let (expected, actual) = (named(upstream), named(project));
     let mut found = Vec::new();
     let mut nodes = 0;
-    for name in theirs.keys().chain(own.keys()).collect::<BTreeSet<_>>() {
+    for name in expected.keys().chain(actual.keys()).collect::<BTreeSet<_>>() {
         let node = Node {
             version: Some(name.clone()),
             ..node.clone()
         };
-        match (theirs.get(name), own.get(name)) {
-            (Some(theirs), Some(own)) => {
-                let (more, compared) = version(&node, theirs, own);
+        match (expected.get(name), actual.get(name)) {
+            (Some(expected), Some(actual)) => {
+                let (more, compared) = version(&node, expected, actual);
                 found.extend(more);
                 nodes += compared;
             }
@@ -140,15 +140,20 @@ fn versions(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, us
     (found, nodes)
 }
 
-fn version(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, usize) {
-    let mut found = flags(node, upstream, ours);
-    found.extend(subresources(node, upstream, ours));
-    found.extend(sets(node, "selectable-field", &selectable(upstream), &selectable(ours)));
-    found.extend(columns(node, upstream, ours));
+fn version(node: &Node, upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {
+    let mut found = flags(node, upstream, project);
+    found.extend(subresources(node, upstream, project));
+    found.extend(sets(
+        node,
+        "selectable-field",
+        &selectable(upstream),
+        &selectable(project),
+    ));
+    found.extend(columns(node, upstream, project));
     let schema = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
-    match (schema(upstream), schema(ours)) {
-        (Some(theirs), Some(own)) => {
-            let (more, nodes) = schema::compare(node, &theirs, &own);
+    match (schema(upstream), schema(project)) {
+        (Some(expected), Some(actual)) => {
+            let (more, nodes) = schema::compare(node, &expected, &actual);
             found.extend(more);
             (found, nodes)
         }
@@ -159,43 +164,43 @@ fn version(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, usi
     }
 }
 
-fn flags(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
+fn flags(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let flag = |version: &Value, name: &str| version.get(name).and_then(Value::as_bool).unwrap_or_default();
     let mut found = Vec::new();
     for name in ["served", "storage", "deprecated"] {
-        let (theirs, own) = (flag(upstream, name), flag(ours, name));
-        if theirs != own {
+        let (expected, actual) = (flag(upstream, name), flag(project, name));
+        if expected != actual {
             let direction = match name {
-                "served" if own => Wider,
+                "served" if actual => Wider,
                 "served" => Narrower,
                 _ => Other,
             };
-            found.push(node.difference(name, direction, Some(&theirs.into()), Some(&own.into())));
+            found.push(node.difference(name, direction, Some(&expected.into()), Some(&actual.into())));
         }
     }
-    let (theirs, own) = (upstream.get("deprecationWarning"), ours.get("deprecationWarning"));
-    if theirs != own {
-        found.push(node.difference("deprecation-warning", Other, theirs, own));
+    let (expected, actual) = (upstream.get("deprecationWarning"), project.get("deprecationWarning"));
+    if expected != actual {
+        found.push(node.difference("deprecation-warning", Other, expected, actual));
     }
     found
 }
 
-/// A status subresource that only one side has is narrower either way: where it is missing, a write to it is refused;
-/// where it is added, the status inside an ordinary write is dropped.
-fn subresources(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
+/// A status subresource on one side only is narrower in both directions: without it, status writes are rejected; with
+/// it, the status of ordinary writes is dropped.
+fn subresources(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let part = |version: &Value, part: &str| version.get("subresources").and_then(|all| all.get(part)).cloned();
     let mut found = Vec::new();
     for name in ["status", "scale"] {
-        let (theirs, own) = (part(upstream, name), part(ours, name));
-        if theirs != own {
-            let direction = if name == "scale" && theirs.is_none() {
+        let (expected, actual) = (part(upstream, name), part(project, name));
+        if expected != actual {
+            let direction = if name == "scale" && expected.is_none() {
                 Wider
             } else {
                 Narrower
             };
             found.push(
                 node.child(name)
-                    .difference("subresource", direction, theirs.as_ref(), own.as_ref()),
+                    .difference("subresource", direction, expected.as_ref(), actual.as_ref()),
             );
         }
     }
@@ -211,32 +216,32 @@ fn selectable(version: &Value) -> BTreeMap<String, Value> {
         .collect()
 }
 
-fn columns(node: &Node, upstream: &Value, ours: &Value) -> Vec<Difference> {
+fn columns(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let list = |version: &Value| -> Vec<(String, Value)> {
         let columns = version.get("additionalPrinterColumns").and_then(Value::as_array);
         columns.into_iter().flatten().filter_map(column).collect()
     };
-    let (theirs, own) = (list(upstream), list(ours));
+    let (expected, actual) = (list(upstream), list(project));
     let named = |columns: &[(String, Value)]| columns.iter().cloned().collect::<BTreeMap<_, _>>();
-    let mut found = sets(node, "column", &named(&theirs), &named(&own));
+    let mut found = sets(node, "column", &named(&expected), &named(&actual));
     let order = |columns: &[(String, Value)], of: &[(String, Value)]| -> Vec<Value> {
         let shared = |name: &String| of.iter().any(|(other, _)| other == name);
         let names = columns.iter().map(|(name, _)| name).filter(|name| shared(name));
         names.map(|name| name.as_str().into()).collect()
     };
-    let (theirs_order, own_order) = (order(&theirs, &own), order(&own, &theirs));
-    if theirs_order != own_order {
+    let (expected_order, actual_order) = (order(&expected, &actual), order(&actual, &expected));
+    if expected_order != actual_order {
         found.push(node.difference(
             "column-order",
             Other,
-            Some(&theirs_order.into()),
-            Some(&own_order.into()),
+            Some(&expected_order.into()),
+            Some(&actual_order.into()),
         ));
     }
     found
 }
 
-/// A column without its description, with the priority spelled out.
+/// A column without its description, with explicit priority.
 fn column(column: &Value) -> Option<(String, Value)> {
     let name = column.get("name")?.as_str()?;
     let mut shown = column.as_object()?.clone();

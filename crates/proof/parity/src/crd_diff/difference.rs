@@ -1,41 +1,41 @@
-//! One difference between a definition of ours and the Go managers', and which way it goes.
+//! A difference between two CRDs, and its direction.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Which of the two accepts and keeps more.
+/// The side that accepts and keeps more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Direction {
-    /// Ours accepts and keeps more.
+    /// This project accepts and keeps more.
     Wider,
-    /// Upstream accepts or keeps something that ours refuses or drops.
+    /// Upstream accepts or keeps values that this project rejects or drops.
     Narrower,
     /// Neither: a default, a column, a merge rule.
     Other,
 }
 
-/// What differs, at one place.
+/// A difference at one node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Difference {
-    /// Where.
+    /// Node.
     pub(crate) node: Node,
-    /// Which part of the node: `enum`, `pattern`, `column` and so on.
+    /// Aspect of the node: `enum`, `pattern`, `column` and so on.
     pub(crate) aspect: String,
-    /// Which way.
+    /// Direction.
     pub(crate) direction: Direction,
-    /// What upstream says; null where it says nothing.
+    /// Value of upstream; null if absent.
     pub(crate) upstream: Value,
-    /// What ours says; null where it says nothing.
-    pub(crate) ours: Value,
+    /// Value of this project; null if absent.
+    pub(crate) project: Value,
 }
 
-/// A place in a definition.
+/// A node of a CRD.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Node {
-    /// Kind that is defined.
+    /// Defined kind.
     pub(crate) kind: String,
-    /// Version; `None` for what all versions share.
+    /// Version; `None` for parts that all versions share.
     pub(crate) version: Option<String>,
     /// Dotted path; `[]` is an item of a list, `{}` a value of a map.
     pub(crate) path: String,
@@ -55,20 +55,20 @@ impl Node {
         }
     }
 
-    /// The difference of an aspect here.
+    /// A difference of an aspect of this node.
     pub(crate) fn difference(
         &self,
         aspect: &str,
         direction: Direction,
         upstream: Option<&Value>,
-        ours: Option<&Value>,
+        project: Option<&Value>,
     ) -> Difference {
         Difference {
             node: self.clone(),
             aspect: aspect.to_owned(),
             direction,
             upstream: upstream.cloned().unwrap_or_default(),
-            ours: ours.cloned().unwrap_or_default(),
+            project: project.cloned().unwrap_or_default(),
         }
     }
 }
@@ -100,17 +100,17 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} {}: upstream {}, ours {}",
+            "{}: {} {}: upstream {}, project {}",
             self.direction,
             self.node,
             self.aspect,
             shortened(&self.upstream),
-            shortened(&self.ours)
+            shortened(&self.project)
         )
     }
 }
 
-/// A value on one line of bearable length.
+/// A value, truncated for a report.
 fn shortened(value: &Value) -> String {
     const LONGEST: usize = 160;
     if value.is_null() {

@@ -1,9 +1,9 @@
-//! `crd-diff`: our definitions beside the Go managers'.
+//! `crd-diff`: compares the CRDs with those of the Go managers.
 //!
-//! The rule is *superset*: whatever upstream's definitions accept and keep, ours accept and keep. Every difference is
-//! wider, narrower or neither; what is not narrower may be excused by an entry of the allow-file, one node each.
-//! Descriptions are not compared. A pattern that differs counts as narrower, since containment of patterns is not
-//! decided here.
+//! The rule is *superset*: documents that upstream accepts and keeps are accepted and kept here. Every difference is
+//! wider, narrower or neither; an entry of the allow-file can excuse one that is not narrower, for one node each.
+//! Descriptions are not compared. A different pattern counts as narrower, because containment of patterns is not
+//! decided.
 
 mod allow;
 mod definition;
@@ -21,10 +21,10 @@ use serde_json::Value;
 use difference::{Difference, Direction, Node};
 use metal3_files::{documents, workspace};
 
-/// Where the differences that are meant stand, with their reasons.
+/// The allow-file: deliberate differences with their reasons.
 const ALLOWED: &str = "crates/proof/parity/crd-diff.allow.yaml";
 
-/// What a comparison found.
+/// Result of the comparison.
 #[derive(Debug, Default)]
 struct Comparison {
     definitions: usize,
@@ -32,29 +32,29 @@ struct Comparison {
     differences: Vec<Difference>,
 }
 
-/// Compares, prints, and tells whether every difference is meant.
+/// Compares and prints; returns whether every difference is deliberate.
 pub(crate) fn run(folder: &Path) -> Result<bool> {
     let upstream = read(folder)?;
     if upstream.is_empty() {
         bail!("no CustomResourceDefinition below {}", folder.display());
     }
-    let ours: BTreeMap<String, Value> = metal3_api::catalog::definitions()
+    let project: BTreeMap<String, Value> = metal3_api::catalog::definitions()
         .iter()
         .map(|crd| (crd.name(), crd.manifest()))
         .collect();
     let allowed = allow::parse(&documents::text(&workspace::root()?.join(ALLOWED))?)?;
-    let comparison = compare(&upstream, &ours);
-    let verdict = allow::judge(&comparison.differences, &allowed);
-    for difference in &verdict.unexplained {
+    let comparison = compare(&upstream, &project);
+    let evaluation = allow::evaluate(&comparison.differences, &allowed);
+    for difference in &evaluation.unexplained {
         println!("{difference}");
     }
-    for (entry, difference) in &verdict.forbidden {
-        println!("may not be excused ({}): {difference}", entry.label());
+    for (entry, difference) in &evaluation.forbidden {
+        println!("cannot be excused ({}): {difference}", entry.label());
     }
-    for entry in &verdict.unused {
+    for entry in &evaluation.unused {
         println!("unused entry in {ALLOWED}: {}", entry.label());
     }
-    let going = |direction| {
+    let count_of = |direction| {
         let same = |difference: &&Difference| difference.direction == direction;
         comparison.differences.iter().filter(same).count()
     };
@@ -62,22 +62,22 @@ pub(crate) fn run(folder: &Path) -> Result<bool> {
         "crd-diff: {} CRDs, {} schema nodes compared; {} wider, {} narrower, {} other; {} excused, {} unexplained, {} unused entries",
         comparison.definitions,
         comparison.nodes,
-        going(Direction::Wider),
-        going(Direction::Narrower),
-        going(Direction::Other),
-        verdict.excused,
-        verdict.unexplained.len() + verdict.forbidden.len(),
-        verdict.unused.len(),
+        count_of(Direction::Wider),
+        count_of(Direction::Narrower),
+        count_of(Direction::Other),
+        evaluation.excused,
+        evaluation.unexplained.len() + evaluation.forbidden.len(),
+        evaluation.unused.len(),
     );
-    Ok(verdict.is_clean())
+    Ok(evaluation.is_clean())
 }
 
-/// The definitions below a folder, by name.
+/// CRDs below a folder, by name.
 fn read(folder: &Path) -> Result<BTreeMap<String, Value>> {
     let mut found = BTreeMap::new();
     for file in documents::files(folder, &["yaml", "yml"])? {
         let text = documents::text(&file)?;
-        // Templates with variables are no YAML yet, and hold no definition.
+        // Templates with variables are not valid YAML, and contain no CRD.
         if !text.contains("kind: CustomResourceDefinition") {
             continue;
         }
@@ -95,24 +95,26 @@ fn read(folder: &Path) -> Result<BTreeMap<String, Value>> {
     Ok(found)
 }
 
-fn compare(upstream: &BTreeMap<String, Value>, ours: &BTreeMap<String, Value>) -> Comparison {
+fn compare(upstream: &BTreeMap<String, Value>, project: &BTreeMap<String, Value>) -> Comparison {
     let mut comparison = Comparison::default();
-    for (name, theirs) in upstream {
-        match ours.get(name) {
-            Some(own) => {
-                let (differences, nodes) = definition::compare(theirs, own);
+    for (name, expected) in upstream {
+        match project.get(name) {
+            Some(actual) => {
+                let (differences, nodes) = definition::compare(expected, actual);
                 comparison.definitions += 1;
                 comparison.nodes += nodes;
                 comparison.differences.extend(differences);
             }
-            None => comparison.differences.push(whole(theirs, Direction::Narrower)),
+            None => comparison.differences.push(whole(expected, Direction::Narrower)),
         }
     }
     let groups: Vec<&Value> = upstream.values().filter_map(|crd| crd.pointer("/spec/group")).collect();
-    for (name, own) in ours {
-        let same_group = own.pointer("/spec/group").is_some_and(|group| groups.contains(&group));
+    for (name, actual) in project {
+        let same_group = actual
+            .pointer("/spec/group")
+            .is_some_and(|group| groups.contains(&group));
         if same_group && !upstream.contains_key(name) {
-            comparison.differences.push(whole(own, Direction::Wider));
+            comparison.differences.push(whole(actual, Direction::Wider));
         }
     }
     comparison

@@ -1,7 +1,7 @@
-//! Two nodes of structural schemas, and everything below them.
+//! Compares two nodes of structural schemas, and everything below them.
 //!
-//! It does not resolve references and knows no `definitions`: a structural schema has none. Invariant: no member of a
-//! node goes unseen; one that has no rule here is compared for equality and reported as `other`.
+//! References and `definitions` do not occur in structural schemas. Invariant: every member of a node is compared; one
+//! without a rule is compared for equality and reported as `other`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ const MAP_TYPE: &str = "x-kubernetes-map-type";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const RULES: &str = "x-kubernetes-validations";
 
-/// Lower bounds, and whether 0 means none.
+/// Lower bounds, and whether 0 is no bound.
 const LOWER: [(&str, bool); 4] = [
     ("minimum", false),
     ("minLength", true),
@@ -26,7 +26,7 @@ const LOWER: [(&str, bool); 4] = [
     ("minProperties", true),
 ];
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
-/// Members whose presence only takes documents away, and of which no order is known.
+/// Members that only restrict documents and have no order.
 const RESTRICTIONS: [&str; 9] = [
     "pattern",
     "format",
@@ -38,8 +38,8 @@ const RESTRICTIONS: [&str; 9] = [
     EMBEDDED,
     "allOf",
 ];
-/// Members that are compared by rules of their own, or mean nothing to the API server.
-const SEEN: [&str; 21] = [
+/// Members with special rules, or without effect on the API server.
+const HANDLED: [&str; 21] = [
     "description",
     "title",
     "example",
@@ -63,20 +63,20 @@ const SEEN: [&str; 21] = [
     "x-kubernetes-group-version-kind",
 ];
 
-/// Differences of two nodes and of all below them, and the number of nodes of `upstream` that were looked at.
-pub(crate) fn compare(node: &Node, upstream: &Value, ours: &Value) -> (Vec<Difference>, usize) {
-    let mut walk = Walk::default();
-    walk.node(node, &Side::of(upstream), &Side::of(ours));
-    (walk.found, walk.nodes)
+/// Differences of two nodes and of all below them, and the number of compared nodes of `upstream`.
+pub(crate) fn compare(node: &Node, upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {
+    let mut comparer = Comparer::default();
+    comparer.node(node, &Side::of(upstream), &Side::of(project));
+    (comparer.found, comparer.nodes)
 }
 
 #[derive(Default)]
-struct Walk {
+struct Comparer {
     found: Vec<Difference>,
     nodes: usize,
 }
 
-/// One of the two schemas at a node, in a form where equal meanings look equal.
+/// One schema of a node, normalized.
 struct Side(Map<String, Value>);
 
 impl Side {
@@ -84,14 +84,14 @@ impl Side {
         let mut map = schema.as_object().cloned().unwrap_or_default();
         if map.get(INT_OR_STRING) == Some(&Value::Bool(true)) {
             map.remove("type");
-            // The form that controller-gen writes beside the extension says the same once more.
+            // controller-gen writes this equivalent form next to the extension.
             map.remove("anyOf");
         }
-        let idle = ["int64", "double", "float"];
+        let ignored = ["int64", "double", "float"];
         if map
             .get("format")
             .and_then(Value::as_str)
-            .is_some_and(|format| idle.contains(&format))
+            .is_some_and(|format| ignored.contains(&format))
         {
             map.remove("format");
         }
@@ -139,7 +139,7 @@ impl Side {
         }
     }
 
-    /// Members a document must bring along. The server fills in defaults before it validates.
+    /// Members that a document must contain. Defaults are set before validation.
     fn required(&self) -> BTreeSet<&str> {
         let members = self.members();
         let filled_in = |name: &&str| members.get(name).is_some_and(|schema| schema.get("default").is_some());
@@ -150,33 +150,40 @@ impl Side {
     }
 }
 
-/// The texts of a list.
+/// Texts of a list.
 pub(crate) fn texts(list: Option<&Value>) -> BTreeSet<&str> {
     list.and_then(Value::as_array)
         .map(|items| items.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default()
 }
 
-impl Walk {
-    fn node(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+impl Comparer {
+    fn node(&mut self, node: &Node, upstream: &Side, project: &Side) {
         self.nodes += 1;
-        self.kind_of_value(node, upstream, ours);
-        self.values(node, upstream, ours);
-        self.bounds(node, upstream, ours);
-        self.restrictions(node, upstream, ours);
-        self.rules(node, upstream, ours);
-        self.merging(node, upstream, ours);
-        self.flags(node, upstream, ours);
-        self.rest(node, upstream, ours);
-        self.members(node, upstream, ours);
-        self.below(node, upstream, ours);
+        self.kind_of_value(node, upstream, project);
+        self.values(node, upstream, project);
+        self.bounds(node, upstream, project);
+        self.restrictions(node, upstream, project);
+        self.rules(node, upstream, project);
+        self.merging(node, upstream, project);
+        self.flags(node, upstream, project);
+        self.rest(node, upstream, project);
+        self.members(node, upstream, project);
+        self.below(node, upstream, project);
     }
 
-    fn add(&mut self, node: &Node, aspect: &str, direction: Direction, upstream: Option<&Value>, ours: Option<&Value>) {
-        self.found.push(node.difference(aspect, direction, upstream, ours));
+    fn add(
+        &mut self,
+        node: &Node,
+        aspect: &str,
+        direction: Direction,
+        upstream: Option<&Value>,
+        project: Option<&Value>,
+    ) {
+        self.found.push(node.difference(aspect, direction, upstream, project));
     }
 
-    fn kind_of_value(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn kind_of_value(&mut self, node: &Node, upstream: &Side, project: &Side) {
         let text = |side: &Side| {
             if side.is(INT_OR_STRING) {
                 Some(Value::from("int-or-string"))
@@ -184,115 +191,115 @@ impl Walk {
                 side.get("type").cloned()
             }
         };
-        let (theirs, own) = (text(upstream), text(ours));
+        let (expected, actual) = (text(upstream), text(project));
         let direction = match (
-            theirs.as_ref().and_then(Value::as_str),
-            own.as_ref().and_then(Value::as_str),
+            expected.as_ref().and_then(Value::as_str),
+            actual.as_ref().and_then(Value::as_str),
         ) {
-            (theirs, own) if theirs == own => return,
+            (expected, actual) if expected == actual => return,
             (Some(_), None)
             | (Some("integer"), Some("number"))
             | (Some("integer" | "string"), Some("int-or-string")) => Wider,
             _ => Narrower,
         };
-        self.add(node, "type", direction, theirs.as_ref(), own.as_ref());
+        self.add(node, "type", direction, expected.as_ref(), actual.as_ref());
     }
 
-    fn values(&mut self, node: &Node, upstream: &Side, ours: &Side) {
-        let (theirs, own) = (upstream.get("enum"), ours.get("enum"));
+    fn values(&mut self, node: &Node, upstream: &Side, project: &Side) {
+        let (expected, actual) = (upstream.get("enum"), project.get("enum"));
         let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
-        let direction = match (list(theirs), list(own)) {
+        let direction = match (list(expected), list(actual)) {
             (None, None) => None,
             (Some(_), None) => Some(Wider),
             (None, Some(_)) => Some(Narrower),
-            (Some(theirs), Some(own)) => {
-                if theirs.iter().any(|value| !own.contains(value)) {
+            (Some(expected), Some(actual)) => {
+                if expected.iter().any(|value| !actual.contains(value)) {
                     Some(Narrower)
                 } else {
-                    own.iter().any(|value| !theirs.contains(value)).then_some(Wider)
+                    actual.iter().any(|value| !expected.contains(value)).then_some(Wider)
                 }
             }
         };
         if let Some(direction) = direction {
-            self.add(node, "enum", direction, theirs, own);
+            self.add(node, "enum", direction, expected, actual);
         }
-        if upstream.get("default") != ours.get("default") {
-            self.add(node, "default", Other, upstream.get("default"), ours.get("default"));
+        if upstream.get("default") != project.get("default") {
+            self.add(node, "default", Other, upstream.get("default"), project.get("default"));
         }
     }
 
-    fn bounds(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn bounds(&mut self, node: &Node, upstream: &Side, project: &Side) {
         for (key, zero_is_none) in LOWER {
             let bound = |side: &Side| {
                 let number = side.get(key).and_then(Value::as_f64);
                 number.filter(|number| !(zero_is_none && *number == 0.0))
             };
-            let (theirs, own) = (
+            let (expected, actual) = (
                 bound(upstream).unwrap_or(f64::NEG_INFINITY),
-                bound(ours).unwrap_or(f64::NEG_INFINITY),
+                bound(project).unwrap_or(f64::NEG_INFINITY),
             );
-            self.bound(node, key, own.total_cmp(&theirs), upstream, ours);
+            self.bound(node, key, actual.total_cmp(&expected), upstream, project);
         }
         for key in UPPER {
             let bound = |side: &Side| side.get(key).and_then(Value::as_f64).unwrap_or(f64::INFINITY);
-            self.bound(node, key, bound(upstream).total_cmp(&bound(ours)), upstream, ours);
+            self.bound(node, key, bound(upstream).total_cmp(&bound(project)), upstream, project);
         }
     }
 
-    /// `tightness` is greater when ours is the stricter one.
-    fn bound(&mut self, node: &Node, key: &str, tightness: std::cmp::Ordering, upstream: &Side, ours: &Side) {
+    /// `tightness` is greater when this project is stricter.
+    fn bound(&mut self, node: &Node, key: &str, tightness: std::cmp::Ordering, upstream: &Side, project: &Side) {
         let direction = match tightness {
             std::cmp::Ordering::Equal => return,
             std::cmp::Ordering::Less => Wider,
             std::cmp::Ordering::Greater => Narrower,
         };
-        self.add(node, key, direction, upstream.get(key), ours.get(key));
+        self.add(node, key, direction, upstream.get(key), project.get(key));
     }
 
-    fn restrictions(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn restrictions(&mut self, node: &Node, upstream: &Side, project: &Side) {
         for key in RESTRICTIONS.into_iter().chain(["anyOf", "oneOf"]) {
-            let (theirs, own) = (upstream.get(key), ours.get(key));
-            if theirs == own {
+            let (expected, actual) = (upstream.get(key), project.get(key));
+            if expected == actual {
                 continue;
             }
-            // Whether one pattern admits all that another does is not decided here: unequal counts as narrower.
-            let direction = if own.is_none() { Wider } else { Narrower };
-            self.add(node, key, direction, theirs, own);
+            // Containment of patterns is not decided: a different one counts as narrower.
+            let direction = if actual.is_none() { Wider } else { Narrower };
+            self.add(node, key, direction, expected, actual);
         }
     }
 
-    fn rules(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn rules(&mut self, node: &Node, upstream: &Side, project: &Side) {
         let rules = |side: &Side| -> BTreeMap<String, Value> {
             let list = side.get(RULES).and_then(Value::as_array).cloned().unwrap_or_default();
             list.into_iter()
                 .map(|entry| (entry.get("rule").map(Value::to_string).unwrap_or_default(), entry))
                 .collect()
         };
-        let (theirs, own) = (rules(upstream), rules(ours));
+        let (expected, actual) = (rules(upstream), rules(project));
         let only = |of: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>| {
             of.keys().any(|rule| !other.contains_key(rule))
         };
-        let direction = if only(&own, &theirs) {
+        let direction = if only(&actual, &expected) {
             Narrower
-        } else if only(&theirs, &own) {
+        } else if only(&expected, &actual) {
             Wider
         } else {
             return;
         };
-        self.add(node, "rules", direction, upstream.get(RULES), ours.get(RULES));
+        self.add(node, "rules", direction, upstream.get(RULES), project.get(RULES));
     }
 
-    fn merging(&mut self, node: &Node, upstream: &Side, ours: &Side) {
-        let (theirs, own) = (upstream.get(LIST_TYPE), ours.get(LIST_TYPE));
-        if theirs != own {
-            // A set or a map refuses duplicates; an atomic list takes them.
-            let direction = if own.is_none() { Other } else { Narrower };
-            self.add(node, "list-type", direction, theirs, own);
+    fn merging(&mut self, node: &Node, upstream: &Side, project: &Side) {
+        let (expected, actual) = (upstream.get(LIST_TYPE), project.get(LIST_TYPE));
+        if expected != actual {
+            // A set or a map rejects duplicates; an atomic list accepts them.
+            let direction = if actual.is_none() { Other } else { Narrower };
+            self.add(node, "list-type", direction, expected, actual);
         }
-        let (theirs, own) = (texts(upstream.get(LIST_KEYS)), texts(ours.get(LIST_KEYS)));
-        if theirs != own {
-            // With fewer keys, entries that upstream tells apart collide.
-            let direction = if own.is_empty() || own.is_superset(&theirs) {
+        let (expected, actual) = (texts(upstream.get(LIST_KEYS)), texts(project.get(LIST_KEYS)));
+        if expected != actual {
+            // With fewer keys, entries that are distinct upstream collide.
+            let direction = if actual.is_empty() || actual.is_superset(&expected) {
                 Other
             } else {
                 Narrower
@@ -302,80 +309,80 @@ impl Walk {
                 "list-keys",
                 direction,
                 upstream.get(LIST_KEYS),
-                ours.get(LIST_KEYS),
+                project.get(LIST_KEYS),
             );
         }
-        if upstream.get(MAP_TYPE) != ours.get(MAP_TYPE) {
-            self.add(node, "map-type", Other, upstream.get(MAP_TYPE), ours.get(MAP_TYPE));
+        if upstream.get(MAP_TYPE) != project.get(MAP_TYPE) {
+            self.add(node, "map-type", Other, upstream.get(MAP_TYPE), project.get(MAP_TYPE));
         }
     }
 
-    fn flags(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn flags(&mut self, node: &Node, upstream: &Side, project: &Side) {
         for (key, aspect) in [("nullable", "nullable"), (PRESERVE, "preserve-unknown")] {
-            match (upstream.is(key), ours.is(key)) {
-                (true, false) => self.add(node, aspect, Narrower, upstream.get(key), ours.get(key)),
-                (false, true) => self.add(node, aspect, Wider, upstream.get(key), ours.get(key)),
+            match (upstream.is(key), project.is(key)) {
+                (true, false) => self.add(node, aspect, Narrower, upstream.get(key), project.get(key)),
+                (false, true) => self.add(node, aspect, Wider, upstream.get(key), project.get(key)),
                 _ => {}
             }
         }
     }
 
-    fn rest(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn rest(&mut self, node: &Node, upstream: &Side, project: &Side) {
         let known = |key: &str| {
-            SEEN.contains(&key)
+            HANDLED.contains(&key)
                 || RESTRICTIONS.contains(&key)
                 || UPPER.contains(&key)
                 || LOWER.iter().any(|(lower, _)| *lower == key)
         };
-        let keys: BTreeSet<&String> = upstream.0.keys().chain(ours.0.keys()).collect();
+        let keys: BTreeSet<&String> = upstream.0.keys().chain(project.0.keys()).collect();
         for key in keys.into_iter().filter(|key| !known(key)) {
-            if upstream.get(key) != ours.get(key) {
-                self.add(node, key, Other, upstream.get(key), ours.get(key));
+            if upstream.get(key) != project.get(key) {
+                self.add(node, key, Other, upstream.get(key), project.get(key));
             }
         }
     }
 
-    fn members(&mut self, node: &Node, upstream: &Side, ours: &Side) {
-        let (theirs, own) = (upstream.members(), ours.members());
-        let (theirs_required, own_required) = (upstream.required(), ours.required());
-        for name in theirs.keys().chain(own.keys()).copied().collect::<BTreeSet<_>>() {
+    fn members(&mut self, node: &Node, upstream: &Side, project: &Side) {
+        let (expected, actual) = (upstream.members(), project.members());
+        let (expected_required, actual_required) = (upstream.required(), project.required());
+        for name in expected.keys().chain(actual.keys()).copied().collect::<BTreeSet<_>>() {
             let child = node.child(name);
-            match (theirs_required.contains(name), own_required.contains(name)) {
+            match (expected_required.contains(name), actual_required.contains(name)) {
                 (false, true) => self.add(&child, "required", Narrower, Some(&false.into()), Some(&true.into())),
-                (true, false) if own.contains_key(name) => {
+                (true, false) if actual.contains_key(name) => {
                     self.add(&child, "required", Wider, Some(&true.into()), Some(&false.into()));
                 }
                 _ => {}
             }
-            match (theirs.get(name), own.get(name)) {
-                (Some(theirs), Some(own)) => self.node(&child, &Side::of(theirs), &Side::of(own)),
-                (Some(theirs), None) => {
-                    // What is not described is dropped, unless the parent keeps unknown members.
-                    let direction = if ours.is(PRESERVE) { Wider } else { Narrower };
-                    self.add(&child, "property", direction, Some(&outline(theirs)), None);
+            match (expected.get(name), actual.get(name)) {
+                (Some(expected), Some(actual)) => self.node(&child, &Side::of(expected), &Side::of(actual)),
+                (Some(expected), None) => {
+                    // Undescribed members are dropped, unless the parent keeps unknown members.
+                    let direction = if project.is(PRESERVE) { Wider } else { Narrower };
+                    self.add(&child, "property", direction, Some(&outline(expected)), None);
                 }
-                (None, Some(own)) => {
-                    // What upstream drops or keeps without a look, ours gives a form.
+                (None, Some(actual)) => {
+                    // Members that upstream drops or keeps unchecked are typed here.
                     let direction = if upstream.is(PRESERVE) { Narrower } else { Wider };
-                    self.add(&child, "property", direction, None, Some(&outline(own)));
+                    self.add(&child, "property", direction, None, Some(&outline(actual)));
                 }
                 (None, None) => {}
             }
         }
     }
 
-    fn below(&mut self, node: &Node, upstream: &Side, ours: &Side) {
+    fn below(&mut self, node: &Node, upstream: &Side, project: &Side) {
         for (key, step) in [("items", "[]"), ("additionalProperties", "{}")] {
             let child = node.child(step);
-            match (upstream.get(key), ours.get(key)) {
-                (Some(theirs), Some(own)) => self.node(&child, &Side::of(theirs), &Side::of(own)),
-                (Some(theirs), None) => {
-                    let direction = if ours.is(PRESERVE) { Wider } else { Narrower };
-                    self.add(&child, "property", direction, Some(&outline(theirs)), None);
+            match (upstream.get(key), project.get(key)) {
+                (Some(expected), Some(actual)) => self.node(&child, &Side::of(expected), &Side::of(actual)),
+                (Some(expected), None) => {
+                    let direction = if project.is(PRESERVE) { Wider } else { Narrower };
+                    self.add(&child, "property", direction, Some(&outline(expected)), None);
                 }
-                (None, Some(own)) => {
+                (None, Some(actual)) => {
                     let direction = if upstream.is(PRESERVE) { Narrower } else { Wider };
-                    self.add(&child, "property", direction, None, Some(&outline(own)));
+                    self.add(&child, "property", direction, None, Some(&outline(actual)));
                 }
                 (None, None) => {}
             }
@@ -383,13 +390,13 @@ impl Walk {
     }
 }
 
-/// A schema in a word, for a report.
+/// Summary of a schema for a report.
 fn outline(schema: &Value) -> Value {
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or("any");
     format!("{kind} with {} nodes", count(schema)).into()
 }
 
-/// Schema nodes of a schema, itself included.
+/// Number of nodes of a schema, including itself.
 pub(crate) fn count(schema: &Value) -> usize {
     let members = schema.get("properties").and_then(Value::as_object);
     let named: usize = members.map(|map| map.values().map(count).sum()).unwrap_or_default();

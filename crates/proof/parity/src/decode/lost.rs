@@ -1,12 +1,12 @@
-//! What a document loses on its way through a type.
+//! Losses of a document in a round trip through a type.
 //!
-//! Pure. An unknown field makes no error when a document is decoded, it only is not there afterwards: so a document is
-//! decoded, written again, and every path of the input is looked up in the output. Null, `{}` and `[]` count as absent.
+//! Pure. Decoding ignores unknown fields, so a document is decoded and encoded again, and every path of the input is
+//! compared with the output. Null, `{}` and `[]` count as absent.
 
 use metal3_api::meta::Time;
 use serde_json::Value;
 
-/// Paths of the input that the output lacks, and paths whose value changed.
+/// Paths of the input that the output lacks or changes.
 pub(super) fn lost(input: &Value, output: &Value) -> Vec<String> {
     let mut found = Vec::new();
     look(input, output, "", &mut found);
@@ -45,7 +45,7 @@ fn look(input: &Value, output: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Nothing is said: null, and lists and maps that hold nothing but such.
+/// Null, and lists and maps that contain only such values.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -55,7 +55,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Equal, or the same number or moment in another spelling.
+/// Equal, or the same number or time in another notation.
 fn same_scalar(input: &Value, output: &Value) -> bool {
     let moment = |value: &Value| serde_json::from_value::<Time>(value.clone()).ok();
     input == output
@@ -69,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn members_items_and_values_that_do_not_come_back_are_named() {
+    fn lost_members_items_and_values_are_reported() {
         let input = json!({ "a": { "b": 1, "c": "x" }, "l": [{ "d": 1 }, { "e": 2 }], "s": [1] });
         let output = json!({ "a": { "c": "y" }, "l": [{ "d": 1 }, {}], "s": [] });
         assert_eq!(
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_may_be_dropped_and_what_says_false_may_not() {
+    fn empty_values_may_be_dropped_and_false_may_not() {
         let input = json!({ "a": null, "b": {}, "c": [], "d": { "e": {} }, "f": false, "g": 0, "h": "" });
         assert_eq!(lost(&input, &json!({})), ["f is lost", "g is lost", "h is lost"]);
     }
 
     #[test]
-    fn a_moment_in_another_spelling_is_the_same() {
+    fn equal_times_in_another_notation_match() {
         let input = json!({ "t": "2026-03-04T06:06:07+01:00", "n": 1.0 });
         assert!(lost(&input, &json!({ "t": "2026-03-04T05:06:07Z", "n": 1 })).is_empty());
         assert_eq!(lost(&input, &json!({ "t": "2026-03-04T05:06:08Z", "n": 2 })).len(), 2);

@@ -1,8 +1,7 @@
-//! `decode`: published manifests against our types, strictly.
+//! `decode`: decodes published manifests with the types of this project, strictly.
 //!
-//! A document of a kind of ours must decode, come back whole, and be admitted by schema and rules; one of a foreign kind
-//! only has to be YAML. Invariant: a kind that is ours by its name and not in the
-//! catalogue is a failure, never a foreign kind.
+//! A document of a kind of this project must decode, round-trip, and be admitted by schema and rules; a foreign one
+//! only has to be YAML. Invariant: a kind of this project by name that the catalogue lacks is a failure.
 
 mod lost;
 mod variables;
@@ -18,14 +17,14 @@ use serde_json::Value;
 use crate::admission;
 use metal3_files::documents::{self, Document};
 
-/// Folders of manifests, below the one that is given.
+/// Folders of manifests, below the given one.
 const FOLDERS: [&str; 2] = ["templates", "mixed"];
-/// The version whose documents are converted before the rules see them.
+/// The version that is converted before the rules apply.
 const OLDER: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
-/// File beside a template that sets its variables.
+/// File next to a template with values of its variables.
 const VARIABLES: &str = "example_variables.rc";
 
-/// What became of a document.
+/// Result of a document.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Whole,
@@ -33,7 +32,7 @@ enum Outcome {
     Failed(Vec<String>),
 }
 
-/// Decodes everything and prints what is lost.
+/// Decodes all documents and prints the failures.
 pub(crate) fn run(folder: Option<&Path>, texts: &[PathBuf]) -> Result<bool> {
     let mut documents = Vec::new();
     if let Some(folder) = folder {
@@ -71,12 +70,12 @@ pub(crate) fn run(folder: Option<&Path>, texts: &[PathBuf]) -> Result<bool> {
     Ok(failed == 0 && whole > 0)
 }
 
-/// The documents of a file, its variables filled in from the file beside it.
+/// Documents of a file, with variables from the file next to it.
 fn manifests(file: &Path) -> Result<Vec<Document>> {
     let mut variables = variables::stand_ins();
-    let beside = file.with_file_name(VARIABLES);
-    if beside.is_file() {
-        variables.extend(variables::read(&documents::text(&beside)?));
+    let example = file.with_file_name(VARIABLES);
+    if example.is_file() {
+        variables.extend(variables::read(&documents::text(&example)?));
     }
     let text = variables::substitute(&documents::text(file)?, &variables)
         .map_err(|missing| anyhow!("variables without a value: {}", missing.join(", ")))
@@ -101,7 +100,7 @@ fn outcome(document: &Document) -> Outcome {
     }
 }
 
-/// What of a document our types do not carry: nothing, for a kind of others.
+/// Members of a document that the types do not represent; empty for foreign kinds.
 pub(crate) fn lost(document: &Document) -> Vec<String> {
     let known = document
         .type_meta()
@@ -116,7 +115,7 @@ fn losses(version: Version, document: &Value) -> Vec<String> {
     }
 }
 
-/// What is published must be admitted, in its own version and in the one that is stored.
+/// Published documents must be admitted in their own version and in the stored one.
 fn admitted(document: &Value) -> Outcome {
     let mut refusals = admission::answer(document, None).refusals();
     let older = document.get("apiVersion").and_then(Value::as_str) == Some(OLDER);
@@ -141,7 +140,7 @@ fn version(api_version: &str, kind: &str) -> Option<Version> {
     crd.versions.into_iter().find(|version| version.name == name)
 }
 
-/// The infrastructure group is shared with other providers, so there the kind tells.
+/// Other providers share the infrastructure group, so the kind decides.
 fn is_ours(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map(|(group, _)| group).unwrap_or_default();
     group == "metal3.io" || group == "ipam.metal3.io" || kind.starts_with("Metal3")
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_ours_that_the_catalogue_lacks_is_a_failure() {
+    fn an_own_kind_missing_in_the_catalogue_is_a_failure() {
         for (api_version, kind) in [
             ("infrastructure.cluster.x-k8s.io/v1beta1", "Metal3Misspelt"),
             ("ipam.metal3.io/v9", "IPPool"),

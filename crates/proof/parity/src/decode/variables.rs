@@ -1,8 +1,8 @@
-//! Values for the variables of cluster templates: those that every user sets, and those of a file beside a template.
+//! Values for variables of cluster templates: defaults, and those of a file next to a template.
 
 pub(super) use metal3_sandbox::variables::{Variables, substitute};
 
-/// What clusterctl takes from its command line, and what every user sets: the example file leaves these out.
+/// Values that clusterctl takes from its command line and that the example file lacks.
 pub(super) fn stand_ins() -> Variables {
     let pairs = [
         ("CLUSTER_NAME", "demo"),
@@ -19,7 +19,7 @@ pub(super) fn stand_ins() -> Variables {
         .collect()
 }
 
-/// Reads `export NAME=value` lines of a shell script; quoted values may run over lines. Commands are not run.
+/// Parses `export NAME=value` lines of a shell script; quoted values may span lines. Commands are not run.
 pub(super) fn read(script: &str) -> Variables {
     let mut found = Variables::new();
     let mut rest = script;
@@ -34,7 +34,7 @@ pub(super) fn read(script: &str) -> Variables {
     found
 }
 
-/// What follows the next `export` at the start of a line.
+/// Text after the next `export` at the start of a line.
 fn next_export(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
@@ -45,7 +45,7 @@ fn next_export(text: &str) -> Option<&str> {
     }
 }
 
-/// A value up to its closing quote, or up to the end of the line, and what follows.
+/// Splits a value at its closing quote or at the end of the line.
 fn value(text: &str) -> (String, &str) {
     let mut characters = text.chars();
     let quote = characters.next().filter(|first| ['"', '\''].contains(first));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_values_keep_their_lines_and_unescape_in_double_quotes_alone() {
+    fn quoted_values_keep_lines_and_unescape_only_in_double_quotes() {
         let script = "# a word\nexport A='\"x\" \\$y'\nexport B=\"\n  - echo \\\"hi\\\" $(uname -r)\n  - b\n\"\nexport C=plain\n";
         let expected = variables(&[
             ("A", "\"x\" \\$y"),

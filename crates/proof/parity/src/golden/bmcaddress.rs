@@ -1,7 +1,7 @@
-//! `bmcaddress`: the text of a BMC address, and what Ironic is told.
+//! `bmcaddress`: parsing of BMC addresses, and the driver info for Ironic.
 //!
-//! Of an error its class is compared, and its text where that is a text of the manager's own. The text of an unreadable
-//! address repeats a Go library's words.
+//! Of an error the class is compared, and the text only where the manager defines it: parse errors contain texts of the
+//! Go library.
 
 use metal3_domain::bmc::{BmcAddress, BmcErrorClass, CertificateVerification, Credentials};
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ pub(super) const GROUP: Group = Group {
     rules: &[UEFI_HTTP_WITHOUT_SYSTEM],
 };
 
-/// A system with an empty name is never asked for.
+/// The system ID is never empty.
 const UEFI_HTTP_WITHOUT_SYSTEM: Rule = Rule {
     row: "redfish-uefihttp-system-id",
     touches: |input| {

@@ -1,7 +1,7 @@
-//! Recorded cases, as they stand in their folder.
+//! Recorded cases.
 //!
-//! A folder below the given one is a group, or the given one is; each of its files is a list of cases. What the members
-//! `input` and `expect` hold is for the group to know.
+//! Each folder below the given one is a group, or the given folder is; each of its files is a list of cases. The group
+//! defines the content of `input` and `expect`.
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use serde_json::Value;
 
 use metal3_files::documents;
 
-/// Recordings of whole managers at work stand beside the cases. They are played, not looked up, so not run here.
+/// Recordings of running managers next to the cases; they are replayed elsewhere.
 const RECORDINGS: [&str; 2] = ["adoption", "providers"];
 
 /// One recorded answer.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
-    /// Folder it stands in.
+    /// Its folder.
     pub(super) group: String,
-    /// File it stands in, without ending.
+    /// Its file, without extension.
     pub(super) file: String,
     /// Name, unique in its file.
     pub(super) name: String,
-    /// What was asked.
+    /// Recorded input.
     pub(super) input: Value,
-    /// What upstream answered.
+    /// Recorded answer of upstream.
     pub(super) expect: Value,
 }
 
@@ -43,7 +43,7 @@ impl Case {
     }
 }
 
-/// The cases below a folder, by group and file, and the recordings that were passed over.
+/// Reads the cases below a folder, and the names of skipped recordings.
 pub(super) fn read(folder: &Path) -> Result<(Vec<Case>, Vec<String>)> {
     let mut cases = Vec::new();
     let mut recordings = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_a_list_of_cases_with_names_of_their_own() {
+    fn cases_of_a_file_have_unique_names() {
         let text = "- { name: a, why: w, level: api, input: { x: 1 }, expect: { y: 2 } }\n";
         let cases = parse(text, "g", "f").unwrap();
         assert_eq!(cases.iter().map(Case::label).collect::<Vec<_>>(), ["g/f a"]);

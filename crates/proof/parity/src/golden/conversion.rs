@@ -1,8 +1,8 @@
-//! `conversion`: one object, shown in the other version and back.
+//! `conversion`: one object, converted to the other version and back.
 //!
-//! The annotation is compared as data. Of an error only that there is one is compared: its text is ours. Where the
-//! recording says that the way back gives the same object, the annotation is left out, as it was there. Both answers
-//! carry the object that was converted, which the rules need: the schema adds defaults to what was sent.
+//! The annotation is compared as data, errors only by their presence. Where the recording states that the round trip
+//! gives the same object, the annotation is left out. Both answers contain the converted object, which the rules need
+//! because the schema adds defaults.
 
 use metal3_api::infrastructure::conversion::{ConversionError, Version, convert};
 use metal3_api::infrastructure::names::CONVERSION_DATA_ANNOTATION;

@@ -1,5 +1,4 @@
-//! What a group of cases needs to be run: our answer, the part of the recorded one that is compared, and the rules by
-//! which the two may differ.
+//! A group of cases with an implementation.
 
 use serde_json::Value;
 
@@ -9,26 +8,26 @@ use super::case::Case;
 pub(super) struct Group {
     /// Name of the folder, or of folder and file.
     pub(super) name: &'static str,
-    /// Our answer.
+    /// The answer of this project.
     pub(super) answer: fn(&Case) -> Value,
-    /// The recorded answer, reduced to what is compared.
+    /// The compared part of the recorded answer.
     pub(super) expectation: fn(&Case) -> Value,
-    /// The ways in which we differ on purpose.
+    /// Deliberate differences.
     pub(super) rules: &'static [Rule],
 }
 
-/// A difference on purpose: which inputs it touches, and what it makes of the recorded answer.
+/// A deliberate difference: the affected inputs, and the expected answer.
 pub(super) struct Rule {
     /// Row of the parity document.
     pub(super) row: &'static str,
-    /// Whether it touches a case. It sees the input alone.
+    /// Whether it applies to an input.
     pub(super) touches: fn(&Value) -> bool,
-    /// Our answer, from the input and what upstream answers.
+    /// The expected answer, from the input and the answer of upstream.
     pub(super) predict: fn(&Value, Value) -> Value,
 }
 
 impl Group {
-    /// Whether a case is of this group.
+    /// Whether a case belongs to this group.
     pub(super) fn covers(&self, case: &Case) -> bool {
         self.name == case.group || self.name == format!("{}/{}", case.group, case.file)
     }

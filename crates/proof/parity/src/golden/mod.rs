@@ -1,8 +1,8 @@
-//! `golden`: recorded answers of the Go managers against our code.
+//! `golden`: compares with recorded answers of the Go managers.
 //!
-//! A case holds, deviates by a rule, or fails. A rule is a predicate on the input with a computed expectation and a row in
-//! `docs/parity.md`; nothing is excused case by case. Groups that no code of ours answers yet are pending and counted as
-//! such. Recordings of whole installations are read, and have to be understood completely.
+//! A case matches, deviates by a rule, or fails. A rule is a predicate on the input with a computed expectation and a
+//! row in `docs/parity.md`; there are no exceptions for single cases. Groups without an implementation are counted as
+//! pending. Recordings of whole installations are replayed completely.
 
 mod admission;
 mod adoption;
@@ -10,12 +10,12 @@ mod bmcaddress;
 mod case;
 mod conversion;
 mod data;
+mod evaluate;
 mod group;
 mod ipam;
-mod judge;
 mod parity;
 mod providers;
-mod site;
+mod server;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use anyhow::{Result, bail, ensure};
 use case::Case;
 use group::Group;
 
-/// The groups that our code answers. A group that is not here is pending.
+/// The implemented groups; all others are pending.
 fn groups() -> impl Iterator<Item = Group> {
     admission::GROUPS
         .into_iter()
@@ -33,12 +33,12 @@ fn groups() -> impl Iterator<Item = Group> {
         .chain(data::GROUPS)
 }
 
-/// Runs the cases of a folder, or those of one group of it.
+/// Runs all cases of a folder, or those of one group.
 pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     let is_wanted = |name: &str| only.is_none_or(|only| only == name) && folder.join(name).is_dir();
     let mut is_fine = true;
     if is_wanted(adoption::FOLDER) {
-        is_fine &= take_over(&folder.join(adoption::FOLDER))?;
+        is_fine &= replay_adoption(&folder.join(adoption::FOLDER))?;
     }
     if is_wanted(providers::FOLDER) {
         is_fine &= providers::run(&folder.join(providers::FOLDER))?;
@@ -50,29 +50,29 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
     Ok(is_fine & answer(folder, only)?)
 }
 
-/// What is recorded as moments, not as cases.
+/// Folders with recordings instead of cases.
 const FOLDERS: [&str; 2] = [adoption::FOLDER, providers::FOLDER];
 
-/// Whether every recorded moment of an installation is taken over without a loss.
-fn take_over(folder: &Path) -> Result<bool> {
-    let mut losses = 0;
+/// Returns whether every recorded snapshot is taken over without a loss.
+fn replay_adoption(folder: &Path) -> Result<bool> {
+    let mut errors = 0;
     for recording in adoption::read(folder)? {
         println!("{}", recording.summary());
-        let taken = adoption::taken_over(&recording)?;
-        taken.wrong.iter().for_each(|what| println!("{what}"));
+        let report = adoption::replay_recording(&recording)?;
+        report.errors.iter().for_each(|what| println!("{what}"));
         println!(
-            "adoption/{}: {} moments taken over, {} without nodes, {} losses",
+            "adoption/{}: {} snapshots taken over, {} without nodes, {} losses",
             recording.name,
-            taken.moments,
-            taken.unseen,
-            taken.wrong.len()
+            report.snapshots,
+            report.skipped,
+            report.errors.len()
         );
-        losses += taken.wrong.len();
+        errors += report.errors.len();
     }
-    Ok(losses == 0)
+    Ok(errors == 0)
 }
 
-/// Whether every case is answered as it was recorded, or as a row of parity says.
+/// Returns whether every case matches the recording, or deviates as a row of the parity document predicts.
 fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
     let (cases, mut recordings) = case::read(folder)?;
     recordings.retain(|name| !FOLDERS.contains(&name.as_str()));
@@ -83,10 +83,7 @@ fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
         bail!("no cases of {} below {}", only.unwrap_or("any group"), folder.display());
     }
     if only.is_none() && !recordings.is_empty() {
-        println!(
-            "not run, they are recordings of another kind: {}",
-            recordings.join(", ")
-        );
+        println!("skipped recordings of another kind: {}", recordings.join(", "));
     }
     let document = parity::Document::read()?;
     let (mut hold, mut deviate, mut fail) = (0, 0, 0);
@@ -95,12 +92,12 @@ fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
         if own.is_empty() {
             continue;
         }
-        let report = judge::judge(&group, &own, &document);
+        let report = evaluate::evaluate(&group, &own, &document);
         for failure in &report.failures {
             println!("{failure}");
         }
         for (row, count) in &report.used {
-            println!("{}: {row} excuses {count} of {} cases", group.name, own.len());
+            println!("{}: {row} covers {count} of {} cases", group.name, own.len());
         }
         println!("{}: {} hold, {} deviate", group.name, report.hold, report.deviate);
         hold += report.hold;
@@ -116,7 +113,7 @@ fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
     Ok(fail == 0)
 }
 
-/// Cases that no group answers, by folder.
+/// Cases without an implementation, by folder.
 fn pending<'a>(cases: &[&'a Case]) -> BTreeMap<&'a str, usize> {
     let mut pending = BTreeMap::new();
     for case in cases.iter().filter(|case| !groups().any(|group| group.covers(case))) {

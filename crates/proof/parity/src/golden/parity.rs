@@ -1,4 +1,4 @@
-//! The rows of `docs/parity.md`: which differences are deliberate, and why.
+//! Rows of `docs/parity.md`: deliberate differences and their reasons.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use metal3_files::{documents, workspace};
 
-/// What a row must say when it excuses more than a tenth of a group.
+/// Text that a row needs when it covers more than a tenth of a group.
 pub(super) const SHARE: &str = "more than a tenth";
 
 /// Rows by name.
@@ -14,14 +14,14 @@ pub(super) const SHARE: &str = "more than a tenth";
 pub(super) struct Document(BTreeMap<String, String>);
 
 impl Document {
-    /// The document of this checkout.
+    /// Reads the document of this checkout.
     pub(super) fn read() -> Result<Self> {
         Ok(Self::parse(&documents::text(
             &workspace::root()?.join("docs/parity.md"),
         )?))
     }
 
-    /// The rows of all tables: the first cell names a row, the last says why.
+    /// Parses the rows of all tables: the first cell is the name, the last the reason.
     pub(super) fn parse(text: &str) -> Self {
         let cells = |line: &str| -> Option<(String, String)> {
             let line = line.trim().strip_prefix('|')?.strip_suffix('|')?;
@@ -32,7 +32,7 @@ impl Document {
         Self(text.lines().filter_map(cells).collect())
     }
 
-    /// The reason of a row; none when there is no such row or it gives none.
+    /// The reason of a row; `None` without a row or a reason.
     pub(super) fn why(&self, row: &str) -> Option<&str> {
         self.0.get(row).map(String::as_str).filter(|why| !why.is_empty())
     }

@@ -1,11 +1,11 @@
-//! `providers`: the real Kamaji and the real BYOH beside a Metal3Cluster, moment by moment.
+//! `providers`: recordings of the real Kamaji and the real BYOH with a Metal3Cluster.
 //!
-//! Each moment is put into a server of its own as it was stored, twice: as it was, and with Metal3Clusters that take the
-//! endpoint of their control plane. Our controllers run until they rest. Then nobody has lost anything, machines on their
-//! way out are gone, what a control plane said is taken, what a person typed stays, and who contradicts a Cluster says so.
-//! And our stand-ins for both write what the real ones wrote ([`sequence`]).
+//! Each state is loaded into a server twice: as recorded, and with Metal3Clusters that use the endpoint of their
+//! control plane. The controllers run until they are idle. Then nothing is lost, deletions have finished, published
+//! endpoints are used, user settings are kept, and conflicts with the Cluster are reported. In addition, the stand-ins
+//! for both providers must write what the real ones wrote ([`sequence`]).
 
-mod facts;
+mod fields;
 mod history;
 mod recording;
 mod replay;
@@ -19,13 +19,13 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::adoption::{Handover, handed_over, losses};
-use super::site::play;
+use super::adoption::{Takeover, losses, take_over};
+use super::server::run_paused;
 use metal3_files::documents;
 
-/// Folder of the recordings, beside the cases.
+/// Folder of the recordings.
 pub(super) const FOLDER: &str = "providers";
-/// What our controllers look at, or may. Everything else that a provider has is its own affair.
+/// Kinds that the controllers read.
 const KINDS: [&str; 12] = [
     "Cluster",
     "Machine",
@@ -43,49 +43,48 @@ const KINDS: [&str; 12] = [
 const METAL3_CLUSTER: &str = "Metal3Cluster";
 const ENDPOINT: &str = "/spec/controlPlaneEndpoint";
 
-/// Takes every moment over, in both forms, and has the stand-ins play the recordings; says whether nothing went wrong.
+/// Replays every state in both forms, and the recordings with the stand-ins; returns whether there was no error.
 pub(super) fn run(folder: &Path) -> Result<bool> {
-    Ok(take_over(folder)? & sequence::run(folder)?)
+    Ok(replay_states(folder)? & sequence::run(folder)?)
 }
 
-fn take_over(folder: &Path) -> Result<bool> {
-    let (mut moments, mut wrong) = (0_usize, 0_usize);
+fn replay_states(folder: &Path) -> Result<bool> {
+    let (mut snapshots, mut errors) = (0_usize, 0_usize);
     for file in documents::files(folder, &["yaml"])? {
         let label = file.strip_prefix(folder).unwrap_or(&file).display().to_string();
         let documents = documents::parse(&documents::text(&file)?, &file)?;
-        let stored = documents.into_iter().map(|document| at_home(document.value));
+        let stored = documents.into_iter().map(|document| in_fixed_namespace(document.value));
         let stored: Vec<Value> = stored.filter(|object| KINDS.contains(&text(object, "/kind"))).collect();
         if stored.is_empty() {
             continue;
         }
         for (form, objects) in [("as it was", stored.clone()), ("with a source", with_source(&stored))] {
             let all: Vec<&Value> = objects.iter().collect();
-            let found = match play(handed_over(&all))?.with_context(|| label.clone())? {
+            let found = match run_paused(take_over(&all))?.with_context(|| label.clone())? {
                 Err(refused) => vec![refused],
-                Ok(taken) => violations(&objects, &taken),
+                Ok(takeover) => violations(&objects, &takeover),
             };
             found
                 .iter()
                 .for_each(|what| println!("{FOLDER}/{label}, {form}: {what}"));
-            moments += 1;
-            wrong += found.len();
+            snapshots += 1;
+            errors += found.len();
         }
     }
-    println!("{FOLDER}: {moments} moments taken over, {wrong} wrong");
-    ensure!(moments > 0, "{FOLDER}: no moment was found in {}", folder.display());
-    Ok(wrong == 0)
+    println!("{FOLDER}: {snapshots} moments taken over, {errors} wrong");
+    ensure!(snapshots > 0, "{FOLDER}: no moment was found in {}", folder.display());
+    Ok(errors == 0)
 }
 
-/// The same in a namespace that has a name. One recording was made in `y`, which is a truth in YAML, and no text.
-fn at_home(mut object: Value) -> Value {
+/// The object in a fixed namespace: one recording has the namespace `y`, a boolean in YAML.
+fn in_fixed_namespace(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("namespace".to_owned(), "recorded".into());
     }
     object
 }
 
-/// The same with Metal3Clusters that join the Cluster of their name, and leave the endpoint to the control plane where
-/// there is one of Kamaji.
+/// The objects with Metal3Clusters that join the Cluster of their name, and use the endpoint of a Kamaji control plane.
 fn with_source(stored: &[Value]) -> Vec<Value> {
     let has_plane = stored
         .iter()
@@ -109,8 +108,8 @@ fn with_source(stored: &[Value]) -> Vec<Value> {
     objects
 }
 
-fn violations(stored: &[Value], taken: &Handover) -> Vec<String> {
-    let mut wrong = losses(&taken.before, &taken.after);
+fn violations(stored: &[Value], takeover: &Takeover) -> Vec<String> {
+    let mut errors = losses(&takeover.before, &takeover.after);
     let (clusters, planes) = (named(stored, "Cluster"), named(stored, "KamajiControlPlane"));
     for (name, before) in named(stored, METAL3_CLUSTER) {
         let cluster = clusters.get(name).copied();
@@ -118,8 +117,8 @@ fn violations(stored: &[Value], taken: &Handover) -> Vec<String> {
         if !lives {
             continue;
         }
-        let Some(after) = taken.after.metal3_cluster(name) else {
-            wrong.push(format!("{name} is gone although its Cluster lives"));
+        let Some(after) = takeover.after.metal3_cluster(name) else {
+            errors.push(format!("{name} is gone although its Cluster lives"));
             continue;
         };
         let fixed = cluster.and_then(endpoint);
@@ -129,21 +128,21 @@ fn violations(stored: &[Value], taken: &Handover) -> Vec<String> {
         let followed = fixed.clone().filter(|_| asks || joins);
         let expected = endpoint(before).or(followed).or(published);
         if endpoint(after) != expected {
-            wrong.push(format!(
+            errors.push(format!(
                 "{name} has the endpoint {:?} instead of {expected:?}",
                 endpoint(after)
             ));
         }
         let typed = endpoint(before);
         let contradicts = typed.is_some() && fixed.is_some() && typed != fixed;
-        if contradicts != says_conflict(after, fixed.as_ref()) && (contradicts || fixed.is_some()) {
-            wrong.push(format!(
+        if contradicts != reports_conflict(after, fixed.as_ref()) && (contradicts || fixed.is_some()) {
+            errors.push(format!(
                 "{name} has {typed:?}, its Cluster {fixed:?}; conflict said: {}",
                 !contradicts
             ));
         }
     }
-    wrong
+    errors
 }
 
 /// The objects of a kind, by name.
@@ -152,7 +151,7 @@ fn named<'a>(stored: &'a [Value], kind: &str) -> BTreeMap<&'a str, &'a Value> {
     own.map(|object| (text(object, "/metadata/name"), object)).collect()
 }
 
-fn says_conflict(object: &Value, fixed: Option<&(String, u64)>) -> bool {
+fn reports_conflict(object: &Value, fixed: Option<&(String, u64)>) -> bool {
     let all = object.pointer("/status/conditions").and_then(Value::as_array);
     let is_conflict = |one: &Value| {
         let named = fixed.is_none_or(|(host, _)| text(one, "/message").contains(host.as_str()));
@@ -161,7 +160,7 @@ fn says_conflict(object: &Value, fixed: Option<&(String, u64)>) -> bool {
     all.into_iter().flatten().any(is_conflict)
 }
 
-/// Host and port, where both are there.
+/// Host and port, if both are set.
 fn endpoint(object: &Value) -> Option<(String, u64)> {
     let stated = object.pointer(ENDPOINT)?;
     let host = text(stated, "/host");

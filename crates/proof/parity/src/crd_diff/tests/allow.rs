@@ -1,4 +1,4 @@
-//! The list of differences that are meant.
+//! The list of deliberate differences.
 
 use serde_json::json;
 
@@ -11,34 +11,34 @@ fn entry(path: &str, aspect: &str) -> String {
 }
 
 #[test]
-fn an_entry_excuses_its_own_node_and_aspect_alone() {
-    let ours = json!({ "properties": { "a": { "default": 1 }, "b": {} } });
-    let differences = schema::compare(&root(), &json!({ "properties": {} }), &ours).0;
-    let verdict = allow::judge(&differences, &allow::parse(&entry("a", "property")).unwrap());
-    assert_eq!(verdict.excused, 1);
-    assert_eq!(outline(&verdict.unexplained), [row("b", "property", Wider)]);
-    assert!(!verdict.is_clean());
+fn an_entry_excuses_one_node_and_aspect() {
+    let project = json!({ "properties": { "a": { "default": 1 }, "b": {} } });
+    let differences = schema::compare(&root(), &json!({ "properties": {} }), &project).0;
+    let evaluation = allow::evaluate(&differences, &allow::parse(&entry("a", "property")).unwrap());
+    assert_eq!(evaluation.excused, 1);
+    assert_eq!(outline(&evaluation.unexplained), [row("b", "property", Wider)]);
+    assert!(!evaluation.is_clean());
     let both = entry("a", "property") + &entry("b", "property");
-    assert!(allow::judge(&differences, &allow::parse(&both).unwrap()).is_clean());
+    assert!(allow::evaluate(&differences, &allow::parse(&both).unwrap()).is_clean());
 }
 
 #[test]
 fn an_unused_entry_fails() {
-    let verdict = allow::judge(&[], &allow::parse(&entry("a", "property")).unwrap());
-    assert_eq!(verdict.unused.len(), 1);
-    assert!(!verdict.is_clean());
+    let evaluation = allow::evaluate(&[], &allow::parse(&entry("a", "property")).unwrap());
+    assert_eq!(evaluation.unused.len(), 1);
+    assert!(!evaluation.is_clean());
 }
 
 #[test]
 fn an_entry_that_would_excuse_a_narrowing_fails() {
     let differences = schema::compare(&root(), &json!({ "maxLength": 2 }), &json!({ "maxLength": 1 })).0;
-    let verdict = allow::judge(&differences, &allow::parse(&entry("", "maxLength")).unwrap());
-    assert_eq!((verdict.excused, verdict.forbidden.len()), (0, 1));
-    assert!(!verdict.is_clean());
+    let evaluation = allow::evaluate(&differences, &allow::parse(&entry("", "maxLength")).unwrap());
+    assert_eq!((evaluation.excused, evaluation.forbidden.len()), (0, 1));
+    assert!(!evaluation.is_clean());
 }
 
 #[test]
-fn an_entry_twice_or_without_a_reason_or_with_a_misspelt_member_is_refused() {
+fn duplicate_unexplained_and_misspelt_entries_are_rejected() {
     let twice = entry("a", "property") + &entry("a", "property");
     assert!(allow::parse(&twice).unwrap_err().to_string().contains("twice"));
     let silent = "- { kind: Thing, aspect: property, reason: \" \" }";

@@ -29,7 +29,7 @@ spec:
     subresources: { status: {}, scale: { specReplicasPath: .spec.replicas } }
     selectableFields: [{ jsonPath: .spec.a }]
     additionalPrinterColumns:
-    - { name: Age, jsonPath: .metadata.creationTimestamp, type: date, description: theirs }
+    - { name: Age, jsonPath: .metadata.creationTimestamp, type: date, description: upstream }
     - { name: Ready, jsonPath: .status.ready, type: string, priority: 0 }
     schema: { openAPIV3Schema: { type: object } }
 "#;
@@ -38,7 +38,7 @@ fn thing() -> Value {
     serde_saphyr::from_str(THING).unwrap()
 }
 
-/// What is found when a value of ours is replaced, and when it is upstream's that is replaced.
+/// Differences when the value of the project is replaced, and when the value of upstream is replaced.
 fn replaced(pointer: &str, value: &Value) -> (Vec<Row>, Vec<Row>) {
     let mut changed = thing();
     *changed.pointer_mut(pointer).unwrap() = value.clone();
@@ -48,8 +48,8 @@ fn replaced(pointer: &str, value: &Value) -> (Vec<Row>, Vec<Row>) {
     )
 }
 
-/// Pointer and new value; path and aspect of the difference; its direction when ours is changed, when upstream's is.
-const FACTS: &str = r#"
+/// Pointer and new value; path and aspect of the difference; its direction when the project changes, when upstream changes.
+const CASES: &str = r#"
 - [/spec/scope, Cluster, "", scope, narrower, narrower]
 - [/spec/group, example.org, "", group, narrower, narrower]
 - [/spec/names/plural, thingies, "", plural, narrower, narrower]
@@ -79,19 +79,19 @@ const FACTS: &str = r#"
 "#;
 
 #[test]
-fn each_fact_of_a_definition_is_reported_when_ours_or_upstream_lacks_it() {
-    type Fact = (String, Value, String, String, String, String);
-    let facts: Vec<Fact> = serde_saphyr::from_str(FACTS).unwrap();
+fn each_property_missing_on_one_side_is_reported() {
+    type Case = (String, Value, String, String, String, String);
+    let cases: Vec<Case> = serde_saphyr::from_str(CASES).unwrap();
     let direction = |name: &str| -> Direction {
         let all = [Narrower, Wider, Other];
         all.into_iter().find(|direction| direction.to_string() == name).unwrap()
     };
-    for (pointer, value, path, aspect, ours, upstream) in facts {
-        let (ours_changed, upstream_changed) = replaced(&pointer, &value);
+    for (pointer, value, path, aspect, project, upstream) in cases {
+        let (project_changed, upstream_changed) = replaced(&pointer, &value);
         assert_eq!(
-            ours_changed,
-            [row(&path, &aspect, direction(&ours))],
-            "{pointer}: ours {value}"
+            project_changed,
+            [row(&path, &aspect, direction(&project))],
+            "{pointer}: project {value}"
         );
         assert_eq!(
             upstream_changed,
@@ -111,13 +111,16 @@ fn the_order_of_columns_is_compared() {
 }
 
 #[test]
-fn what_describes_the_file_or_the_installation_is_not_compared() {
+fn generator_version_and_ca_bundle_are_not_compared() {
     let rows = [
         (
             "/metadata/annotations/controller-gen.kubebuilder.io~1version",
             json!("v2"),
         ),
-        ("/spec/versions/0/additionalPrinterColumns/0/description", json!("ours")),
+        (
+            "/spec/versions/0/additionalPrinterColumns/0/description",
+            json!("project"),
+        ),
         ("/spec/conversion/webhook/clientConfig/caBundle", json!("xyz")),
     ];
     for (pointer, value) in rows {
@@ -131,7 +134,7 @@ fn kinds_are_found_missing_and_added() {
     other["spec"]["names"]["kind"] = json!("Other");
     let one = [("things".to_owned(), thing())].into();
     let both = [("things".to_owned(), thing()), ("others".to_owned(), other)].into();
-    let found = |upstream, ours| outline(&compare(upstream, ours).differences);
+    let found = |upstream, project| outline(&compare(upstream, project).differences);
     assert_eq!(found(&both, &one), [row("", "kind", Narrower)]);
     assert_eq!(found(&one, &both), [row("", "kind", Wider)]);
 }

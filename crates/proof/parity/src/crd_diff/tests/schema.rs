@@ -6,8 +6,8 @@ use super::super::difference::Direction::{self, Narrower, Other, Wider};
 use super::super::schema;
 use super::{Row, outline, root, row};
 
-fn compare(upstream: &Value, ours: &Value) -> Vec<Row> {
-    outline(&schema::compare(&root(), upstream, ours).0)
+fn compare(upstream: &Value, project: &Value) -> Vec<Row> {
+    outline(&schema::compare(&root(), upstream, project).0)
 }
 
 fn table<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
@@ -51,7 +51,7 @@ const RESTRICTIONS: &str = r#"
 "#;
 
 #[test]
-fn each_restriction_is_narrower_where_ours_is_stricter_and_wider_where_it_is_looser() {
+fn stricter_restrictions_are_narrower_and_looser_ones_wider() {
     for (aspect, loose, strict) in table::<(String, Value, Value)>(RESTRICTIONS) {
         assert_eq!(
             compare(&loose, &strict),
@@ -62,7 +62,7 @@ fn each_restriction_is_narrower_where_ours_is_stricter_and_wider_where_it_is_loo
     }
 }
 
-/// Aspect, upstream's schema, ours.
+/// Aspect, upstream's schema, the project's schema.
 const INCOMPARABLE: &str = r"
 - [type, { type: string }, { type: integer }]
 - [pattern, { pattern: ^a$ }, { pattern: '^[a]$' }]
@@ -74,17 +74,17 @@ const INCOMPARABLE: &str = r"
 ";
 
 #[test]
-fn what_cannot_be_ordered_counts_as_narrower() {
-    for (aspect, upstream, ours) in table::<(String, Value, Value)>(INCOMPARABLE) {
+fn unordered_restrictions_count_as_narrower() {
+    for (aspect, upstream, project) in table::<(String, Value, Value)>(INCOMPARABLE) {
         assert_eq!(
-            compare(&upstream, &ours),
+            compare(&upstream, &project),
             [row("", &aspect, Narrower)],
-            "{aspect}: {ours}"
+            "{aspect}: {project}"
         );
     }
 }
 
-/// Aspect, upstream's schema, ours.
+/// Aspect, upstream's schema, the project's schema.
 const NEITHER: &str = r"
 - [default, { default: 1 }, {}]
 - [default, {}, { default: 1 }]
@@ -98,9 +98,13 @@ const NEITHER: &str = r"
 ";
 
 #[test]
-fn what_neither_widens_nor_narrows_is_reported_all_the_same() {
-    for (aspect, upstream, ours) in table::<(String, Value, Value)>(NEITHER) {
-        assert_eq!(compare(&upstream, &ours), [row("", &aspect, Other)], "{aspect}: {ours}");
+fn differences_without_direction_are_reported() {
+    for (aspect, upstream, project) in table::<(String, Value, Value)>(NEITHER) {
+        assert_eq!(
+            compare(&upstream, &project),
+            [row("", &aspect, Other)],
+            "{aspect}: {project}"
+        );
     }
 }
 
@@ -108,7 +112,7 @@ fn what_neither_widens_nor_narrows_is_reported_all_the_same() {
 const EQUAL: &str = r"
 - [{ type: integer, format: int64 }, { type: integer }]
 - [{ anyOf: [{ type: integer }, { type: string }], x-kubernetes-int-or-string: true }, { x-kubernetes-int-or-string: true }]
-- [{ description: theirs }, { description: ours }]
+- [{ description: upstream }, { description: project }]
 - [{ x-kubernetes-list-type: atomic }, {}]
 - [{ x-kubernetes-map-type: granular }, {}]
 - [{ minLength: 0, nullable: false }, {}]
@@ -117,7 +121,7 @@ const EQUAL: &str = r"
 ";
 
 #[test]
-fn different_writings_of_one_meaning_are_equal() {
+fn equivalent_schemas_are_equal() {
     for (one, other) in table::<(Value, Value)>(EQUAL) {
         assert_eq!(compare(&one, &other), [], "{one} -> {other}");
         assert_eq!(compare(&other, &one), [], "{other} -> {one}");
@@ -130,7 +134,7 @@ fn object(properties: &str, required: &[&str]) -> Value {
 }
 
 #[test]
-fn members_are_found_missing_added_required_and_freed() {
+fn missing_added_required_and_optional_members_are_reported() {
     const ONE: &str = "{ a: { type: string } }";
     const TWO: &str = "{ a: { type: string }, b: { type: string } }";
     const FILLED_IN: &str = "{ a: { type: string, default: x } }";
@@ -147,12 +151,12 @@ fn members_are_found_missing_added_required_and_freed() {
         (object(ONE, &["a"]), object(ONE, &[]), vec![("a", "required", Wider)]),
         (object(FILLED_IN, &[]), object(FILLED_IN, &["a"]), vec![]),
     ];
-    for (upstream, ours, expected) in cases {
+    for (upstream, project, expected) in cases {
         let expected: Vec<_> = expected
             .into_iter()
             .map(|(name, aspect, direction)| row(&format!("spec.{name}"), aspect, direction))
             .collect();
-        assert_eq!(compare(&upstream, &ours), expected, "{upstream} -> {ours}");
+        assert_eq!(compare(&upstream, &project), expected, "{upstream} -> {project}");
     }
 }
 

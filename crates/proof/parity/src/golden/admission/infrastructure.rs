@@ -1,13 +1,13 @@
-//! How admission of `infrastructure.cluster.x-k8s.io` differs on purpose.
+//! Deliberate differences of admission of `infrastructure.cluster.x-k8s.io`.
 
 use serde_json::{Value, json};
 
 use crate::golden::group::Rule;
 
-/// The rules.
+/// Rules.
 pub(super) const RULES: &[Rule] = &[TEMPLATE_REPAIR, NO_STRATEGY, WIDER_LINKS];
 
-/// A stored template that is invalid can be repaired.
+/// An invalid stored template can be repaired.
 const TEMPLATE_REPAIR: Rule = Rule {
     row: "cluster-template-repair",
     touches: |input| {
@@ -20,8 +20,7 @@ const TEMPLATE_REPAIR: Rule = Rule {
     predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
 };
 
-/// What the older version stores, the newer one stores too: an MTU below that of IPv6, a bond parameter that is a plain
-/// value.
+/// Values of the older version are stored by the newer one too: a small MTU, a plain bond parameter.
 const WIDER_LINKS: Rule = Rule {
     row: "data-template-wider-links",
     touches: |input| {
@@ -49,7 +48,7 @@ const WIDER_LINKS: Rule = Rule {
     predict: |input, _| json!({ "allowed": true, "object": defaulted_links(input), "warnings": [] }),
 };
 
-/// The object with the MTU that a link without one is given.
+/// The object with the default MTU of links.
 fn defaulted_links(input: &Value) -> Value {
     let mut object = input.get("object").cloned().unwrap_or_default();
     for kind in ["ethernets", "bonds", "vlans"] {
@@ -63,7 +62,7 @@ fn defaulted_links(input: &Value) -> Value {
     object
 }
 
-/// A remediation template need not have a strategy.
+/// A remediation template without a strategy is valid.
 const NO_STRATEGY: Rule = Rule {
     row: "remediation-template-without-strategy",
     touches: |input| {

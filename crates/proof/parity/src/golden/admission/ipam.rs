@@ -1,13 +1,13 @@
-//! How admission of `ipam.metal3.io` differs on purpose.
+//! Deliberate differences of admission of `ipam.metal3.io`.
 
 use serde_json::{Value, json};
 
 use crate::golden::group::Rule;
 
-/// The rules.
+/// Rules.
 pub(super) const RULES: &[Rule] = &[MIXED_FAMILIES, RANDOM_SIZE, CLAIM_WITHOUT_POOL];
 
-/// An entry with an IPv4 start and an IPv6 end is refused.
+/// A range with an IPv4 start and an IPv6 end is rejected.
 const MIXED_FAMILIES: Rule = Rule {
     row: "pool-mixed-families",
     touches: |input| {
@@ -18,7 +18,7 @@ const MIXED_FAMILIES: Rule = Rule {
     predict: |_, _| json!({ "allowed": false, "fields": ["spec.pools[0]"] }),
 };
 
-/// A range of any size is taken at random.
+/// Random allocation supports ranges of any size.
 const RANDOM_SIZE: Rule = Rule {
     row: "pool-random-size",
     touches: |input| {
@@ -30,7 +30,7 @@ const RANDOM_SIZE: Rule = Rule {
     predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
 };
 
-/// A claim without a pool is refused by the schema: nothing writes an empty one into it.
+/// The schema rejects a claim without a pool: no default is set.
 const CLAIM_WITHOUT_POOL: Rule = Rule {
     row: "claim-pool-required",
     touches: |input| {

@@ -1,8 +1,8 @@
-//! `admission`: what the API server's schema and the webhooks say of one request.
+//! `admission`: decisions of the schema and of the webhooks.
 //!
-//! A real server stops at the schema, so where the recorded schema refuses, the webhook's findings are not compared. Of
-//! the webhook's findings the fields are compared without case, since some managers spell Go names; where they name
-//! none, only the decision is. Warnings are compared where some are recorded.
+//! A real server stops at the schema, so findings of the webhook are compared only when the schema accepts. Fields are
+//! compared case-insensitively, because some managers use Go names; without fields only the decision is compared.
+//! Warnings are compared where recorded.
 
 mod infrastructure;
 mod ipam;
@@ -16,7 +16,7 @@ use super::case::Case;
 use super::group::{Group, Rule};
 use crate::admission::{self, Answer};
 
-/// Every group of `admission`.
+/// All groups of `admission`.
 pub(super) const GROUPS: [Group; 3] = [
     group("admission/baremetalhost", &[]),
     group("admission/capm3", infrastructure::RULES),
@@ -93,7 +93,7 @@ fn fields(expect: &Value, source: &str) -> Vec<String> {
         .collect()
 }
 
-/// True when only a webhook refuses, and says no field.
+/// Whether only a webhook rejects, without a field.
 fn names_no_field(expect: &Value) -> bool {
     errors(expect).next().is_some() && fields(expect, "schema").is_empty() && fields(expect, "webhook").is_empty()
 }

@@ -1,9 +1,8 @@
-//! The moments of hosts, taken over: the objects are put into a server of their own and the nodes into a simulated Ironic,
-//! both as they were; our controller runs on them for some minutes, and nothing was done to a machine that upstream would
-//! not also have done next, no host lost its spec, and none is gone that was not on its way out.
+//! Replays snapshots of hosts: the objects are loaded into a server and the nodes into a simulated Ironic; the host
+//! controller runs for some minutes. It may send only disruptive requests that upstream sent next, no host may lose its
+//! spec, and only hosts being deleted may disappear.
 //!
-//! Logins are dummies in the recordings, and the machines take any. Whether work that was under way succeeded is not
-//! told by a moment; here it does.
+//! Credentials in recordings are dummies and always accepted. Work in progress succeeds here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -26,15 +25,15 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::moment::Moment;
-use super::stretches::Stretch;
-use super::timeline::{Request, Shown};
-use crate::golden::site::{NotPut, Place, Site};
+use super::intervals::Interval;
+use super::snapshot::Snapshot;
+use super::timeline::{RecordedValue, Request};
+use crate::golden::server::{PutError, Resource, TestServer};
 
-/// So long our controller runs: all that upstream was recorded to do next took less.
-const WATCHED: Duration = Duration::from_mins(10);
-/// What is done to a machine and cannot be undone, or stops what runs on it.
-const HARMS: [&str; 9] = [
+/// Run time of the controller: longer than all recorded reactions of upstream.
+const RUN_TIME: Duration = Duration::from_mins(10);
+/// Requests that cannot be undone, or that stop the machine.
+const DISRUPTIVE: [&str; 9] = [
     "provision active",
     "provision rebuild",
     "provision deleted",
@@ -45,115 +44,125 @@ const HARMS: [&str; 9] = [
     "power soft rebooting",
     "DELETE nodes/_",
 ];
-/// What the end of a host that goes is in any case.
-const LEAVING: [&str; 2] = ["PUT nodes/_/states/power power off", "DELETE nodes/_"];
+/// Disruptive requests of any deletion.
+const DELETION_REQUESTS: [&str; 2] = ["PUT nodes/_/states/power power off", "DELETE nodes/_"];
 
-/// What upstream asked that harms, from a stretch on until a person did something else.
-pub(super) fn next_harms(stretches: &[Stretch]) -> BTreeSet<String> {
-    let mut harms = BTreeSet::new();
-    for (number, stretch) in stretches.iter().enumerate() {
-        harms.extend(stretch.requests.iter().map(said).filter(|words| is_harm(words)));
-        if number > 0 && !stretch.acts.is_empty() {
+/// Disruptive requests of upstream, from an interval until the next user action.
+pub(super) fn allowed_requests(intervals: &[Interval]) -> BTreeSet<String> {
+    let mut disruptive = BTreeSet::new();
+    for (number, interval) in intervals.iter().enumerate() {
+        disruptive.extend(
+            interval
+                .requests
+                .iter()
+                .map(describe)
+                .filter(|requests| is_disruptive(requests)),
+        );
+        if number > 0 && !interval.user_actions.is_empty() {
             break;
         }
     }
-    harms
+    disruptive
 }
 
-/// A request in the words of the simulator.
-fn said(request: &Request) -> String {
+/// A request in the notation of the simulator.
+fn describe(request: &Request) -> String {
     let path = request.path.split('?').next().unwrap_or_default();
     let mut parts: Vec<&str> = path.trim_start_matches("/v1/").split('/').collect();
     if let Some(name) = parts.get_mut(1) {
         *name = "_";
     }
     let target = match &request.body {
-        Shown::Whole(body) => body.get("target").and_then(Value::as_str).unwrap_or_default(),
-        Shown::Absent => "",
-        // Only a deployment carries so much.
-        Shown::Cut => "active",
+        RecordedValue::Whole(body) => body.get("target").and_then(Value::as_str).unwrap_or_default(),
+        RecordedValue::Absent => "",
+        // Only a deployment has such a long body.
+        RecordedValue::Cut => "active",
     };
     format!("{} {} {target}", request.method, parts.join("/"))
         .trim_end()
         .to_owned()
 }
 
-fn is_harm(words: &str) -> bool {
-    HARMS.iter().any(|harm| words.ends_with(harm))
+fn is_disruptive(requests: &str) -> bool {
+    DISRUPTIVE.iter().any(|harm| requests.ends_with(harm))
 }
 
-/// What is wrong after a moment was taken over. Nothing, where nobody had looked at the nodes.
-pub(super) async fn replayed(moment: &Moment, allowed: &BTreeSet<String>) -> Result<Option<Vec<String>>> {
-    let Some(machines) = &moment.nodes else { return Ok(None) };
-    let objects: Vec<&Value> = moment.objects.iter().map(|document| &document.value).collect();
-    let mut site = Site::at(latest(&objects))?;
+/// Errors after a replay; `None` without recorded nodes.
+pub(super) async fn replay(snapshot: &Snapshot, allowed: &BTreeSet<String>) -> Result<Option<Vec<String>>> {
+    let Some(machines) = &snapshot.nodes else {
+        return Ok(None);
+    };
+    let objects: Vec<&Value> = snapshot.objects.iter().map(|document| &document.value).collect();
+    let mut server = TestServer::at(latest(&objects))?;
     let namespace = objects
         .iter()
         .find_map(|object| object.pointer("/metadata/namespace")?.as_str());
     let namespace = namespace.unwrap_or("default").to_owned();
-    site.namespace(&namespace).await?;
-    match site.put(&objects).await {
+    server.namespace(&namespace).await?;
+    match server.put(&objects).await {
         Ok(()) => {}
-        Err(NotPut::Refused(why)) => return Ok(Some(vec![format!("our server refuses it: {why}")])),
-        Err(NotPut::ConnectionBroken(error)) => return Err(error),
+        Err(PutError::Rejected(why)) => return Ok(Some(vec![format!("the server rejects it: {why}")])),
+        Err(PutError::Other(error)) => return Err(error),
     }
-    logins(&site, &namespace).await?;
-    let ironic = Ironic::start(Options::new(1, Arc::clone(&site.clock)));
+    logins(&server, &namespace).await?;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&server.clock)));
     for machine in machines {
-        let node = site.within(&machine.shown);
+        let node = server.with_local_uids(&machine.shown);
         let node = node.as_object().context("a node that is no object")?;
         ironic.restore(node, &machine.shown_ports).map_err(|why| anyhow!(why))?;
     }
-    let before = hosts(&site, &namespace).await?;
-    let heard = Arc::new(Heard {
+    let before = hosts(&server, &namespace).await?;
+    let transport = Arc::new(RecordingTransport {
         ironic,
-        words: Mutex::default(),
+        requests: Mutex::default(),
     });
     let metrics = Metrics::new();
-    let running = start(&site, &heard, &metrics)?;
-    tokio::time::sleep(WATCHED).await;
+    let running = start(&server, &transport, &metrics)?;
+    tokio::time::sleep(RUN_TIME).await;
     drop(running);
-    let after = hosts(&site, &namespace).await?;
-    let mut wrong = lost(&before, &after);
-    wrong.extend(idle(&metrics, before.len()));
-    let words = heard.words.lock().unwrap_or_else(PoisonError::into_inner);
-    let harms: BTreeSet<&String> = words.iter().filter(|words| is_harm(words)).collect();
-    // Upstream came to a stop for one of those who were to go, and found the machines of two off by chance.
-    let leaves = before
+    let after = hosts(&server, &namespace).await?;
+    let mut errors = lost(&before, &after);
+    errors.extend(check_progress(&metrics, before.len()));
+    let requests = transport.requests.lock().unwrap_or_else(PoisonError::into_inner);
+    let disruptive: BTreeSet<&String> = requests.iter().filter(|requests| is_disruptive(requests)).collect();
+    // The recording of deletions is incomplete, and some machines were off.
+    let has_deletion = before
         .iter()
         .any(|host| host.pointer("/metadata/deletionTimestamp").is_some());
-    let is_asked = |words: &String| allowed.contains(words) || (leaves && LEAVING.contains(&words.as_str()));
-    let unasked = harms.into_iter().filter(|words| !is_asked(words));
-    wrong.extend(unasked.map(|words| format!("{words}, which upstream did not ask next")));
-    Ok(Some(wrong))
+    let is_expected = |requests: &String| {
+        allowed.contains(requests) || (has_deletion && DELETION_REQUESTS.contains(&requests.as_str()))
+    };
+    let unexpected = disruptive.into_iter().filter(|requests| !is_expected(requests));
+    errors.extend(unexpected.map(|requests| format!("{requests}, which upstream did not send next")));
+    Ok(Some(errors))
 }
 
-/// The last time that an object tells of itself: the moment is a little later.
+/// The latest timestamp of the objects; the snapshot is a little later.
 fn latest(objects: &[&Value]) -> DateTime<Utc> {
-    let told = [
+    let fields = [
         "/status/lastUpdated",
         "/metadata/creationTimestamp",
         "/metadata/deletionTimestamp",
     ];
     let times = objects
         .iter()
-        .flat_map(|object| told.map(|place| object.pointer(place)));
+        .flat_map(|object| fields.map(|place| object.pointer(place)));
     let times = times.filter_map(|time| DateTime::parse_from_rfc3339(time?.as_str()?).ok());
     let last = times.max().map_or(DateTime::UNIX_EPOCH, |time| time.to_utc());
     last.checked_add_signed(TimeDelta::seconds(2)).unwrap_or(last)
 }
 
-fn place() -> Place {
-    Place::new("metal3.io", "v1alpha1", "BareMetalHost")
+fn place() -> Resource {
+    Resource::new("metal3.io", "v1alpha1", "BareMetalHost")
 }
 
-async fn hosts(site: &Site, namespace: &str) -> Result<Vec<Value>> {
-    site.all(&place(), namespace).await
+async fn hosts(server: &TestServer, namespace: &str) -> Result<Vec<Value>> {
+    server.all(&place(), namespace).await
 }
 
-/// A host knows by its version which login Ironic has, and this server gives its own versions.
-async fn logins(site: &Site, namespace: &str) -> Result<()> {
-    for host in hosts(site, namespace).await? {
+/// Hosts record the resource version of their credentials, and this server assigns its own.
+async fn logins(server: &TestServer, namespace: &str) -> Result<()> {
+    for host in hosts(server, namespace).await? {
         let name = host
             .pointer("/metadata/name")
             .and_then(Value::as_str)
@@ -165,8 +174,8 @@ async fn logins(site: &Site, namespace: &str) -> Result<()> {
                 continue;
             };
             let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
-            // A login that is gone is one that Ironic may not have.
-            let Ok(secret) = site.send("GET", &path, &json!({})).await else {
+            // A missing Secret was never sent to Ironic.
+            let Ok(secret) = server.send("GET", &path, &json!({})).await else {
                 continue;
             };
             let version = secret.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
@@ -178,28 +187,28 @@ async fn logins(site: &Site, namespace: &str) -> Result<()> {
             continue;
         }
         let path = format!("{}/status", place().path(namespace, name));
-        site.send("PATCH", &path, &json!({ "status": status })).await?;
+        server.send("PATCH", &path, &json!({ "status": status })).await?;
     }
     Ok(())
 }
 
-/// Hosts that were changed in what their owner says, or are gone without having been on their way.
+/// Hosts with a changed spec, and hosts that disappeared without a deletion.
 fn lost(before: &[Value], after: &[Value]) -> Vec<String> {
     let at = |host: &Value, place: &str| host.pointer(place).cloned().unwrap_or_default();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for host in before {
         let name = at(host, "/metadata/name");
         match after.iter().find(|after| at(after, "/metadata/name") == name) {
             Some(after) if is_as_before(at(host, "/spec"), at(after, "/spec")) => {}
-            Some(after) => wrong.push(format!("the spec of {name} is {}", at(after, "/spec"))),
-            None if at(host, "/metadata/deletionTimestamp").is_null() => wrong.push(format!("{name} is gone")),
+            Some(after) => errors.push(format!("the spec of {name} is {}", at(after, "/spec"))),
+            None if at(host, "/metadata/deletionTimestamp").is_null() => errors.push(format!("{name} does not exist")),
             None => {}
         }
     }
-    wrong
+    errors
 }
 
-/// Whether a spec says what it said. Once the hardware is known its architecture is written down, as upstream does.
+/// Whether a spec is unchanged. The architecture may be added, as upstream does.
 fn is_as_before(before: Value, mut after: Value) -> bool {
     if let (true, Some(members)) = (before.get("architecture").is_none(), after.as_object_mut()) {
         members.remove("architecture");
@@ -207,45 +216,45 @@ fn is_as_before(before: Value, mut after: Value) -> bool {
     before == after
 }
 
-/// Ironic, and every change that was asked of it.
-struct Heard {
+/// Records every write to Ironic.
+struct RecordingTransport {
     ironic: Ironic,
-    words: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
 }
 
-impl fmt::Debug for Heard {
+impl fmt::Debug for RecordingTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Heard").finish_non_exhaustive()
+        f.debug_struct("RecordingTransport").finish_non_exhaustive()
     }
 }
 
-impl Transport for Heard {
+impl Transport for RecordingTransport {
     fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_> {
         if request.method() != http::Method::GET {
-            let mut heard = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-            heard.extend(describe_request(&request));
+            let mut transport = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+            transport.extend(describe_request(&request));
         }
         self.ironic.exchange(request)
     }
 }
 
-/// Starts our controller. Dropping the set ends it.
-fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<()>> {
+/// Starts the controller. Dropping the set stops it.
+fn start(server: &TestServer, ironic: &Arc<RecordingTransport>, metrics: &Metrics) -> Result<JoinSet<()>> {
     let (client, caches, stop) = (
-        site.cluster.client("hosts"),
+        server.cluster.client("hosts"),
         Caches::default(),
         CancellationToken::new(),
     );
     let (events, _) = EventRecorder::bounded(1);
     let mut tasks = JoinSet::new();
     let endpoint = Endpoint::parse("http://ironic.example")?;
-    let wire: Arc<dyn Transport> = Arc::<Heard>::clone(ironic);
+    let wire: Arc<dyn Transport> = Arc::<RecordingTransport>::clone(ironic);
     let parts = Parts {
         client: client.clone(),
         caches: caches.clone(),
-        ironic: Client::over(wire, Reach::new(endpoint), Arc::clone(&site.clock)),
+        ironic: Client::over(wire, Reach::new(endpoint), Arc::clone(&server.clock)),
         permit: Arc::new(|| Ok(())),
-        clock: Arc::clone(&site.clock),
+        clock: Arc::clone(&server.clock),
         events,
         metrics: metrics.clone(),
         settings: Settings::default(),
@@ -254,7 +263,7 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
         workers: 2,
     };
     let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
-    let watches = caches.watches(&WatchConfig::everywhere(&client, &site.clock, &stop));
+    let watches = caches.watches(&WatchConfig::everywhere(&client, &server.clock, &stop));
     for task in watches.into_tasks() {
         tasks.spawn(task);
     }
@@ -262,8 +271,8 @@ fn start(site: &Site, ironic: &Arc<Heard>, metrics: &Metrics) -> Result<JoinSet<
     Ok(tasks)
 }
 
-/// What is wrong where nobody looked, or somebody fell over: then it proves nothing that no harm was done.
-fn idle(metrics: &Metrics, hosts: usize) -> Option<String> {
+/// Fails when the controller did nothing or panicked: then the absence of requests proves nothing.
+fn check_progress(metrics: &Metrics, hosts: usize) -> Option<String> {
     let text = metrics.render();
     let of = |series: &str| -> u64 {
         let found = text

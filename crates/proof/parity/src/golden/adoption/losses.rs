@@ -1,35 +1,35 @@
-//! What somebody lost between two looks at an installation: a host, a number, an address, or the way out.
+//! Losses between two states of an installation: of a host, an index, an address, or a pending deletion.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::golden::site::{Place, Site};
+use crate::golden::server::{Resource, TestServer};
 
 const OURS: &str = "infrastructure.cluster.x-k8s.io";
 
 /// Objects of one kind, by name.
 type Named = BTreeMap<String, Value>;
 
-/// Everything of a namespace that somebody may lose.
-pub(in crate::golden) struct Kinds {
+/// Objects of a namespace.
+pub(in crate::golden) struct NamespaceObjects {
     clusters: Named,
     metal3_clusters: Named,
     machines: Named,
     hosts: Named,
     data_claims: Named,
     data: Named,
-    /// Claims and addresses, of both contracts.
+    /// Claims and addresses of both APIs.
     claims: [Named; 2],
     addresses: [Named; 2],
     secrets: Named,
 }
 
-impl Kinds {
-    pub(super) async fn of(site: &Site, namespace: &str) -> Result<Self> {
+impl NamespaceObjects {
+    pub(super) async fn of(server: &TestServer, namespace: &str) -> Result<Self> {
         let all = async |group: &str, version: &str, kind: &str| -> Result<Named> {
-            let objects = site.all(&Place::new(group, version, kind), namespace).await?;
+            let objects = server.all(&Resource::new(group, version, kind), namespace).await?;
             Ok(objects
                 .into_iter()
                 .map(|object| (text(&object, "/metadata/name").to_owned(), object))
@@ -64,37 +64,37 @@ fn text<'a>(value: &'a Value, place: &str) -> &'a str {
     value.pointer(place).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn stays(objects: &Named, name: &str) -> bool {
+fn remains(objects: &Named, name: &str) -> bool {
     objects
         .get(name)
         .is_some_and(|object| object.pointer("/metadata/deletionTimestamp").is_none())
 }
 
-/// The name of the owner of a kind; empty if there is none.
+/// The name of the owner of a kind; empty if absent.
 fn owner<'a>(object: &'a Value, kind: &str) -> &'a str {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
     let owner = owners.into_iter().flatten().find(|owner| text(owner, "/kind") == kind);
     owner.map_or("", |owner| text(owner, "/name"))
 }
 
-/// Whether a claim on data is to stay: neither it nor its machine is on the way out.
-fn is_served(all: &Kinds, claim: &str) -> bool {
+/// Whether a data claim stays: neither it nor its machine is being deleted.
+fn is_served(all: &NamespaceObjects, claim: &str) -> bool {
     let machine = all
         .data_claims
         .get(claim)
         .map_or("", |claim| owner(claim, "Metal3Machine"));
-    stays(&all.data_claims, claim) && (machine.is_empty() || stays(&all.machines, machine))
+    remains(&all.data_claims, claim) && (machine.is_empty() || remains(&all.machines, machine))
 }
 
-/// Whether a claim on a pool is to stay: neither it nor whom it is for is on the way out.
-fn is_granted(all: &Kinds, claims: &Named, claim: &str) -> bool {
+/// Whether a pool claim stays: neither it nor its Metal3Data is being deleted.
+fn is_granted(all: &NamespaceObjects, claims: &Named, claim: &str) -> bool {
     let data = claims.get(claim).map_or("", |claim| owner(claim, "Metal3Data"));
     let is_wanted = |data: &Value| is_served(all, text(data, "/spec/claim/name"));
-    stays(claims, claim) && (data.is_empty() || all.data.get(data).is_some_and(is_wanted))
+    remains(claims, claim) && (data.is_empty() || all.data.get(data).is_some_and(is_wanted))
 }
 
-/// What was lost, a line each.
-pub(in crate::golden) fn losses(before: &Kinds, after: &Kinds) -> Vec<String> {
+/// Losses, one line each.
+pub(in crate::golden) fn losses(before: &NamespaceObjects, after: &NamespaceObjects) -> Vec<String> {
     let mut lost = Vec::new();
     hosts(before, after, &mut lost);
     numbers(before, after, &mut lost);
@@ -103,7 +103,7 @@ pub(in crate::golden) fn losses(before: &Kinds, after: &Kinds) -> Vec<String> {
     lost
 }
 
-/// Places of an object that differ although they must not.
+/// Changed fields that must not change.
 fn changed(what: &str, before: &Value, after: Option<&Value>, places: &[&str], lost: &mut Vec<String>) {
     for place in places {
         let (old, new) = (before.pointer(place), after.and_then(|after| after.pointer(place)));
@@ -113,9 +113,9 @@ fn changed(what: &str, before: &Value, after: Option<&Value>, places: &[&str], l
     }
 }
 
-/// A host stays with its consumer, and runs what it ran, as long as that lives.
-fn hosts(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
-    const WISHES: [&str; 6] = [
+/// A host keeps its consumer and image as long as the consumer exists.
+fn hosts(before: &NamespaceObjects, after: &NamespaceObjects, lost: &mut Vec<String>) {
+    const HOST_FIELDS: [&str; 6] = [
         "/spec/consumerRef/name",
         "/spec/image",
         "/spec/customDeploy",
@@ -126,10 +126,10 @@ fn hosts(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
     for (name, host) in &before.hosts {
         let consumer = text(host, "/spec/consumerRef/name");
         let what = format!("BareMetalHost {name} of {consumer}");
-        if stays(&before.machines, consumer) {
+        if remains(&before.machines, consumer) {
             let runs = !host.pointer("/spec/image").unwrap_or(&Value::Null).is_null();
             let kept = if runs {
-                WISHES.as_slice()
+                HOST_FIELDS.as_slice()
             } else {
                 &["/spec/consumerRef/name"]
             };
@@ -140,14 +140,18 @@ fn hosts(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
                 .get(name)
                 .map(|host| text(host, "/spec/consumerRef/name"))
                 .unwrap_or_default();
-            // It was freed, and may serve somebody who waited.
+            // A released host may be claimed by another machine.
             let waits = |machine: &str| after.machines.contains_key(machine);
             if !now.is_empty() && now != consumer && !waits(now) {
-                lost.push(format!("{what}: went to {now}"));
+                lost.push(format!("{what}: claimed by {now}"));
             }
         }
     }
-    for (name, machine) in before.machines.iter().filter(|(name, _)| stays(&before.machines, name)) {
+    for (name, machine) in before
+        .machines
+        .iter()
+        .filter(|(name, _)| remains(&before.machines, name))
+    {
         let mut places = vec!["/metadata/annotations/metal3.io~1BareMetalHost"];
         places.retain(|place| machine.pointer(place).is_some());
         places.extend(
@@ -169,11 +173,11 @@ fn hosts(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
     }
 }
 
-/// A claim keeps its number, and what was rendered for it.
-fn numbers(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
+/// A claim keeps its index and its rendered data.
+fn numbers(before: &NamespaceObjects, after: &NamespaceObjects, lost: &mut Vec<String>) {
     for (name, data) in &before.data {
         let claim = text(data, "/spec/claim/name");
-        if !stays(&before.data, name) || !is_served(before, claim) {
+        if !remains(&before.data, name) || !is_served(before, claim) {
             continue;
         }
         let what = format!("Metal3Data {name} of {claim}");
@@ -205,8 +209,8 @@ fn numbers(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
     }
 }
 
-/// A claim keeps its address, and no address is given twice.
-fn addresses(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
+/// A claim keeps its address, and no address is allocated twice.
+fn addresses(before: &NamespaceObjects, after: &NamespaceObjects, lost: &mut Vec<String>) {
     let claim_of = |address: &Value| {
         let names = ["/spec/claim/name", "/spec/claimRef/name"].map(|place| text(address, place).to_owned());
         names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
@@ -230,7 +234,7 @@ fn addresses(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
             .filter(|other| *other != claim_of(address))
         {
             lost.push(format!(
-                "{} is given to {other}, and as {name} to {}",
+                "{} is allocated to {other}, and as {name} to {}",
                 key.1,
                 claim_of(address)
             ));
@@ -238,8 +242,8 @@ fn addresses(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
     }
 }
 
-/// What was to go is gone, unless its Cluster is paused.
-fn stuck(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
+/// Deletions finish, unless the Cluster is paused.
+fn stuck(before: &NamespaceObjects, after: &NamespaceObjects, lost: &mut Vec<String>) {
     let rests = before
         .clusters
         .values()
@@ -251,7 +255,7 @@ fn stuck(before: &Kinds, after: &Kinds, lost: &mut Vec<String>) {
         ("Metal3Data", &before.data, &after.data),
     ];
     for (kind, old, new) in kinds.into_iter().filter(|_| !rests) {
-        let left = old.keys().filter(|name| !stays(old, name) && new.contains_key(*name));
-        lost.extend(left.map(|name| format!("{kind} {name} was to go, and does not")));
+        let left = old.keys().filter(|name| !remains(old, name) && new.contains_key(*name));
+        lost.extend(left.map(|name| format!("{kind} {name} is still being deleted")));
     }
 }

@@ -1,17 +1,16 @@
-//! `adoption`: what the Go managers did with whole installations, as typed moments.
+//! `adoption`: recordings of whole installations of the Go managers.
 //!
-//! A recording is a row of moments and a timeline. It is cut into stretches: as long as every host stands as it does,
-//! these were the moments, and these the requests that upstream made of Ironic next. Which product replays what is not
-//! decided here.
+//! A recording is a sequence of snapshots and a timeline. It is split into intervals of constant host states, each with
+//! its snapshots and the requests of upstream to Ironic.
 //!
-//! Invariant: nothing is passed over. A file of an unknown name, a line of no form, an object that our types do not carry
-//! whole, or a moment that the timeline never reaches is an error.
+//! Invariant: nothing is skipped. An unknown file, an unparsable line, an object that the types do not represent
+//! completely, or a snapshot without an interval is an error.
 
 mod hosts;
+mod intervals;
 mod losses;
-mod moment;
 mod replay;
-mod stretches;
+mod snapshot;
 mod timeline;
 
 use std::collections::BTreeMap;
@@ -20,42 +19,42 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use intervals::Interval;
 pub(super) use losses::losses;
 use metal3_files::documents;
-use moment::Moment;
-pub(super) use replay::{Handover, handed_over, taken_over};
-use stretches::Stretch;
+pub(super) use replay::{Takeover, replay_recording, take_over};
+use snapshot::Snapshot;
 
-/// Folder of the recordings, beside the cases.
+/// Folder of the recordings.
 pub(super) const FOLDER: &str = "adoption";
-/// Words about the recordings.
-const WORDS: &str = "README.md";
-/// What the name of a timeline begins with; a side may follow where two managers were recorded.
+/// Description of the recordings.
+const README: &str = "README.md";
+/// Prefix of timeline files; a suffix names the manager when two were recorded.
 const TIMELINE: &str = "timeline";
-/// Ends of the names of a moment's files.
+/// Suffixes of the files of a snapshot.
 const OBJECTS: &str = ".yaml";
 const NODES: &str = ".ironic.json";
 
-/// One recording, seen from one manager.
+/// A recording from the view of one manager.
 #[derive(Debug)]
 pub(super) struct Recording {
-    /// Its folder, and its side where there are two.
+    /// Its folder, and the manager when there are two.
     pub(super) name: String,
     /// In order.
-    pub(super) stretches: Vec<Stretch>,
+    pub(super) intervals: Vec<Interval>,
 }
 
-/// Every recording below a folder.
+/// Reads every recording below a folder.
 ///
 /// # Errors
-/// The first thing that is not understood, with its file.
+/// The first unknown or unparsable content, with its file.
 pub(super) fn read(folder: &Path) -> Result<Vec<Recording>> {
     let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for file in documents::files(folder, &["yaml", "json", "txt", "md"])? {
         let parent = file.parent().unwrap_or(folder).to_path_buf();
         if parent != folder {
             folders.entry(parent).or_default().push(file);
-        } else if file.file_name().is_none_or(|name| name != WORDS) {
+        } else if file.file_name().is_none_or(|name| name != README) {
             bail!("{}: belongs to no recording", file.display());
         }
     }
@@ -67,26 +66,26 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Recording>> {
 }
 
 impl Recording {
-    /// What was read, in one line.
+    /// Summary in one line.
     pub(super) fn summary(&self) -> String {
-        let moments: usize = self.stretches.iter().map(|stretch| stretch.moments.len()).sum();
-        let of = |count: fn(&Stretch) -> usize| self.stretches.iter().map(count).sum::<usize>();
-        let requests = || self.stretches.iter().flat_map(|stretch| &stretch.requests);
+        let snapshots: usize = self.intervals.iter().map(|interval| interval.snapshots.len()).sum();
+        let of = |count: fn(&Interval) -> usize| self.intervals.iter().map(count).sum::<usize>();
+        let requests = || self.intervals.iter().flat_map(|interval| &interval.requests);
         let changes = requests().filter(|request| request.is_change() && !request.is_refused());
-        let reads: u32 = self.stretches.iter().map(|stretch| stretch.reads).sum();
+        let reads: u32 = self.intervals.iter().map(|interval| interval.reads).sum();
         format!(
-            "{FOLDER}/{}: {moments} moments in {} stretches, {} acts, {} events; of {} requests {} changed Ironic; {reads} reads",
+            "{FOLDER}/{}: {snapshots} moments in {} stretches, {} acts, {} events; of {} requests {} changed Ironic; {reads} reads",
             self.name,
-            self.stretches.len(),
-            of(|stretch| stretch.acts.len()),
-            of(|stretch| stretch.events.len()),
+            self.intervals.len(),
+            of(|interval| interval.user_actions.len()),
+            of(|interval| interval.events.len()),
             requests().count(),
             changes.count(),
         )
     }
 }
 
-/// The recordings of one folder: one for each timeline.
+/// Recordings of one folder, one per timeline.
 fn recordings(folder: &Path, files: &[PathBuf]) -> Result<Vec<Recording>> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let (mut timelines, mut rest) = (Vec::new(), Vec::new());
@@ -98,33 +97,33 @@ fn recordings(folder: &Path, files: &[PathBuf]) -> Result<Vec<Recording>> {
         }
     }
     ensure!(!timelines.is_empty(), "{}: has no timeline", folder.display());
-    let moments = moments(&rest)?;
+    let snapshots = snapshots(&rest)?;
     let recording = |(side, file): &(String, &PathBuf)| {
-        // Labels are `00-source-before`: a number, the side, what there is to see.
-        let is_of_side = |moment: &&Moment| side.is_empty() || moment.label.split('-').nth(1) == Some(side);
-        let own: Vec<Moment> = moments.iter().filter(is_of_side).cloned().collect();
+        // Labels are `00-source-before`: number, manager, description.
+        let is_of_side = |snapshot: &&Snapshot| side.is_empty() || snapshot.label.split('-').nth(1) == Some(side);
+        let own: Vec<Snapshot> = snapshots.iter().filter(is_of_side).cloned().collect();
         let entries = timeline::read(&documents::text(file)?).with_context(|| file.display().to_string())?;
         Ok(Recording {
             name: [&*name, side].join(" ").trim_end().to_owned(),
-            stretches: stretches::cut(own, entries).with_context(|| file.display().to_string())?,
+            intervals: intervals::split(own, entries).with_context(|| file.display().to_string())?,
         })
     };
     let recordings: Vec<Recording> = timelines.iter().map(recording).collect::<Result<_>>()?;
     let placed: usize = recordings
         .iter()
-        .flat_map(|recording| &recording.stretches)
-        .map(|stretch| stretch.moments.len())
+        .flat_map(|recording| &recording.intervals)
+        .map(|interval| interval.snapshots.len())
         .sum();
     ensure!(
-        placed == moments.len(),
+        placed == snapshots.len(),
         "{}: a moment is of no timeline",
         folder.display()
     );
     Ok(recordings)
 }
 
-/// The moments of a folder in order. One without objects has those of the moment before it.
-fn moments(files: &[PathBuf]) -> Result<Vec<Moment>> {
+/// Snapshots of a folder in order. One without objects has those of the previous one.
+fn snapshots(files: &[PathBuf]) -> Result<Vec<Snapshot>> {
     let mut labels: BTreeMap<String, (Option<&Path>, Option<&Path>)> = BTreeMap::new();
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -136,19 +135,19 @@ fn moments(files: &[PathBuf]) -> Result<Vec<Moment>> {
             bail!("{}: neither a timeline nor a moment", file.display());
         }
     }
-    let mut moments: Vec<Moment> = Vec::new();
+    let mut snapshots: Vec<Snapshot> = Vec::new();
     for (label, (objects, nodes)) in labels {
-        let objects = match (objects, moments.last()) {
+        let objects = match (objects, snapshots.last()) {
             (Some(file), _) => Arc::new(documents::parse(&documents::text(file)?, file)?),
             (None, Some(before)) => Arc::clone(&before.objects),
             (None, None) => bail!("{label}: the first moment has no objects"),
         };
         let nodes = nodes
-            .map(|file| moment::machines(&documents::text(file)?).with_context(|| file.display().to_string()))
+            .map(|file| snapshot::machines(&documents::text(file)?).with_context(|| file.display().to_string()))
             .transpose()?;
-        let moment = Moment { label, objects, nodes };
-        moment.check()?;
-        moments.push(moment);
+        let snapshot = Snapshot { label, objects, nodes };
+        snapshot.check()?;
+        snapshots.push(snapshot);
     }
-    Ok(moments)
+    Ok(snapshots)
 }

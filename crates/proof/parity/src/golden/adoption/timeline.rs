@@ -1,47 +1,47 @@
-//! A recording's timeline: what the user, the managers and Ironic did, in order.
+//! Timeline of a recording: actions of the user, the managers and Ironic, in order.
 //!
-//! One line is one entry: its time since the start, then who did what. Plain reads of Ironic are folded into one entry,
-//! long values are cut by the recorder. Reading is total: a line that fits no form is an error with its number.
+//! One line is one entry: time since the start, actor, action. Plain reads of Ironic are folded, long values truncated.
+//! Parsing is total: an unknown line is an error with its number.
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// After so many signs the recorder cuts the value of a member.
+/// Length at which the recorder truncates a value.
 const LONGEST_VALUE: usize = 160;
-/// What the recorder puts after a body that it cuts.
+/// Suffix of a truncated body.
 const CUT: &str = "...";
 
-/// Something that happened.
+/// An entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::golden) struct Entry {
     /// Tenths of a second since the start.
     pub(in crate::golden) at: u64,
-    /// What it was.
-    pub(in crate::golden) what: What,
+    /// Its kind.
+    pub(in crate::golden) what: EntryKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::golden) enum What {
-    /// A person, or the recorder in a person's place.
+pub(in crate::golden) enum EntryKind {
+    /// An action of the user, or of the recorder.
     User(String),
-    /// An event that a manager told.
+    /// An event of a manager.
     Event(String),
-    /// An object was stored.
+    /// A stored object.
     Change(Change),
-    /// A change that was asked of Ironic, or a read that failed.
+    /// A write to Ironic, or a failed read.
     Request(Request),
-    /// Reads of Ironic that told something, folded: how many of each kind.
+    /// Folded reads of Ironic: numbers by kind.
     Reads(Vec<(String, u32)>),
 }
 
-/// An object that was stored, or removed.
+/// A stored or removed object.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::golden) struct Change {
-    /// Its resource, in the plural.
+    /// Its plural resource name.
     pub(in crate::golden) plural: String,
     /// Its name.
     pub(in crate::golden) name: String,
-    /// What became of it.
+    /// Kind of change.
     pub(in crate::golden) kind: Kind,
 }
 
@@ -49,63 +49,63 @@ pub(in crate::golden) struct Change {
 pub(in crate::golden) enum Kind {
     Created,
     Removed,
-    /// These members have other values now.
+    /// Members with new values.
     Members(Vec<Member>),
-    /// Nothing that the recorder shows.
-    Unseen,
+    /// No visible change.
+    Invisible,
 }
 
-/// A member that has another value than before.
+/// A changed member.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::golden) struct Member {
-    /// Its place, such as `status.poweredOn`.
+    /// Its path, such as `status.poweredOn`.
     pub(in crate::golden) path: String,
     /// Its new value.
-    pub(in crate::golden) after: Shown,
+    pub(in crate::golden) after: RecordedValue,
 }
 
-/// A value as far as the recorder shows it.
+/// A recorded value.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::golden) enum Shown {
+pub(in crate::golden) enum RecordedValue {
     Absent,
     Whole(Value),
-    /// Too long for the recorder.
+    /// Truncated.
     Cut,
 }
 
-/// A request to Ironic that was not a plain read.
+/// A request to Ironic other than a plain read.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::golden) struct Request {
     /// Its method.
     pub(in crate::golden) method: String,
     /// Path and query.
     pub(in crate::golden) path: String,
-    /// Status of the answer.
+    /// Status code.
     pub(in crate::golden) status: u16,
-    /// What was sent.
-    pub(in crate::golden) body: Shown,
-    /// What was answered, where that was an error.
-    pub(in crate::golden) answer: Shown,
+    /// Request body.
+    pub(in crate::golden) body: RecordedValue,
+    /// Response body of an error.
+    pub(in crate::golden) answer: RecordedValue,
 }
 
-/// Every entry of a timeline.
+/// Parses all entries.
 ///
 /// # Errors
-/// The first line that cannot be read.
+/// The first invalid line.
 pub(in crate::golden) fn read(text: &str) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut now = 0;
     for (number, line) in text.lines().enumerate() {
-        match stamped(line) {
+        match parse_time(line) {
             Some((at, rest)) => {
                 let what = what(rest).with_context(|| format!("line {}: {line}", number + 1))?;
                 ensure!(at >= now, "line {}: time goes back: {line}", number + 1);
                 now = at;
                 entries.push(Entry { at, what });
             }
-            // The words of an event may go over several lines.
+            // The message of an event may have several lines.
             None => match entries.last_mut().map(|entry| &mut entry.what) {
-                Some(What::Event(words)) => {
+                Some(EntryKind::Event(words)) => {
                     words.push('\n');
                     words.push_str(line);
                 }
@@ -116,28 +116,28 @@ pub(in crate::golden) fn read(text: &str) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The time of a line and what follows it.
-fn stamped(line: &str) -> Option<(u64, &str)> {
+/// Splits the time from a line.
+fn parse_time(line: &str) -> Option<(u64, &str)> {
     let (time, rest) = line.trim_start().split_once("s  ")?;
     let (seconds, tenths) = time.split_once('.')?;
     let at = seconds.parse::<u64>().ok()?.checked_mul(10)?;
     Some((at.checked_add(tenths.parse().ok()?)?, rest))
 }
 
-fn what(rest: &str) -> Result<What> {
+fn what(rest: &str) -> Result<EntryKind> {
     if let Some(words) = rest.strip_prefix("#### ") {
-        return Ok(What::User(words.to_owned()));
+        return Ok(EntryKind::User(words.to_owned()));
     }
     if let Some(words) = rest.strip_prefix("event ") {
-        return Ok(What::Event(words.to_owned()));
+        return Ok(EntryKind::Event(words.to_owned()));
     }
     match rest.strip_prefix("ironic ") {
         Some(rest) => ironic(rest),
-        None => change(rest).map(What::Change),
+        None => change(rest).map(EntryKind::Change),
     }
 }
 
-fn ironic(rest: &str) -> Result<What> {
+fn ironic(rest: &str) -> Result<EntryKind> {
     let (method, rest) = rest.split_once(' ').context("a request without path")?;
     if !rest.starts_with('/') {
         let reads = rest.split(", ").map(|read| {
@@ -147,17 +147,17 @@ fn ironic(rest: &str) -> Result<What> {
         let reads = reads
             .collect::<Option<_>>()
             .context("folded reads are `what xN, ...`")?;
-        return Ok(What::Reads(reads));
+        return Ok(EntryKind::Reads(reads));
     }
     let (path, rest) = rest.split_once(' ').context("a request without status")?;
     let (status, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let (body, rest) = if rest.starts_with("=>") {
-        (Shown::Absent, rest)
+        (RecordedValue::Absent, rest)
     } else {
         document(rest)?
     };
     let answer = match rest.trim_start().strip_prefix("=> ") {
-        None if rest.trim().is_empty() => Shown::Absent,
+        None if rest.trim().is_empty() => RecordedValue::Absent,
         None => bail!("something follows the body: {rest}"),
         Some(answer) => document(answer)?.0,
     };
@@ -169,30 +169,30 @@ fn ironic(rest: &str) -> Result<What> {
         answer,
     };
     ensure!(
-        request.is_refused() == (request.answer != Shown::Absent),
+        request.is_refused() == (request.answer != RecordedValue::Absent),
         "an answer is shown where it is an error, and nowhere else"
     );
-    Ok(What::Request(request))
+    Ok(EntryKind::Request(request))
 }
 
 impl Request {
-    /// Whether Ironic refused it.
+    /// Whether Ironic rejected it.
     pub(in crate::golden) const fn is_refused(&self) -> bool {
         self.status >= 400
     }
 
-    /// Whether it would change Ironic. What is read and refused stands in a timeline, too.
+    /// Whether it is a write. Rejected reads are recorded too.
     pub(in crate::golden) fn is_change(&self) -> bool {
         self.method != "GET"
     }
 }
 
-/// A document, and what follows it. One that is cut goes to the end of its line.
-fn document(text: &str) -> Result<(Shown, &str)> {
+/// Splits a document from a line. A truncated one extends to the end of the line.
+fn document(text: &str) -> Result<(RecordedValue, &str)> {
     Ok(match json(text) {
-        _ if text.is_empty() => (Shown::Absent, ""),
-        Some((value, rest)) => (Shown::Whole(value), rest),
-        None if text.ends_with(CUT) => (Shown::Cut, ""),
+        _ if text.is_empty() => (RecordedValue::Absent, ""),
+        Some((value, rest)) => (RecordedValue::Whole(value), rest),
+        None if text.ends_with(CUT) => (RecordedValue::Cut, ""),
         None => bail!("neither JSON nor cut: {text}"),
     })
 }
@@ -206,7 +206,7 @@ fn change(rest: &str) -> Result<Change> {
     let kind = match changes {
         "created" => Kind::Created,
         "removed" => Kind::Removed,
-        "(no visible change)" | "(timestamps or observedGeneration only)" => Kind::Unseen,
+        "(no visible change)" | "(timestamps or observedGeneration only)" => Kind::Invisible,
         _ => Kind::Members(members(changes)?),
     };
     Ok(Change {
@@ -235,24 +235,24 @@ fn members(mut rest: &str) -> Result<Vec<Member>> {
     }
 }
 
-/// A value and the rest, which is empty or begins with `end`.
-fn shown<'a>(text: &'a str, end: &str) -> Option<(Shown, &'a str)> {
+/// Splits a value, followed by `end` or the end of the line.
+fn shown<'a>(text: &'a str, end: &str) -> Option<(RecordedValue, &'a str)> {
     let ends = |rest: &&str| rest.is_empty() || rest.starts_with(end);
     if let Some(rest) = text.strip_prefix('-').filter(ends) {
-        return Some((Shown::Absent, rest));
+        return Some((RecordedValue::Absent, rest));
     }
     if let Some((value, rest)) = json(text).filter(|(_, rest)| ends(rest)) {
-        return Some((Shown::Whole(value), rest));
+        return Some((RecordedValue::Whole(value), rest));
     }
     let (at, last) = text.char_indices().nth(LONGEST_VALUE - 1)?;
     let rest = text.get(at + last.len_utf8()..)?;
-    ends(&rest).then_some((Shown::Cut, rest))
+    ends(&rest).then_some((RecordedValue::Cut, rest))
 }
 
-/// The JSON value at the beginning of a text, and the rest.
+/// Splits a JSON value from a text.
 fn json(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with(['"', '{', '[']) {
-        // A number or a word: the reader of streams would ask for a sign of JSON behind it.
+        // A number or keyword: the stream deserializer requires a delimiter.
         let end = text.find([' ', ';']).unwrap_or(text.len());
         let (word, rest) = text.split_at_checked(end)?;
         return Some((serde_json::from_str(word).ok()?, rest));
@@ -267,14 +267,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn only(line: &str) -> What {
+    fn only(line: &str) -> EntryKind {
         let entries = read(line).unwrap();
         assert_eq!(entries.len(), 1, "{line}");
         entries[0].what.clone()
     }
 
     #[test]
-    fn lines_are_told_apart_by_who_acted() {
+    fn lines_are_classified_by_actor() {
         let text =
             "  1.0s  #### user: create\n 12.3s  event Failed: two\nlines\n 12.4s  ironic GET node x1, ports x12\n";
         let reads = vec![("node".to_owned(), 1), ("ports".to_owned(), 12)];
@@ -282,32 +282,37 @@ mod tests {
         assert_eq!(
             read(text).unwrap(),
             [
-                entry(10, What::User("user: create".into())),
-                entry(123, What::Event("Failed: two\nlines".into())),
-                entry(124, What::Reads(reads)),
+                entry(10, EntryKind::User("user: create".into())),
+                entry(123, EntryKind::Event("Failed: two\nlines".into())),
+                entry(124, EntryKind::Reads(reads)),
             ]
         );
     }
 
     #[test]
-    fn requests_have_what_was_sent_and_what_was_refused() {
+    fn requests_have_body_and_error() {
         let of = |line: &str| match only(line) {
-            What::Request(request) => (request.method, request.status, request.body, request.answer),
+            EntryKind::Request(request) => (request.method, request.status, request.body, request.answer),
             other => panic!("{other:?}"),
         };
-        let whole = |value| Shown::Whole(value);
+        let whole = |value| RecordedValue::Whole(value);
         for (line, expected) in [
             (
                 "1.0s  ironic DELETE /v1/nodes/n 204 ",
-                ("DELETE", 204, Shown::Absent, Shown::Absent),
+                ("DELETE", 204, RecordedValue::Absent, RecordedValue::Absent),
             ),
             (
                 "1.0s  ironic PUT /v1/nodes/n/states/power 202 {\"target\":\"power on\"}",
-                ("PUT", 202, whole(json!({ "target": "power on" })), Shown::Absent),
+                (
+                    "PUT",
+                    202,
+                    whole(json!({ "target": "power on" })),
+                    RecordedValue::Absent,
+                ),
             ),
             (
                 "1.0s  ironic GET /v1/nodes/n 404 => {\"error\": 1}",
-                ("GET", 404, Shown::Absent, whole(json!({ "error": 1 }))),
+                ("GET", 404, RecordedValue::Absent, whole(json!({ "error": 1 }))),
             ),
             (
                 "1.0s  ironic PATCH /v1/nodes/n 409 [] => {\"error\": 1}",
@@ -315,7 +320,7 @@ mod tests {
             ),
             (
                 "1.0s  ironic PUT /v1/nodes/n 202 {\"a\":[1,...",
-                ("PUT", 202, Shown::Cut, Shown::Absent),
+                ("PUT", 202, RecordedValue::Cut, RecordedValue::Absent),
             ),
         ] {
             let (method, status, body, answer) = of(line);
@@ -324,12 +329,12 @@ mod tests {
     }
 
     #[test]
-    fn members_are_read_whole_absent_or_cut() {
+    fn members_are_complete_absent_or_truncated() {
         let long = format!("\"{}", "x; y: z -> ".repeat(20));
         let cut: String = long.chars().take(LONGEST_VALUE).collect();
         let line =
             format!("1.0s  hosts/h gen 1: spec.a: - -> \"b; c: d -> e\"; spec.f: {cut} -> -; spec.g: -1 -> {cut}");
-        let What::Change(Change {
+        let EntryKind::Change(Change {
             kind: Kind::Members(members),
             ..
         }) = only(&line)
@@ -340,15 +345,15 @@ mod tests {
         assert_eq!(
             after,
             [
-                ("spec.a".to_owned(), Shown::Whole(json!("b; c: d -> e"))),
-                ("spec.f".to_owned(), Shown::Absent),
-                ("spec.g".to_owned(), Shown::Cut),
+                ("spec.a".to_owned(), RecordedValue::Whole(json!("b; c: d -> e"))),
+                ("spec.f".to_owned(), RecordedValue::Absent),
+                ("spec.g".to_owned(), RecordedValue::Cut),
             ]
         );
     }
 
     #[test]
-    fn a_line_of_no_form_is_an_error_with_its_number() {
+    fn an_invalid_line_is_an_error_with_its_number() {
         for line in [
             "no time",
             "1.0s  hosts/h changed",

@@ -1,27 +1,26 @@
-//! `render` and `naming`: the data of machines, through the controllers of the product.
+//! `render` and `naming`: the data of machines, by the controllers of the product.
 //!
-//! What a server takes is played on a simulated one, with address management beside. What it refuses (the recordings
-//! hold calls into the code that no manifest can make) is put to the decisions, again and again until nothing is to be
-//! done. Of an error only that there is one is compared, and of a wait only that it waits; the words are ours.
+//! Valid manifests run on a simulated server with address management. For recordings of calls that no manifest can
+//! cause, the decision functions are called until nothing is due. Errors and waits are compared without their texts.
 
-pub(super) mod lab;
+pub(super) mod controllers;
 mod names;
 mod nodes;
+mod objects;
 mod pools;
 mod render;
 mod rules;
 mod shown;
-mod world;
 
 use serde_json::Value;
 
 use super::case::Case;
 use super::group::Group;
 
-/// Every group about the data of machines.
+/// All groups about data of machines.
 pub(super) const GROUPS: [Group; 4] = [render::GROUP, names::DATA, names::CLAIMS, nodes::GROUP];
 
-/// The recorded answer with errors and waits reduced to that there is one.
+/// The recorded answer with errors and waits reduced to flags.
 fn expectation(case: &Case) -> Value {
     let mut expect = case.expect.clone();
     if let Value::Object(members) = &mut expect {

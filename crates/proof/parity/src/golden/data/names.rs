@@ -1,12 +1,12 @@
-//! `naming`: from a machine to its claim, and from claims to Metal3Data and their numbers.
+//! `naming`: the claim of a machine, and the Metal3Data and index of a claim.
 
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_capm3::data::claims::Naming;
 use metal3_capm3::data::request;
 use serde_json::{Map, Value, json};
 
-use super::lab::{self, Cast};
-use super::world::World;
+use super::controllers::{self, Controllers};
+use super::objects::CaseObjects;
 use super::{rules, shown};
 use crate::golden::case::Case;
 use crate::golden::group::Group;
@@ -26,7 +26,7 @@ pub(super) const CLAIMS: Group = Group {
 };
 
 fn answer_claims(case: &Case) -> Value {
-    let Some(mut machine) = World::of(case).all::<Metal3Machine>().pop() else {
+    let Some(mut machine) = CaseObjects::of(case).all::<Metal3Machine>().pop() else {
         return json!("no Metal3Machine");
     };
     let mut shown = Map::new();
@@ -50,8 +50,8 @@ fn answer_claims(case: &Case) -> Value {
 }
 
 fn answer_data(case: &Case) -> Value {
-    match lab::played(case, Cast::Templates, Naming::Data) {
-        Ok(Some(ended)) => shown::numbered(&ended),
+    match controllers::run_case(case, Controllers::Templates, Naming::Data) {
+        Ok(Some(state)) => shown::numbered(&state),
         Ok(None) => json!("the server refuses the manifests"),
         Err(error) => json!(format!("{error:#}")),
     }

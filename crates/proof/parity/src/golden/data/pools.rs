@@ -1,4 +1,4 @@
-//! Whoever grants addresses, played: the first address of a pool, or what the case says that another provider granted.
+//! Simulated address providers: the first address of a pool, or the recorded address of another provider.
 
 use metal3_api::cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPAddressSpec, IPClaim, IPPool, PoolRange};
@@ -6,12 +6,12 @@ use metal3_api::meta::{IpText, ObjectReference};
 use metal3_domain::ip::{AnyRange, EntryText, PoolEntry, address_text};
 use serde_json::Value;
 
-use super::world::{World, items, text};
+use super::objects::{CaseObjects, items, text};
 
-/// The claim as its pool's manager leaves it, and the address it refers to.
-pub(super) fn answer(world: &World, mut claim: IPClaim) -> (IPClaim, Option<IPAddress>) {
+/// The claim after allocation by its pool, and the address.
+pub(super) fn answer(stored: &CaseObjects, mut claim: IPClaim) -> (IPClaim, Option<IPAddress>) {
     let name = claim.spec.pool.name.clone().unwrap_or_default();
-    let Some(pool) = world.get::<IPPool>(&name) else {
+    let Some(pool) = stored.get::<IPPool>(&name) else {
         return (claim, None);
     };
     let granted = pool
@@ -41,9 +41,9 @@ pub(super) fn answer(world: &World, mut claim: IPClaim) -> (IPClaim, Option<IPAd
     )
 }
 
-/// The claim as the case's other provider leaves it, and the address it refers to.
+/// The claim after allocation by the other provider of the case, and the address.
 pub(super) fn answer_elsewhere(
-    world: &World,
+    stored: &CaseObjects,
     input: &Value,
     mut claim: cluster::IPAddressClaim,
 ) -> (cluster::IPAddressClaim, Option<cluster::IPAddress>) {
@@ -55,7 +55,7 @@ pub(super) fn answer_elsewhere(
     claim.status.address_ref = Some(cluster::AddressName {
         name: address.to_owned(),
     });
-    (claim, world.get(address))
+    (claim, stored.get(address))
 }
 
 fn first_address(range: &PoolRange) -> Option<String> {

@@ -1,10 +1,10 @@
-//! The ways in which the data of machines differs on purpose.
+//! Deliberate differences of the data of machines.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::world::{items, text};
+use super::objects::{items, text};
 use crate::golden::group::Rule;
 
 pub(super) const RENDER: &[Rule] = &[
@@ -19,7 +19,7 @@ pub(super) const RENDER: &[Rule] = &[
 pub(super) const DATA_NAMES: &[Rule] = &[DATA_NAME_TAKEN, DATA_CLAIM_UNOWNED];
 pub(super) const PROVIDER_ID: &[Rule] = &[NODE_STRANGERS];
 
-/// Signs that end a line, vanish or are refused by a reader.
+/// Characters that end a line, vanish, or are rejected by a YAML parser.
 const SIGNS: [(char, &str); 5] = [
     ('\u{7f}', "\\x7F"),
     ('\u{85}', "\\N"),
@@ -28,7 +28,7 @@ const SIGNS: [(char, &str); 5] = [
     ('\u{feff}', "\\uFEFF"),
 ];
 
-/// Upstream loses the first two and writes the others so that newer readers see something else.
+/// Upstream drops the first two and writes the others so that newer parsers read another value.
 const YAML_ESCAPES: Rule = Rule {
     row: "yaml-escapes",
     touches: |input| {
@@ -70,7 +70,7 @@ const YAML_ESCAPES: Rule = Rule {
     },
 };
 
-/// Upstream leaves bare what it does not take for a number or a word itself.
+/// Upstream does not quote values that other parsers read as numbers or booleans.
 const YAML_QUOTES: Rule = Rule {
     row: "yaml-quotes",
     touches: |_| true,
@@ -100,7 +100,7 @@ fn is_nearly_a_number(text: &str) -> bool {
     exponent || octal || groups
 }
 
-/// A word with a meaning, in a spelling that no rule of YAML names.
+/// A YAML keyword in a spelling that YAML does not define.
 fn is_oddly_spelt(text: &str) -> bool {
     const WORDS: [&str; 8] = ["yes", "no", "true", "false", "on", "off", "null", "nan"];
     let lower = text.to_ascii_lowercase();
@@ -137,7 +137,7 @@ const METADATA_DNS_SERVERS: Rule = Rule {
     },
 };
 
-/// Upstream takes every pool that metadata names for an IPPool.
+/// Upstream treats every pool in metadata as an IPPool.
 const POOL_KIND_HONOURED: Rule = Rule {
     row: "pool-kind-honoured",
     touches: |input| foreign_entry(input).is_some(),
@@ -166,7 +166,7 @@ fn foreign_entry(input: &Value) -> Option<&Value> {
     items(meta_data, "ipAddressesFromPool").find(|entry| !["", "ipam.metal3.io"].contains(&text(entry, "/apiGroup")))
 }
 
-/// Upstream claims from both pools of a network and uses the one that the annotation names.
+/// Upstream claims from both pools of a network and uses that of the annotation.
 const CLAIMS_USED_POOLS_ONLY: Rule = Rule {
     row: "claims-used-pools-only",
     touches: |input| doubly_fed(input).next().is_some(),
@@ -178,7 +178,7 @@ const CLAIMS_USED_POOLS_ONLY: Rule = Rule {
     },
 };
 
-/// The pools beside an annotation.
+/// Pools of networks that also have an annotation.
 fn doubly_fed(input: &Value) -> impl Iterator<Item = &str> {
     let networks = template(input).pointer("/networkData/networks").unwrap_or(&Value::Null);
     items(networks, "ipv4")
@@ -187,7 +187,7 @@ fn doubly_fed(input: &Value) -> impl Iterator<Item = &str> {
         .filter(|pool| !pool.is_empty())
 }
 
-/// Upstream writes a mask that is none.
+/// Upstream writes an invalid mask.
 const NETWORK_FAMILY: Rule = Rule {
     row: "network-family",
     touches: |input| {
@@ -207,7 +207,7 @@ const NETWORK_FAMILY: Rule = Rule {
     },
 };
 
-/// Upstream renders templates that its own schema refuses.
+/// Upstream renders templates that its schema rejects.
 const TEMPLATE_UNREADABLE: Rule = Rule {
     row: "template-unreadable",
     touches: |input| {
@@ -221,7 +221,7 @@ const TEMPLATE_UNREADABLE: Rule = Rule {
     predict: |_, _| json!({ "ready": false, "error": true }),
 };
 
-/// Upstream guards a claim that it then cannot answer.
+/// Upstream adds a finalizer to a claim that it cannot fulfil.
 const DATA_CLAIM_UNOWNED: Rule = Rule {
     row: "data-claim-unowned",
     touches: |input| {
@@ -239,7 +239,7 @@ const DATA_CLAIM_UNOWNED: Rule = Rule {
     },
 };
 
-/// Upstream waits for ever for a name to become free.
+/// Upstream waits forever for the name.
 const DATA_NAME_TAKEN: Rule = Rule {
     row: "data-name-taken",
     touches: |input| items(input, "objects").any(|object| text(object, "/metadata/name") == "tpl-0"),
@@ -289,7 +289,7 @@ const DATA_NAME_TAKEN: Rule = Rule {
     },
 };
 
-/// Upstream looks at no Node while any two of them share an ID.
+/// Upstream ignores all Nodes while two share an ID.
 const NODE_STRANGERS: Rule = Rule {
     row: "node-strangers",
     touches: |input| text(input, "/operation") == "cloudProvider",
@@ -320,7 +320,7 @@ fn name_of<'a>(input: &'a Value, kind: &str) -> &'a str {
         .map_or("", |object| text(object, "/metadata/name"))
 }
 
-/// The spec of the one template.
+/// The spec of the only template.
 fn template(input: &Value) -> &Value {
     let template = objects_of(input, "Metal3DataTemplate").next();
     template
@@ -328,7 +328,7 @@ fn template(input: &Value) -> &Value {
         .unwrap_or(&Value::Null)
 }
 
-/// The fixed values of the metadata.
+/// Fixed values of the metadata.
 fn strings(input: &Value) -> BTreeMap<&str, &str> {
     let meta_data = template(input).get("metaData").unwrap_or(&Value::Null);
     items(meta_data, "strings")

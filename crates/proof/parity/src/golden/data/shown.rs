@@ -1,17 +1,17 @@
-//! What the controllers left of a case, in as much detail as the recorded answer.
+//! Final objects of a case, in the form of the recorded answer.
 
 use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 
-use super::lab::Ended;
+use super::controllers::FinalState;
+use super::objects::{items, text};
 use super::render::show_claim;
-use super::world::{items, text};
 use crate::golden::case::Case;
 
-/// The answer to a case of rendering.
-pub(super) fn rendered(case: &Case, ended: &Ended) -> Value {
+/// Answer of a rendering case.
+pub(super) fn rendered(case: &Case, state: &FinalState) -> Value {
     let mut shown = Map::new();
-    let status = ended
+    let status = state
         .data
         .first()
         .and_then(|data| data.get("status"))
@@ -21,7 +21,7 @@ pub(super) fn rendered(case: &Case, ended: &Ended) -> Value {
     shown.insert("ready".into(), is_ready.into());
     if !is_ready {
         let error = text(&status, "/errorMessage");
-        // A wait that a person can end is said where errors are.
+        // A wait that the user can end is reported as an error message.
         let how = if error.is_empty() || error.starts_with("waiting for") {
             "waits"
         } else {
@@ -32,7 +32,7 @@ pub(super) fn rendered(case: &Case, ended: &Ended) -> Value {
     let given: Vec<&str> = items(&case.input, "objects")
         .map(|object| text(object, "/metadata/name"))
         .collect();
-    let made = ended
+    let made = state
         .secrets
         .iter()
         .filter(|secret| !given.contains(&text(secret, "/metadata/name")));
@@ -57,7 +57,7 @@ pub(super) fn rendered(case: &Case, ended: &Ended) -> Value {
         shown.insert("secretObjects".into(), objects.collect());
     }
     let whole = case.expect.pointer("/claims/0/apiVersion").is_some();
-    let claims = ended.metal3_claims.iter().chain(&ended.general_claims);
+    let claims = state.metal3_claims.iter().chain(&state.general_claims);
     let mut claims: Vec<Value> = claims.map(|claim| show_claim(claim.clone(), whole)).collect();
     claims.sort_by_key(|claim| claim.get("name").map(Value::to_string));
     if !claims.is_empty() {
@@ -66,14 +66,14 @@ pub(super) fn rendered(case: &Case, ended: &Ended) -> Value {
     shown.into()
 }
 
-/// What a Secret holds, as text.
+/// Content of a Secret as text.
 fn plain(content: &str) -> String {
     let bytes: Result<ByteString, _> = serde_json::from_value(content.into());
     String::from_utf8_lossy(&bytes.unwrap_or_default().0).into_owned()
 }
 
-/// The answer to a case of numbers.
-pub(super) fn numbered(ended: &Ended) -> Value {
+/// Answer of a naming case.
+pub(super) fn numbered(state: &FinalState) -> Value {
     let mut refused = false;
     let mut claim = |claim: &Value| {
         let mut status = claim.get("status").cloned().unwrap_or_else(|| json!({}));
@@ -86,25 +86,25 @@ pub(super) fn numbered(ended: &Ended) -> Value {
             "status": status,
         })
     };
-    let claims: Vec<Value> = ended.claims.iter().map(&mut claim).collect();
+    let claims: Vec<Value> = state.claims.iter().map(&mut claim).collect();
     let object = |object: &Value| {
         let mut object = object.clone();
         if let Some(members) = object.as_object_mut() {
             members.insert("status".into(), json!({}));
-            // The server adds one where there was none.
+            // The server adds an empty spec.
             members.retain(|name, member| name != "spec" || *member != json!({}));
         }
         object
     };
     let mut shown = Map::new();
     shown.insert("claims".into(), claims.into());
-    if !ended.data.is_empty() {
-        shown.insert("metal3Datas".into(), ended.data.iter().map(object).collect());
+    if !state.data.is_empty() {
+        shown.insert("metal3Datas".into(), state.data.iter().map(object).collect());
     }
     if refused {
         shown.insert("error".into(), true.into());
     }
-    let template = ended.templates.first().cloned().unwrap_or_default();
+    let template = state.templates.first().cloned().unwrap_or_default();
     let indexes = template.pointer("/status/indexes").cloned();
     shown.insert("templateIndexes".into(), indexes.unwrap_or_else(|| json!([])));
     shown.insert(

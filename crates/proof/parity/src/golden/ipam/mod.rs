@@ -1,10 +1,10 @@
-//! `ipam`: pools and claims in, addresses out, through the real controller on a simulated API server.
+//! `ipam`: allocation by the real controller on a simulated API server.
 //!
-//! After each step the controller comes to rest. What it logs is not compared, nor what the Go manager's schema has no
-//! place for: the conditions of pools and IPClaims.
+//! The controller settles after each step. Its log is not compared, nor are conditions that the schema of the Go
+//! manager lacks.
 
-mod lab;
 mod rules;
+mod run;
 mod view;
 
 use serde_json::{Value, json};
@@ -21,13 +21,13 @@ pub(super) const GROUP: Group = Group {
 
 fn answer(case: &Case) -> Value {
     let in_full = view::list(&case.expect, "/final/addresses").any(|address| address.get("metadata").is_some());
-    match lab::play(&case.input, in_full) {
+    match run::run_case(&case.input, in_full) {
         Ok(answer) => answer,
         Err(error) => json!({ "error": format!("{error:#}") }),
     }
 }
 
-/// The recorded answer without the words of its log.
+/// The recorded answer without log messages.
 fn expectation(case: &Case) -> Value {
     let mut expect = case.expect.clone();
     for step in view::list_mut(&mut expect, "/steps") {

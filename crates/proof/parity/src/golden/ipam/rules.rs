@@ -1,11 +1,11 @@
-//! How granting differs on purpose.
+//! Deliberate differences of allocation.
 
 use serde_json::{Value, json};
 
 use super::view::{list, list_mut};
 use crate::golden::group::Rule;
 
-/// In the order in which they are applied.
+/// Rules in their order of application.
 pub(super) const RULES: &[Rule] = &[
     MIXED_FAMILIES,
     EMPTY_CLUSTER_NAME,
@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
 const METAL3: &str = "ipam.metal3.io/v1alpha1";
 const FINALIZER: &str = "ipclaim.ipam.metal3.io";
 
-/// An entry that begins in IPv6 and ends in IPv4, however that is written, grants nothing.
+/// A range with mixed address families allocates nothing.
 const MIXED_FAMILIES: Rule = Rule {
     row: "pool-mixed-families",
     touches: |input| {
@@ -45,7 +45,7 @@ const MIXED_FAMILIES: Rule = Rule {
     },
 };
 
-/// An empty name of a Cluster is none: the pool grants.
+/// An empty cluster name means none: the pool allocates.
 const EMPTY_CLUSTER_NAME: Rule = Rule {
     row: "ipam-empty-cluster-name",
     touches: |input| pools(input).any(|pool| pool.pointer("/spec/clusterName").is_some_and(|name| name == "")),
@@ -67,7 +67,7 @@ const EMPTY_CLUSTER_NAME: Rule = Rule {
     },
 };
 
-/// The annotation pauses a pool with a Cluster or without.
+/// The annotation pauses a pool with or without a Cluster.
 const PAUSE_WITHOUT_CLUSTER: Rule = Rule {
     row: "ipam-pause-without-cluster",
     touches: |input| pools(input).any(|pool| pool.pointer("/metadata/annotations/cluster.x-k8s.io~1paused").is_some()),
@@ -81,7 +81,7 @@ const PAUSE_WITHOUT_CLUSTER: Rule = Rule {
     },
 };
 
-/// A claim on a pool of another kind is not ours.
+/// A claim on a pool of another kind is ignored.
 const FOREIGN_POOL_KIND: Rule = Rule {
     row: "ipam-foreign-pool-kind",
     touches: |input| {
@@ -97,7 +97,7 @@ const FOREIGN_POOL_KIND: Rule = Rule {
     },
 };
 
-/// Claims of one name and two kinds are two claims.
+/// Claims of two kinds with one name are distinct.
 const CLAIMS_OF_ONE_NAME: Rule = Rule {
     row: "ipam-claims-of-one-name",
     touches: |input| {
@@ -105,7 +105,7 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
         kinds("IPClaim") && kinds("IPAddressClaim")
     },
     predict: |_, mut recorded| {
-        let theirs = json!({
+        let foreign_address = json!({
             "name": "p-10-0-0-11",
             "apiVersion": "ipam.cluster.x-k8s.io/v1beta2",
             "spec": {
@@ -116,7 +116,7 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
             },
         });
         if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.push(theirs);
+            addresses.push(foreign_address);
         }
         each_pool(&mut recorded, |pool| {
             pool.insert(
@@ -133,7 +133,7 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
     },
 };
 
-/// An address without an owner is not taken for that of a claim of the same name.
+/// An address without owner does not belong to the claim of the same name.
 const MATCH_BY_UID: Rule = Rule {
     row: "ipam-match-by-uid",
     touches: |input| {
@@ -160,7 +160,7 @@ const MATCH_BY_UID: Rule = Rule {
     },
 };
 
-/// A claim whose pre-allocated address has another holder is told so.
+/// A claim whose pre-allocated address is in use reports it.
 const PRE_ALLOCATION_HELD: Rule = Rule {
     row: "ipam-pre-allocation-held",
     touches: |input| list(input, "/steps").any(|step| step.get("mergePatch").is_some()),
@@ -173,19 +173,19 @@ const PRE_ALLOCATION_HELD: Rule = Rule {
     },
 };
 
-/// A claim that asks for an address of no range is told so behind the words that consumers know.
+/// A claim that requests an address outside of all ranges reports it after the upstream text.
 const REQUESTED_OUTSIDE: Rule = Rule {
     row: "ipam-requested-outside",
-    touches: |input| wishes(input).next().is_some(),
+    touches: |input| requested_addresses(input).next().is_some(),
     predict: |input, mut recorded| {
-        let wishes: Vec<(String, String)> = wishes(input).collect();
+        let requested_addresses: Vec<(String, String)> = requested_addresses(input).collect();
         for claim in claims(&mut recorded) {
             let name = claim.get("name").and_then(Value::as_str).unwrap_or_default();
-            let Some((_, wish)) = wishes.iter().find(|(asking, _)| asking == name) else {
+            let Some((_, requested)) = requested_addresses.iter().find(|(asking, _)| asking == name) else {
                 continue;
             };
             let text = json!(format!(
-                "Exhausted IP Pools: requested address {wish} is not part of any range"
+                "Exhausted IP Pools: requested address {requested} is not part of any range"
             ));
             for place in ["/errorMessage", "/conditions/0/message"] {
                 if claim.pointer(place).is_some_and(|text| text == "Exhausted IP Pools") {
@@ -197,7 +197,7 @@ const REQUESTED_OUTSIDE: Rule = Rule {
     },
 };
 
-/// A name that another pool uses is passed over.
+/// A name in use by another pool is skipped.
 const NAME_COLLISION: Rule = Rule {
     row: "ipam-name-collision",
     touches: |input| {
@@ -220,7 +220,7 @@ const NAME_COLLISION: Rule = Rule {
     },
 };
 
-/// A pool on its way out grants nothing new.
+/// A pool that is being deleted allocates nothing.
 const POOL_DELETING: Rule = Rule {
     row: "ipam-pool-deleting",
     touches: |input| {
@@ -242,7 +242,7 @@ const POOL_DELETING: Rule = Rule {
     },
 };
 
-/// The address of a Cluster API claim has the owner references that the contract asks for.
+/// The address of a Cluster API claim has the owner references of the contract.
 const OWNER_REFERENCES: Rule = Rule {
     row: "ipam-owner-references",
     touches: |input| applied(input).any(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim")),
@@ -285,12 +285,12 @@ fn applied(input: &Value) -> impl Iterator<Item = &Value> {
     list(input, "/steps").flat_map(|step| list(step, "/apply"))
 }
 
-/// Claims that ask for an address, and which.
-fn wishes(input: &Value) -> impl Iterator<Item = (String, String)> {
+/// Claims with a requested address.
+fn requested_addresses(input: &Value) -> impl Iterator<Item = (String, String)> {
     applied(input).filter_map(|claim| {
         let text = |pointer: &str| claim.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
-        let wish = text("/metadata/annotations/ipAddress").filter(|wish| !wish.is_empty())?;
-        Some((text("/metadata/name")?, wish))
+        let requested = text("/metadata/annotations/ipAddress").filter(|requested| !requested.is_empty())?;
+        Some((text("/metadata/name")?, requested))
     })
 }
 
@@ -304,7 +304,7 @@ fn each_pool(recorded: &mut Value, change: impl Fn(&mut serde_json::Map<String, 
         .for_each(change);
 }
 
-/// Puts a value at a place whose parent exists.
+/// Sets a member of an existing parent.
 fn put(value: &mut Value, place: &str, new: Value) {
     let (parent, member) = place.rsplit_once('/').unwrap_or_default();
     if let Some(members) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
@@ -330,7 +330,7 @@ fn grant(claim: &mut Value, object: &str, ip: &str) {
     put(claim, "/ip", json!(ip));
 }
 
-/// An address of our kind in the namespace of the cases.
+/// An address of ipam.metal3.io in the namespace of the cases.
 fn address(name: &str, ip: &str, claim: &str, pool: &str) -> Value {
     json!({
         "name": name,

@@ -1,13 +1,13 @@
-//! What is compared of the objects of a case.
+//! The compared parts of objects.
 
 use serde_json::{Map, Value, json};
 
-/// The list at a place; nothing when there is none.
+/// The list at a pointer; empty when absent.
 pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The same, to be changed.
+/// The same, mutable.
 pub(super) fn list_mut<'a>(value: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> + use<'a> {
     value
         .pointer_mut(pointer)
@@ -24,7 +24,7 @@ fn of<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
     objects.iter().filter(|object| text(object, "/kind") == kind).collect()
 }
 
-/// Members that are there and not empty.
+/// Non-empty members.
 fn filled<const N: usize>(members: [(&str, Value); N]) -> Value {
     let is_filled = |value: &Value| match value {
         Value::Null => false,
@@ -40,7 +40,7 @@ fn at(object: &Value, pointer: &str) -> Value {
     object.pointer(pointer).cloned().unwrap_or_default()
 }
 
-/// The claims, those of our kind first.
+/// Claims, IPClaims first.
 pub(super) fn claims(objects: &[Value]) -> Vec<Value> {
     let mut claims = Vec::new();
     for kind in ["IPClaim", "IPAddressClaim"] {
@@ -87,7 +87,7 @@ fn conditions(claim: &Value) -> Value {
     list(claim, "/status/conditions").map(shown).collect()
 }
 
-/// The addresses, those of our kind first.
+/// Addresses, those of ipam.metal3.io first.
 pub(super) fn addresses(objects: &[Value], in_full: bool) -> Vec<Value> {
     let mut addresses = of(objects, "IPAddress");
     addresses.sort_by_key(|held| {
@@ -138,7 +138,7 @@ pub(super) fn pools(objects: &[Value]) -> Vec<Value> {
     of(objects, "IPPool").into_iter().map(shown).collect()
 }
 
-/// The owners of an object, with placeholders for UIDs.
+/// Owner references, with placeholders for UIDs.
 fn owners(object: &Value, objects: &[Value]) -> Value {
     let shown = |owner: &Value| {
         let mut owner = owner.clone();

@@ -1,92 +1,97 @@
-//! What the stand-ins wrote: each version of each object, in the order of the writes.
+//! Versions of the objects that the stand-ins wrote, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use metal3_sandbox::world::{NAMESPACE, World};
 
-use super::facts::{self, Facts, Names, Subject, Tracked};
+use super::fields::{self, ComparedKind, Fields, ObjectId, Placeholders};
 use super::text;
 use super::timeline::Writes;
 
-/// The versions so far. Clones share them.
+/// Recorded versions. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct History(Arc<Mutex<Versions>>);
 
 #[derive(Default)]
 struct Versions {
-    names: Names,
-    /// Nothing where the object is gone.
-    all: Vec<(Subject, Option<Facts>)>,
-    last: BTreeMap<Subject, Option<Facts>>,
+    placeholders: Placeholders,
+    /// `None` for a deleted object.
+    all: Vec<(ObjectId, Option<Fields>)>,
+    last: BTreeMap<ObjectId, Option<Fields>>,
 }
 
-/// Objects that are compared at one moment: those of the provider, or one of another's.
+/// Objects that are compared at one moment: all of the provider, or a single other one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Group {
+pub(super) enum ObjectGroup {
     Own,
-    One(Subject),
+    One(ObjectId),
 }
 
-impl Group {
-    fn has(&self, subject: &Subject) -> bool {
+impl ObjectGroup {
+    fn has(&self, id: &ObjectId) -> bool {
         match self {
-            Self::Own => Tracked::of_kind(subject.kind).is_some_and(Tracked::is_own),
-            Self::One(one) => one == subject,
+            Self::Own => ComparedKind::of_kind(id.kind).is_some_and(ComparedKind::is_own),
+            Self::One(one) => one == id,
         }
     }
 
-    /// The part of a state that is compared.
-    pub(super) fn of(&self, state: &BTreeMap<Subject, Facts>) -> BTreeMap<Subject, Facts> {
-        let own = state.iter().filter(|(subject, _)| self.has(subject));
-        own.map(|(subject, facts)| (subject.clone(), facts.clone())).collect()
+    /// The compared part of a state.
+    pub(super) fn of(&self, state: &BTreeMap<ObjectId, Fields>) -> BTreeMap<ObjectId, Fields> {
+        let own = state.iter().filter(|(id, _)| self.has(id));
+        own.map(|(id, fields)| (id.clone(), fields.clone())).collect()
     }
 }
 
 impl History {
-    /// Everything that is written in a world from here on.
+    /// Records all writes from now on.
     pub(super) fn of(world: &World) -> Self {
         let history = Self::default();
-        history.with(|versions| versions.names.namespace = NAMESPACE.to_owned());
-        let noted = history.clone();
+        history.with(|versions| versions.placeholders.namespace = NAMESPACE.to_owned());
+        let recorder = history.clone();
         world.cluster.observe_writes(move |written| {
-            noted.with(|versions| versions.note(written.object, written.deleted));
+            recorder.with(|versions| versions.record(written.object, written.deleted));
         });
         history
     }
 
-    /// How many versions there are.
+    /// Number of versions.
     pub(super) fn count(&self) -> usize {
         self.with(|versions| versions.all.len())
     }
 
-    /// The groups in which objects of these and of what was written here are compared.
-    pub(super) fn groups(&self, recorded: &BTreeMap<Subject, Facts>) -> BTreeSet<Group> {
+    /// Groups of the recorded and the written objects.
+    pub(super) fn groups(&self, recorded: &BTreeMap<ObjectId, Fields>) -> BTreeSet<ObjectGroup> {
         let seen = self.with(|versions| versions.last.keys().cloned().collect::<Vec<_>>());
-        let group = |subject: &Subject| match Tracked::of_kind(subject.kind) {
-            Some(tracked) if tracked.is_own() => Group::Own,
-            _ => Group::One(subject.clone()),
+        let group = |id: &ObjectId| match ComparedKind::of_kind(id.kind) {
+            Some(compared) if compared.is_own() => ObjectGroup::Own,
+            _ => ObjectGroup::One(id.clone()),
         };
         recorded.keys().chain(&seen).map(group).collect()
     }
 
-    /// After how many versions, but not before so many, a group was as it was recorded.
-    pub(super) fn find(&self, group: &Group, recorded: &BTreeMap<Subject, Facts>, from: usize) -> Option<usize> {
+    /// The first version, from a minimum on, at which a group equals the recording.
+    pub(super) fn find(
+        &self,
+        group: &ObjectGroup,
+        recorded: &BTreeMap<ObjectId, Fields>,
+        from: usize,
+    ) -> Option<usize> {
         let recorded = group.of(recorded);
         self.with(|versions| {
             let mut state = BTreeMap::new();
-            let is_so = |state: &BTreeMap<Subject, Facts>, count: usize| count >= from && *state == recorded;
-            if is_so(&state, 0) {
+            let matches = |state: &BTreeMap<ObjectId, Fields>, count: usize| count >= from && *state == recorded;
+            if matches(&state, 0) {
                 return Some(0);
             }
-            for (number, (subject, facts)) in versions.all.iter().enumerate() {
-                if group.has(subject) {
-                    match facts {
-                        Some(facts) => drop(state.insert(subject.clone(), facts.clone())),
-                        None => drop(state.remove(subject)),
+            for (number, (id, fields)) in versions.all.iter().enumerate() {
+                if group.has(id) {
+                    match fields {
+                        Some(fields) => drop(state.insert(id.clone(), fields.clone())),
+                        None => drop(state.remove(id)),
                     }
                 }
-                if is_so(&state, number + 1) {
+                if matches(&state, number + 1) {
                     return Some(number + 1);
                 }
             }
@@ -94,24 +99,24 @@ impl History {
         })
     }
 
-    /// How everything is now.
-    pub(super) fn now(&self) -> BTreeMap<Subject, Facts> {
+    /// Current state.
+    pub(super) fn now(&self) -> BTreeMap<ObjectId, Fields> {
         self.with(|versions| {
             let there = versions.last.iter();
             there
-                .filter_map(|(subject, facts)| Some((subject.clone(), facts.clone()?)))
+                .filter_map(|(id, fields)| Some((id.clone(), fields.clone()?)))
                 .collect()
         })
     }
 
-    /// What each write changed of what is compared.
+    /// Changed fields of each write.
     pub(super) fn writes(&self) -> Writes {
         self.with(|versions| {
-            let (mut before, mut writes) = (BTreeMap::<&Subject, &Facts>::new(), Writes::new());
-            for (subject, facts) in &versions.all {
-                let Some(facts) = facts else { continue };
-                if let Some(old) = before.insert(subject, facts) {
-                    writes.entry(subject.clone()).or_default().push(change(old, facts));
+            let (mut before, mut writes) = (BTreeMap::<&ObjectId, &Fields>::new(), Writes::new());
+            for (id, fields) in &versions.all {
+                let Some(fields) = fields else { continue };
+                if let Some(old) = before.insert(id, fields) {
+                    writes.entry(id.clone()).or_default().push(change(old, fields));
                 }
             }
             writes
@@ -124,26 +129,27 @@ impl History {
 }
 
 impl Versions {
-    fn note(&mut self, object: &serde_json::Value, gone: bool) {
-        if text(object, "/kind") == "ByoMachine" && self.names.machine.is_empty() {
-            self.names.machine = text(object, "/metadata/name").to_owned();
+    fn record(&mut self, object: &serde_json::Value, deleted: bool) {
+        if text(object, "/kind") == "ByoMachine" && self.placeholders.machine.is_empty() {
+            self.placeholders.machine = text(object, "/metadata/name").to_owned();
         }
-        let Some((subject, facts)) = facts::of(object, &self.names) else {
+        let Some((id, fields)) = fields::of(object, &self.placeholders) else {
             return;
         };
-        let facts = (!gone).then_some(facts);
-        if self.last.get(&subject) != Some(&facts) {
-            self.last.insert(subject.clone(), facts.clone());
-            self.all.push((subject, facts));
+        let fields = (!deleted).then_some(fields);
+        if self.last.get(&id) != Some(&fields) {
+            self.last.insert(id.clone(), fields.clone());
+            self.all.push((id, fields));
         }
     }
 }
 
-/// What is said otherwise; empty where it is not said any more.
-fn change(old: &Facts, new: &Facts) -> Facts {
-    let said = new.iter().filter(|(path, value)| old.get(*path) != Some(*value));
+/// Changed fields; empty for removed ones.
+fn change(old: &Fields, new: &Fields) -> Fields {
+    let new_value = new.iter().filter(|(path, value)| old.get(*path) != Some(*value));
     let taken = old.keys().filter(|path| !new.contains_key(*path));
-    said.map(|(path, value)| (path.clone(), value.clone()))
+    new_value
+        .map(|(path, value)| (path.clone(), value.clone()))
         .chain(taken.map(|path| (path.clone(), String::new())))
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The states of a recording: every object of a moment, by the number of the moment.
+//! States of a recording: the objects by the number of the state.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::facts::{self, Facts, Names, Subject};
+use super::fields::{self, Fields, ObjectId, Placeholders};
 use super::text;
 use metal3_files::documents;
 
 /// A recording.
 pub(super) struct Recording {
     pub(super) folder: PathBuf,
-    pub(super) names: Names,
+    pub(super) placeholders: Placeholders,
     states: BTreeMap<String, Vec<Value>>,
 }
 
@@ -29,7 +29,7 @@ impl Recording {
         }
         let mut all = states.values().flatten();
         let machine = all.clone().find(|object| text(object, "/kind") == "ByoMachine");
-        let names = Names {
+        let placeholders = Placeholders {
             namespace: all
                 .find_map(namespace)
                 .with_context(|| format!("nothing in {}", folder.display()))?,
@@ -37,18 +37,20 @@ impl Recording {
         };
         Ok(Self {
             folder: folder.to_owned(),
-            names,
+            placeholders,
             states,
         })
     }
 
-    /// What is compared of each object of a state.
-    pub(super) fn facts(&self, state: &str) -> Result<BTreeMap<Subject, Facts>> {
+    /// Compared fields of the objects of a state.
+    pub(super) fn fields(&self, state: &str) -> Result<BTreeMap<ObjectId, Fields>> {
         let all = self.state(state)?.iter();
-        Ok(all.filter_map(|object| facts::of(object, &self.names)).collect())
+        Ok(all
+            .filter_map(|object| fields::of(object, &self.placeholders))
+            .collect())
     }
 
-    /// The object of a kind in a state; without a name, the only one there is.
+    /// The object of a kind in a state; without a name, the only one.
     pub(super) fn object(&self, kind: &str, name: &str, state: &str) -> Result<&Value> {
         let is_it = |object: &&Value| {
             text(object, "/kind") == kind && (name.is_empty() || text(object, "/metadata/name") == name)
@@ -57,7 +59,7 @@ impl Recording {
         found.with_context(|| format!("no {kind} {name} in state {state} of {}", self.folder.display()))
     }
 
-    /// An object of a kind as it is in the first state that has it.
+    /// An object in the first state that has it.
     pub(super) fn first(&self, kind: &str, name: &str) -> Result<&Value> {
         let found = self.states.keys().find_map(|state| self.object(kind, name, state).ok());
         found.with_context(|| format!("no {kind} {name} in {}", self.folder.display()))
@@ -70,7 +72,7 @@ impl Recording {
     }
 }
 
-/// One recording was made in `y`, which is a truth in YAML, and no text.
+/// One recording has the namespace `y`, a boolean in YAML.
 fn namespace(object: &Value) -> Option<String> {
     match object.pointer("/metadata/namespace")? {
         Value::String(name) => Some(name.clone()),

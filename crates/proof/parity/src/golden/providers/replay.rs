@@ -1,57 +1,59 @@
-//! A world of stand-ins in which a user does what was recorded.
+//! Simulators in which the recorded user actions are repeated.
 
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use http::Method;
 use metal3_domain::clock::Clock;
-use metal3_sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
 use metal3_runtime::clock::TimerClock;
+use metal3_sandbox::world::{NAMESPACE, Setup, World, collection, version_of};
 use metal3_sim_capi::view::{Object, endpoint};
 use metal3_sim_capi::workload::WorkloadServers as _;
 use serde_json::{Map, Value, json};
 
 use super::recording::Recording;
-use super::script::Act;
+use super::script::UserAction;
 use super::text;
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// A world in which nobody does what the user did by hand in the recordings.
+/// Simulators without automatic actions of the user.
 pub(super) fn world() -> Result<World> {
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let setup = Setup {
-        attended: false,
-        ..Setup::unhurried(1, clock)
+        automated: false,
+        ..Setup::real_time(1, clock)
     };
-    Ok(World::begin(&setup)?)
+    Ok(World::start(&setup)?)
 }
 
-/// Does what the user did.
-pub(super) async fn act(world: &World, recording: &Recording, act: Act) -> Result<()> {
-    match act {
-        Act::Make(kind, name, state) => make(world, recording.object(kind, name, state)?, &[]).await,
-        Act::MakeWith(kind, name, state, with) => make(world, recording.object(kind, name, state)?, with).await,
-        Act::Spec(kind, name, state) => {
+/// Performs a user action.
+pub(super) async fn action(world: &World, recording: &Recording, action: UserAction) -> Result<()> {
+    match action {
+        UserAction::Create(kind, name, state) => create(world, recording.object(kind, name, state)?, &[]).await,
+        UserAction::CreateWith(kind, name, state, with) => {
+            create(world, recording.object(kind, name, state)?, with).await
+        }
+        UserAction::Spec(kind, name, state) => {
             let recorded = recording.object(kind, name, state)?;
             patch(world, recorded, &json!({ "spec": recorded.get("spec") })).await
         }
-        Act::Annotate(kind, name, key, value) => {
+        UserAction::Annotate(kind, name, key, value) => {
             let change = json!({ "metadata": { "annotations": { key: value } } });
             patch(world, recording.first(kind, name)?, &change).await
         }
-        Act::Pause(name, pauses) => {
+        UserAction::Pause(name, pauses) => {
             let change = json!({ "spec": { "paused": pauses } });
             patch(world, recording.first("Cluster", name)?, &change).await
         }
-        Act::Delete(kind, name) => {
+        UserAction::Delete(kind, name) => {
             let path = path(recording.first(kind, name)?)?;
             world
                 .send(Method::DELETE, &path, "application/json", &json!({}))
                 .await?;
             Ok(())
         }
-        Act::Balance(state) => {
+        UserAction::Balance(state) => {
             let service = recording.object("Service", "", state)?;
             let path = format!(
                 "/api/v1/namespaces/{NAMESPACE}/services/{}/status",
@@ -61,13 +63,13 @@ pub(super) async fn act(world: &World, recording: &Recording, act: Act) -> Resul
             world.send(Method::PATCH, &path, MERGE, &change).await?;
             Ok(())
         }
-        Act::ControlPlane(cluster, state) => control_plane(world, recording, cluster, state).await,
-        Act::Workload(cluster, state) => workload(world, recording, cluster, state).await,
+        UserAction::ControlPlane(cluster, state) => control_plane(world, recording, cluster, state).await,
+        UserAction::Workload(cluster, state) => workload(world, recording, cluster, state).await,
     }
 }
 
-/// Makes a recorded object without what others wrote into it.
-async fn make(world: &World, recorded: &Value, with: &[(&str, &str)]) -> Result<()> {
+/// Creates a recorded object without fields of other writers.
+async fn create(world: &World, recorded: &Value, with: &[(&str, &str)]) -> Result<()> {
     let kind = text(recorded, "/kind");
     let mut spec = recorded.get("spec").cloned().unwrap_or_else(|| json!({}));
     let others: &[&str] = match kind {
@@ -127,13 +129,13 @@ async fn workload(world: &World, recording: &Recording, cluster: &str, state: &s
     let at = endpoint(&Object(recording.object("Cluster", cluster, state)?.clone()));
     let at = at.with_context(|| format!("{cluster} has no endpoint in state {state}"))?;
     world.workloads.start(&at);
-    let site = world.workloads.at(&at).context("the workload cluster does not run")?;
+    let workload = world.workloads.at(&at).context("the workload cluster does not run")?;
     let name = text(recording.object("ByoHost", "", state)?, "/metadata/name");
     let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
     let request = http::Request::post("/api/v1/nodes")
         .header("content-type", "application/json")
         .body(node.to_string().into_bytes())?;
-    site.client("user").request::<Value>(request).await?;
+    workload.client("user").request::<Value>(request).await?;
     Ok(())
 }
 
@@ -142,10 +144,10 @@ async fn patch(world: &World, of: &Value, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Where the object of this kind and name is.
+/// Path of the object with this kind and name.
 fn path(of: &Value) -> Result<String> {
     let kind = text(of, "/kind");
-    let version = version_of(kind).with_context(|| format!("kind {kind}: nobody here knows it"))?;
+    let version = version_of(kind).with_context(|| format!("unknown kind {kind}"))?;
     let place = collection(&version, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
     Ok(format!("{place}/{}", text(of, "/metadata/name")))
 }

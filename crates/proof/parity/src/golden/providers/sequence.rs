@@ -1,15 +1,14 @@
-//! The stand-ins for Kamaji and BYOH beside the recordings of the real ones: what they write, and in which order.
+//! Compares the stand-ins for Kamaji and BYOH with recordings of the real ones: writes and their order.
 //!
-//! A user does in a simulated world what was done in a recording ([`super::script`]). Each recorded state has to be found
-//! in what was written there, after the state before it: a provider's own objects all at one moment, each Cluster and
-//! Metal3Cluster by itself, since those who write them look when they like. At the end all writes of a provider, and of
-//! Cluster API into its Cluster, have to be the recorded ones: as many, in the same order, each with the same changes.
+//! The user actions of a recording ([`super::script`]) are repeated on simulators. Each recorded state must occur, in
+//! order: objects of the provider all at one moment, each Cluster and Metal3Cluster separately, because their writers
+//! are independent. Finally, all writes of a provider, and of Cluster API to its Cluster, must equal the recorded ones
+//! in number, order and content.
 //!
-//! Not compared, on purpose: messages, times, versions and UIDs, which are each world's own; specs of control planes and
-//! tenants but for the endpoint, where the real provider spells out defaults; the content of TenantControlPlanes, of which
-//! the stand-in has as much as it needs; conditions of Clusters, which are Cluster API's summaries; Machines and what
-//! belongs to workers, which no provider here has to do with; what a Metal3Cluster says, since ours is another program
-//! than the one that was recorded; and `kamaji/skip-patch-gate`, where a gate was open that the stand-in does not have.
+//! Not compared: messages, times, versions and UIDs; specs of control planes and tenants except the endpoint, where the
+//! real provider sets defaults; content of TenantControlPlanes; conditions of Clusters; Machines and worker objects;
+//! the status of Metal3Clusters, which this project writes differently; and `kamaji/skip-patch-gate`, a feature gate
+//! that the stand-in lacks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,86 +17,90 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use tokio::time::{Instant, sleep};
 
-use super::facts::{Facts, Subject};
-use super::history::{Group, History};
+use super::fields::{Fields, ObjectId};
+use super::history::{History, ObjectGroup};
 use super::recording::Recording;
 use super::script::{Phase, SCRIPTS, Script};
 use super::{replay, timeline};
-use crate::golden::site::play;
+use crate::golden::server::run_paused;
 
-/// The real provider may pause for 1000 s.
-const PATIENCE: Duration = Duration::from_secs(1200);
-const GLANCE: Duration = Duration::from_millis(5);
+/// The backoff of the real provider is up to 1000 s.
+const TIMEOUT: Duration = Duration::from_secs(1200);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Plays every recording; says whether nothing differs.
+/// Replays every recording; returns whether there is no difference.
 pub(super) fn run(folder: &Path) -> Result<bool> {
-    let (mut states, mut writes, mut wrong) = (0_usize, 0_usize, 0_usize);
+    let (mut states, mut writes, mut errors) = (0_usize, 0_usize, 0_usize);
     for script in &SCRIPTS {
-        let found = play(compare(script, &folder.join(script.folder)))?.with_context(|| script.folder.to_owned())?;
-        found
-            .wrong
+        let comparison =
+            run_paused(compare(script, &folder.join(script.folder)))?.with_context(|| script.folder.to_owned())?;
+        comparison
+            .errors
             .iter()
             .for_each(|what| println!("{}/{}: {what}", super::FOLDER, script.folder));
-        states += found.states;
-        writes += found.writes;
-        wrong += found.wrong.len();
+        states += comparison.states;
+        writes += comparison.writes;
+        errors += comparison.errors.len();
     }
     let recordings = SCRIPTS.len();
     println!(
-        "{}: {recordings} recordings played by stand-ins, {states} states and {writes} writes compared, {wrong} wrong",
+        "{}: {recordings} recordings played by stand-ins, {states} states and {writes} writes compared, {errors} wrong",
         super::FOLDER
     );
     ensure!(states > 0 && writes > 0, "nothing was compared");
-    Ok(wrong == 0)
+    Ok(errors == 0)
 }
 
 #[derive(Default)]
-struct Found {
+struct Comparison {
     states: usize,
     writes: usize,
-    wrong: Vec<String>,
+    errors: Vec<String>,
 }
 
-async fn compare(script: &Script, folder: &Path) -> Result<Found> {
+async fn compare(script: &Script, folder: &Path) -> Result<Comparison> {
     let recording = Recording::read(folder)?;
     let world = replay::world()?;
     let history = History::of(&world);
-    let (mut found, mut since) = (Found::default(), BTreeMap::new());
+    let (mut comparison, mut since) = (Comparison::default(), BTreeMap::new());
     for phase in script.phases {
-        let begun = history.count();
-        for act in phase.acts {
-            replay::act(&world, &recording, *act)
+        let first = history.count();
+        for action in phase.actions {
+            replay::action(&world, &recording, *action)
                 .await
-                .with_context(|| format!("{act:?}"))?;
+                .with_context(|| format!("{action:?}"))?;
         }
-        since.values_mut().for_each(|place| *place = begun.max(*place));
-        let differs = states(&recording, &history, phase, (&mut since, begun)).await?;
-        found.states += phase.states.len();
+        since.values_mut().for_each(|position| *position = first.max(*position));
+        let differs = states(&recording, &history, phase, (&mut since, first)).await?;
+        comparison.states += phase.states.len();
         if !differs.is_empty() {
-            // What follows would differ for the same reason.
-            found.wrong = differs;
-            return Ok(found);
+            // Later differences would have the same cause.
+            comparison.errors = differs;
+            return Ok(comparison);
         }
-        sleep(Duration::from_secs(phase.looks_on.into())).await;
+        sleep(Duration::from_secs(phase.observe_seconds.into())).await;
     }
     let last = script.phases.last().context("a script without phases")?;
-    let last = (*last.states.last().context("a script without a state")?, last.looks_on);
-    let recorded = timeline::read(&recording.folder, last, &recording.names)?;
-    found.writes = recorded.values().map(Vec::len).sum();
-    found.wrong = differing(&recorded, &history.writes());
-    Ok(found)
+    let last = (
+        *last.states.last().context("a script without a state")?,
+        last.observe_seconds,
+    );
+    let recorded = timeline::read(&recording.folder, last, &recording.placeholders)?;
+    comparison.writes = recorded.values().map(Vec::len).sum();
+    comparison.errors = write_differences(&recorded, &history.writes());
+    Ok(comparison)
 }
 
-/// Waits until each state of a phase was there, one after the other; says what differs where one never was.
+/// Waits for each state of a phase in order; returns the differences of a state that never occurs.
 async fn states(
     recording: &Recording,
     history: &History,
     phase: &Phase,
-    (since, floor): (&mut BTreeMap<Group, usize>, usize),
+    (since, floor): (&mut BTreeMap<ObjectGroup, usize>, usize),
 ) -> Result<Vec<String>> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     for state in phase.states {
-        let recorded = recording.facts(state)?;
+        let recorded = recording.fields(state)?;
         let mut known = None;
         loop {
             let count = history.count();
@@ -111,30 +114,32 @@ async fn states(
             if Instant::now() > end {
                 let now = history.now();
                 let missing = missing(history, &recorded, since, floor);
-                let said = missing
+                let value_at = missing
                     .iter()
                     .map(|group| difference(&group.of(&recorded), &group.of(&now)));
-                return Ok(said.map(|what| format!("state {state} never was: {what}")).collect());
+                return Ok(value_at
+                    .map(|what| format!("state {state} never occurred: {what}"))
+                    .collect());
             }
-            sleep(GLANCE).await;
+            sleep(POLL_INTERVAL).await;
         }
         for group in history.groups(&recorded) {
             let from = since.get(&group).copied().unwrap_or(floor);
-            if let Some(place) = history.find(&group, &recorded, from) {
-                since.insert(group, place);
+            if let Some(position) = history.find(&group, &recorded, from) {
+                since.insert(group, position);
             }
         }
     }
     Ok(Vec::new())
 }
 
-/// The groups that were not yet as they were recorded.
+/// Groups that did not reach the recorded state yet.
 fn missing(
     history: &History,
-    recorded: &BTreeMap<Subject, Facts>,
-    since: &BTreeMap<Group, usize>,
+    recorded: &BTreeMap<ObjectId, Fields>,
+    since: &BTreeMap<ObjectGroup, usize>,
     floor: usize,
-) -> Vec<Group> {
+) -> Vec<ObjectGroup> {
     let groups = history.groups(recorded).into_iter();
     groups
         .filter(|group| {
@@ -144,58 +149,62 @@ fn missing(
         .collect()
 }
 
-/// What differs between a recorded state and how things are.
-fn difference(recorded: &BTreeMap<Subject, Facts>, now: &BTreeMap<Subject, Facts>) -> String {
+/// Differences between a recorded and the current state.
+fn difference(recorded: &BTreeMap<ObjectId, Fields>, now: &BTreeMap<ObjectId, Fields>) -> String {
     let mut all = Vec::new();
-    for subject in recorded
+    for id in recorded
         .keys()
-        .chain(now.keys().filter(|subject| !recorded.contains_key(*subject)))
+        .chain(now.keys().filter(|id| !recorded.contains_key(*id)))
     {
-        let label = format!("{} {}", subject.kind, subject.name);
-        match (recorded.get(subject), now.get(subject)) {
-            (Some(_), None) => all.push(format!("{label} is not there")),
-            (None, Some(_)) => all.push(format!("{label} is there")),
+        let label = format!("{} {}", id.kind, id.name);
+        match (recorded.get(id), now.get(id)) {
+            (Some(_), None) => all.push(format!("{label} does not exist")),
+            (None, Some(_)) => all.push(format!("{label} exists")),
             (Some(recorded), Some(now)) => {
                 let mut paths: Vec<&String> = recorded.keys().chain(now.keys()).collect();
                 paths.sort_unstable();
                 paths.dedup();
-                let differing = paths.into_iter().filter(|path| recorded.get(*path) != now.get(*path));
-                all.extend(differing.map(|path| {
-                    let said = |of: &Facts| of.get(path).cloned().unwrap_or_default();
-                    format!("{label}: {path} is {:?} instead of {:?}", said(now), said(recorded))
+                let write_differences = paths.into_iter().filter(|path| recorded.get(*path) != now.get(*path));
+                all.extend(write_differences.map(|path| {
+                    let value_at = |of: &Fields| of.get(path).cloned().unwrap_or_default();
+                    format!(
+                        "{label}: {path} is {:?} instead of {:?}",
+                        value_at(now),
+                        value_at(recorded)
+                    )
                 }));
             }
             (None, None) => {}
         }
     }
     if all.is_empty() {
-        "all of it is so now, but was not in this order".to_owned()
+        "the state occurs, but not in this order".to_owned()
     } else {
         all.join(", ")
     }
 }
 
-/// Where the writes of the two worlds part.
-fn differing(recorded: &timeline::Writes, played: &timeline::Writes) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for subject in recorded
+/// The first different write of each object.
+fn write_differences(recorded: &timeline::Writes, played: &timeline::Writes) -> Vec<String> {
+    let mut errors = Vec::new();
+    for id in recorded
         .keys()
-        .chain(played.keys().filter(|subject| !recorded.contains_key(*subject)))
+        .chain(played.keys().filter(|id| !recorded.contains_key(*id)))
     {
-        let of = |writes: &timeline::Writes| writes.get(subject).cloned().unwrap_or_default();
+        let of = |writes: &timeline::Writes| writes.get(id).cloned().unwrap_or_default();
         let (recorded, played) = (of(recorded), of(played));
         let longest = recorded.len().max(played.len());
-        let place = (0..longest).find(|number| recorded.get(*number) != played.get(*number));
-        if let Some(number) = place {
-            wrong.push(format!(
+        let position = (0..longest).find(|number| recorded.get(*number) != played.get(*number));
+        if let Some(number) = position {
+            errors.push(format!(
                 "{} {}: write {} is {:?} instead of {:?}",
-                subject.kind,
-                subject.name,
+                id.kind,
+                id.name,
                 number + 1,
                 played.get(number),
                 recorded.get(number)
             ));
         }
     }
-    wrong
+    errors
 }

@@ -1,18 +1,18 @@
-//! The writes of a recording, in their order: who wrote what into which object, as far as it is played.
+//! Writes of a recording in order, as far as they are replayed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::facts::{Facts, Names, Subject, Tracked, is_said};
+use super::fields::{ComparedKind, Fields, ObjectId, Placeholders, is_set};
 use metal3_files::documents;
 
-/// What each write changed of what is compared; a value that is taken away is empty.
-pub(super) type Writes = BTreeMap<Subject, Vec<Facts>>;
+/// Changed fields of each write; empty for removed ones.
+pub(super) type Writes = BTreeMap<ObjectId, Vec<Fields>>;
 
-/// Reads those before the last state that was compared, and those of so many seconds after it.
-pub(super) fn read(folder: &Path, (last, looks_on): (&str, u32), names: &Names) -> Result<Writes> {
+/// Reads the writes up to the last compared state, and those of the following seconds.
+pub(super) fn read(folder: &Path, (last, observe_seconds): (&str, u32), placeholders: &Placeholders) -> Result<Writes> {
     let file = folder.join("timeline.txt");
     let text = documents::text(&file)?;
     let mut writes = Writes::new();
@@ -26,9 +26,9 @@ pub(super) fn read(folder: &Path, (last, looks_on): (&str, u32), names: &Names) 
             break;
         }
         if event.strip_prefix("==== ").is_some_and(|state| state.starts_with(last)) {
-            end = Some(time + f64::from(looks_on));
-        } else if let Some((subject, changed)) = event.strip_prefix("by ").and_then(|event| write(event, names)) {
-            writes.entry(subject).or_default().push(changed);
+            end = Some(time + f64::from(observe_seconds));
+        } else if let Some((id, changed)) = event.strip_prefix("by ").and_then(|event| write(event, placeholders)) {
+            writes.entry(id).or_default().push(changed);
         }
     }
     end.map(|_| writes)
@@ -36,12 +36,12 @@ pub(super) fn read(folder: &Path, (last, looks_on): (&str, u32), names: &Names) 
 }
 
 /// `who: plural/name gen 1: path: old -> new; path: old -> new`
-fn write(event: &str, names: &Names) -> Option<(Subject, Facts)> {
+fn write(event: &str, placeholders: &Placeholders) -> Option<(ObjectId, Fields)> {
     let (writer, rest) = event.split_once(": ")?;
     let (object, changes) = rest.split_once(": ")?;
     let (plural, name) = object.split_whitespace().next()?.split_once('/')?;
-    let tracked = Tracked::of_plural(plural).filter(|tracked| tracked.writer == writer)?;
-    let mut changed = Facts::new();
+    let compared = ComparedKind::of_plural(plural).filter(|compared| compared.writer == writer)?;
+    let mut changed = Fields::new();
     for change in pieces(changes) {
         let Some((path, (old, new))) = change
             .split_once(": ")
@@ -49,35 +49,35 @@ fn write(event: &str, names: &Names) -> Option<(Subject, Facts)> {
         else {
             continue;
         };
-        let value = |text: &str| names.shared(without_message(text));
+        let value = |text: &str| placeholders.shared(without_message(text));
         let (old, new) = (value(old), value(new));
-        let said = |value: String| {
-            if is_said(tracked, path, &value) {
+        let new_value = |value: String| {
+            if is_set(compared, path, &value) {
                 value
             } else {
                 String::new()
             }
         };
-        let (old, new) = (said(old), said(new));
-        if tracked.compares(path) && old != new {
+        let (old, new) = (new_value(old), new_value(new));
+        if compared.compares(path) && old != new {
             changed.insert(path.to_owned(), new);
         }
     }
-    let subject = Subject {
-        kind: tracked.kind,
-        name: names.shared(name),
+    let id = ObjectId {
+        kind: compared.kind,
+        name: placeholders.shared(name),
     };
-    (!changed.is_empty()).then_some((subject, changed))
+    (!changed.is_empty()).then_some((id, changed))
 }
 
-/// The changes one by one. What does not begin as a path does belongs to the message before it.
+/// Splits changes. A part that does not start with a path belongs to the previous message.
 fn pieces(changes: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for piece in changes.split("; ") {
-        let begins = ["metadata", "spec", "status"]
+        let starts_path = ["metadata", "spec", "status"]
             .iter()
             .any(|part| piece.starts_with(part));
-        match all.last_mut().filter(|_| !begins) {
+        match all.last_mut().filter(|_| !starts_path) {
             Some(last) => last.extend(["; ", piece]),
             None => all.push(piece.to_owned()),
         }
@@ -85,38 +85,38 @@ fn pieces(changes: &str) -> Vec<String> {
     all
 }
 
-/// A condition is written with its message.
+/// Conditions are recorded with their message.
 fn without_message(text: &str) -> &str {
-    text.split_once(" (").map_or(text, |(said, _)| said).trim()
+    text.split_once(" (").map_or(text, |(new_value, _)| new_value).trim()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        Names {
+    fn placeholders() -> Placeholders {
+        Placeholders {
             namespace: "n".to_owned(),
             machine: "m-x7".to_owned(),
         }
     }
 
     #[test]
-    fn a_write_is_what_a_provider_changed_without_messages_and_names_of_chance() {
+    fn writes_are_parsed_without_messages_and_random_names() {
         let event = "byoh: byohosts/h0 gen 2: metadata.labels.key: - -> n.m-x7; spec: {} -> -; status.machineRef.uid: - -> 1; \
                      status.conditions[Ok]: False Why (one; two) -> True";
-        let (subject, changed) = write(event, &names()).unwrap();
-        assert_eq!((subject.kind, subject.name.as_str()), ("ByoHost", "h0"));
+        let (id, changed) = write(event, &placeholders()).unwrap();
+        assert_eq!((id.kind, id.name.as_str()), ("ByoHost", "h0"));
         let expected = [
             ("metadata.labels.key", "NAMESPACE.MACHINE"),
             ("status.conditions[Ok]", "True"),
         ];
-        let expected: Facts = expected.map(|(path, value)| (path.to_owned(), value.to_owned())).into();
+        let expected: Fields = expected.map(|(path, value)| (path.to_owned(), value.to_owned())).into();
         assert_eq!(changed, expected);
     }
 
     #[test]
-    fn what_others_write_and_what_is_not_compared_is_no_write() {
+    fn writes_of_others_and_uncompared_fields_are_skipped() {
         for event in [
             "user: byohosts/h0 gen 1 created; metadata.labels.site: a",
             "core: byomachines/m-x7 gen 1: status.ready: - -> true",
@@ -124,7 +124,7 @@ mod tests {
             "core: clusters/c gen 1: status.initialization.infrastructureProvisioned: - -> false",
             "byoh: secrets/s: metadata.labels.key: - -> value",
         ] {
-            assert_eq!(write(event, &names()), None, "{event}");
+            assert_eq!(write(event, &placeholders()), None, "{event}");
         }
     }
 }

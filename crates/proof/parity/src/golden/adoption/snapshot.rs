@@ -1,4 +1,4 @@
-//! One moment of a recording: the objects as stored, and Ironic's nodes as they were then.
+//! One snapshot of a recording: the stored objects, and the nodes of Ironic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use serde_json::Value;
 use crate::decode;
 use metal3_files::documents::Document;
 
-/// Said in the label of a moment where Ironic has no node.
+/// Label suffix when Ironic has no node.
 const NO_NODE: &str = "no-node";
 
-/// What was there at one time.
+/// A snapshot.
 #[derive(Debug, Clone)]
-pub(in crate::golden) struct Moment {
-    /// Name of its files, such as `03-registering-off.enroll`.
+pub(in crate::golden) struct Snapshot {
+    /// Base name of its files, such as `03-registering-off.enroll`.
     pub(in crate::golden) label: String,
-    /// Every object of the namespace. Shared by moments between which none changed.
+    /// All objects of the namespace, shared while unchanged.
     pub(in crate::golden) objects: Arc<Vec<Document>>,
-    /// Ironic's nodes; none where nobody looked.
+    /// Nodes of Ironic; `None` when not recorded.
     pub(in crate::golden) nodes: Option<Vec<Machine>>,
 }
 
@@ -34,35 +34,35 @@ pub(in crate::golden) struct Moment {
 pub(in crate::golden) struct Machine {
     pub(in crate::golden) node: Node,
     pub(in crate::golden) ports: Vec<Port>,
-    /// The node as Ironic showed it, beyond what we read of it.
+    /// The complete node from Ironic.
     pub(in crate::golden) shown: Value,
-    /// Its ports in the same way.
+    /// The complete ports.
     pub(in crate::golden) shown_ports: Vec<Value>,
 }
 
-/// As a file has them.
+/// File format.
 #[derive(Deserialize)]
 struct Recorded {
     node: Value,
     ports: Vec<Value>,
 }
 
-/// How a host stands, as far as a timeline tells.
+/// State of a host in a timeline.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::golden) struct Standing {
-    /// Its state.
+pub(in crate::golden) struct HostState {
+    /// Provisioning state.
     pub(in crate::golden) state: ProvisioningState,
-    /// Whether it runs.
+    /// Power state.
     pub(in crate::golden) powered_on: bool,
 }
 
-/// How every host stands, by name.
-pub(in crate::golden) type Standings = BTreeMap<String, Standing>;
+/// States of all hosts, by name.
+pub(in crate::golden) type HostStates = BTreeMap<String, HostState>;
 
-/// The nodes of a file.
+/// Parses the nodes of a file.
 ///
 /// # Errors
-/// When one is not as Ironic answers.
+/// When a node has another format than the Ironic API.
 pub(in crate::golden) fn machines(text: &str) -> Result<Vec<Machine>> {
     let recorded: Vec<Recorded> = serde_json::from_str(text).context("nodes with their ports")?;
     let machine = |Recorded { node, ports }: Recorded| {
@@ -77,34 +77,34 @@ pub(in crate::golden) fn machines(text: &str) -> Result<Vec<Machine>> {
     machines.context("nodes with their ports")
 }
 
-impl Moment {
-    /// How every host stands.
+impl Snapshot {
+    /// States of all hosts.
     ///
     /// # Errors
-    /// When a host cannot be read.
-    pub(in crate::golden) fn standings(&self) -> Result<Standings> {
+    /// When a host cannot be decoded.
+    pub(in crate::golden) fn host_states(&self) -> Result<HostStates> {
         let is_host = |document: &&Document| {
             let type_meta = document.type_meta();
             type_meta
                 .is_some_and(|(version, kind)| kind == BareMetalHost::KIND && version == BareMetalHost::group_version())
         };
-        let standing = |document: &Document| {
+        let state_of = |document: &Document| {
             let host: BareMetalHost =
                 serde_json::from_value(document.value.clone()).with_context(|| document.label())?;
-            let standing = Standing {
+            let state_of = HostState {
                 state: host.status.provisioning.state,
                 powered_on: host.status.powered_on,
             };
-            Ok((host.metadata.name.unwrap_or_default(), standing))
+            Ok((host.metadata.name.unwrap_or_default(), state_of))
         };
-        self.objects.iter().filter(is_host).map(standing).collect()
+        self.objects.iter().filter(is_host).map(state_of).collect()
     }
 
-    /// Checks that all of it is understood: our types carry every object whole, ports are those of their node, and the
-    /// node is where the label says.
+    /// Checks that the types represent every object completely, that ports belong to their node, and that the node is
+    /// in the state of the label.
     ///
     /// # Errors
-    /// The first thing that is not.
+    /// The first violation.
     pub(in crate::golden) fn check(&self) -> Result<()> {
         for document in self.objects.iter() {
             let lost = decode::lost(document);
@@ -120,14 +120,14 @@ impl Moment {
             );
             if let Some(port) = machine.ports.iter().find(|port| port.node_uuid != *uuid) {
                 bail!(
-                    "port {} stands beside node {uuid} and belongs to {}",
+                    "port {} is recorded with node {uuid} and belongs to {}",
                     port.address,
                     port.node_uuid
                 );
             }
         }
-        // Recordings of one host say in their labels where its node is.
-        let Some((_, said)) = self.label.split_once('.') else {
+        // Recordings of one host have the node state in their labels.
+        let Some((_, expected)) = self.label.split_once('.') else {
             return Ok(());
         };
         let found = match machines {
@@ -135,7 +135,7 @@ impl Moment {
             [machine, ..] => machine.node.provision_state.to_string().replace(' ', "-"),
         };
         ensure!(
-            self.nodes.is_none() || found == said,
+            self.nodes.is_none() || found == expected,
             "{}: the node is {found}",
             self.label
         );

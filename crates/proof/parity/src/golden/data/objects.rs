@@ -1,4 +1,4 @@
-//! The objects of a case, by kind and name.
+//! Objects of a case, by kind and name.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::golden::case::Case;
 
-/// The objects of one namespace. Each has the UID that the recordings stand for.
+/// Objects of one namespace, with the UIDs of the recordings.
 #[derive(Default)]
-pub(super) struct World(BTreeMap<(String, String), Value>);
+pub(super) struct CaseObjects(BTreeMap<(String, String), Value>);
 
-impl World {
-    /// The objects a case begins with.
+impl CaseObjects {
+    /// Initial objects of a case.
     pub(super) fn of(case: &Case) -> Self {
-        let mut world = Self::default();
-        items(&case.input, "objects").for_each(|object| world.apply(object));
-        world
+        let mut stored = Self::default();
+        items(&case.input, "objects").for_each(|object| stored.apply(object));
+        stored
     }
 
-    /// Puts an object in, over one of its name.
+    /// Stores an object, replacing one with the same name.
     fn apply(&mut self, object: &Value) {
         let mut object = object.clone();
         let (kind, name) = key(&object);

@@ -1,7 +1,6 @@
-//! A simulated API server that holds recorded objects as they were stored, and what there is in it later.
+//! A simulated API server that is loaded with recorded objects and read back.
 //!
-//! A server gives its own UIDs. References in what is put in are translated to them, and back in what is shown, so that
-//! recordings and answers speak of the same objects.
+//! The server assigns its own UIDs. They are translated on both ways, so that recordings and results use the same ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -12,9 +11,9 @@ use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Options, TokioClock, cluster_api};
 use serde_json::{Map, Value, json};
 
-/// As whom the site itself asks.
+/// User of the test itself.
 pub(super) const USER: &str = "user";
-/// What a server adds to metadata.
+/// Metadata fields that the server sets.
 const ADDED: [&str; 6] = [
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -23,44 +22,44 @@ const ADDED: [&str; 6] = [
     "resourceVersion",
     "uid",
 ];
-/// Looks at a site until it is given up, and the time between two. Simulated, so it costs nothing.
-const LOOKS: usize = 400;
-const LOOK: std::time::Duration = std::time::Duration::from_secs(45);
+/// Maximum number of checks until the controllers are idle, and their interval under paused time.
+const MAX_CHECKS: usize = 400;
+const CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_secs(45);
 
-/// A kind as requests name it.
+/// A resource type of the API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Resource {
     pub(super) group: String,
     version: String,
     pub(super) kind: String,
     plural: String,
 }
 
-/// The server, and which UID each recorded one became.
-pub(super) struct Site {
+/// The server, and the local UID of each recorded one.
+pub(super) struct TestServer {
     pub(super) cluster: Cluster,
     pub(super) clock: Arc<dyn Clock>,
     user: kube::Client,
     uids: BTreeMap<String, String>,
-    places: BTreeSet<Place>,
+    resources: BTreeSet<Resource>,
 }
 
-/// Why an object could not be put in.
+/// Why an object could not be stored.
 #[derive(Debug)]
-pub(super) enum NotPut {
-    /// The server refuses it, and why.
-    Refused(String),
-    /// Something else is wrong.
-    Broken(anyhow::Error),
+pub(super) enum PutError {
+    /// Rejected by the server, with the reason.
+    Rejected(String),
+    /// Another error.
+    Other(anyhow::Error),
 }
 
-impl From<anyhow::Error> for NotPut {
+impl From<anyhow::Error> for PutError {
     fn from(error: anyhow::Error) -> Self {
-        Self::Broken(error)
+        Self::Other(error)
     }
 }
 
-/// The server that every site begins with a copy of: with all kinds of ours and of Cluster API.
+/// A server with the kinds of this project and of Cluster API; each test server is a copy.
 fn prepared() -> Result<&'static Cluster> {
     static PREPARED: OnceLock<Result<Cluster, String>> = OnceLock::new();
     let prepared = PREPARED.get_or_init(|| {
@@ -80,21 +79,21 @@ fn prepared() -> Result<&'static Cluster> {
         .map_err(|why| anyhow::anyhow!("installing the kinds: {why}"))
 }
 
-/// Plays something on paused time: waiting costs nothing, and time goes on only when nobody has anything to do.
-pub(super) fn play<T>(what: impl Future<Output = T>) -> Result<T> {
+/// Runs a future under paused time.
+pub(super) fn run_paused<T>(future: impl Future<Output = T>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()?;
-    Ok(runtime.block_on(what))
+    Ok(runtime.block_on(future))
 }
 
-impl Site {
+impl TestServer {
     pub(super) fn new() -> Result<Self> {
         Self::at(Options::seeded(1).clock.now())
     }
 
-    /// One whose clock begins at a time.
+    /// A server whose clock starts at this time.
     pub(super) fn at(time: DateTime<Utc>) -> Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::start_at(time));
         let cluster = prepared()?.fork(&clock);
@@ -103,7 +102,7 @@ impl Site {
             cluster,
             clock,
             uids: BTreeMap::new(),
-            places: BTreeSet::new(),
+            resources: BTreeSet::new(),
         })
     }
 
@@ -128,8 +127,8 @@ impl Site {
         Ok(())
     }
 
-    /// Puts objects in as they were stored: with status, owners, and on their way out where they were.
-    pub(super) async fn put(&mut self, objects: &[&Value]) -> Result<(), NotPut> {
+    /// Stores objects with their status, owners and deletion.
+    pub(super) async fn put(&mut self, objects: &[&Value]) -> Result<(), PutError> {
         for object in objects {
             self.create(object).await?;
         }
@@ -144,11 +143,11 @@ impl Site {
         Ok(())
     }
 
-    async fn create(&mut self, object: &Value) -> Result<(), NotPut> {
-        let place = Place::of(object)?;
-        if !self.places.contains(&place) {
-            self.know(&place).await?;
-            self.places.insert(place.clone());
+    async fn create(&mut self, object: &Value) -> Result<(), PutError> {
+        let resource = Resource::of(object)?;
+        if !self.resources.contains(&resource) {
+            self.define_kind(&resource).await?;
+            self.resources.insert(resource.clone());
         }
         let mut bare = object.clone();
         if let Some(members) = bare.as_object_mut() {
@@ -157,31 +156,36 @@ impl Site {
         if let Some(metadata) = bare.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|name, _| !ADDED.contains(&name.as_str()));
             metadata.remove("deletionTimestamp");
-            // Owners may come later.
+            // Owners are set later.
             metadata.remove("ownerReferences");
         }
-        let made = match self
-            .send("POST", &place.path(text(object, "/metadata/namespace"), ""), &bare)
+        let created = match self
+            .send("POST", &resource.path(text(object, "/metadata/namespace"), ""), &bare)
             .await
         {
-            Ok(made) => made,
+            Ok(created) => created,
             Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
-                return Err(NotPut::Refused(status.message.clone()));
+                return Err(PutError::Rejected(status.message.clone()));
             }
-            Err(error) => return Err(NotPut::Broken(error.into())),
+            Err(error) => return Err(PutError::Other(error.into())),
         };
         let recorded = match text(object, "/metadata/uid") {
-            "" => format!("uid:{}:{}:{}", place.group, place.kind, text(object, "/metadata/name")),
+            "" => format!(
+                "uid:{}:{}:{}",
+                resource.group,
+                resource.kind,
+                text(object, "/metadata/name")
+            ),
             uid => uid.to_owned(),
         };
-        self.uids.insert(recorded, text(&made, "/metadata/uid").to_owned());
+        self.uids.insert(recorded, text(&created, "/metadata/uid").to_owned());
         Ok(())
     }
 
-    /// Adds owners and status, which name other objects.
-    async fn complete(&self, object: &Value) -> Result<(), NotPut> {
-        let place = Place::of(object)?;
-        let path = place.path(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    /// Sets owners and status, which refer to other objects.
+    async fn complete(&self, object: &Value) -> Result<(), PutError> {
+        let resource = Resource::of(object)?;
+        let path = resource.path(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
         let owners = at(object, "/metadata/ownerReferences");
         if !owners.is_null() {
             let change = json!({ "metadata": { "ownerReferences": self.translated(owners, false) } });
@@ -192,72 +196,73 @@ impl Site {
             match self.send("PATCH", &format!("{path}/status"), &change).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(refusal)) if refusal.code == 422 => {
-                    return Err(NotPut::Refused(refusal.message.clone()));
+                    return Err(PutError::Rejected(refusal.message.clone()));
                 }
-                Err(error) => return Err(NotPut::Broken(error.into())),
+                Err(error) => return Err(PutError::Other(error.into())),
             }
         }
         Ok(())
     }
 
     pub(super) async fn delete(&self, object: &Value) -> Result<()> {
-        let path = Place::of(object)?.path(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        let path = Resource::of(object)?.path(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
         self.send("DELETE", &path, &json!({})).await?;
         Ok(())
     }
 
-    /// Makes a kind known that neither we nor Cluster API's core define: of any content.
-    async fn know(&self, place: &Place) -> Result<()> {
-        if self.send("GET", &place.path("", ""), &json!({})).await.is_ok() {
+    /// Defines a foreign kind with any content.
+    async fn define_kind(&self, resource: &Resource) -> Result<()> {
+        if self.send("GET", &resource.path("", ""), &json!({})).await.is_ok() {
             return Ok(());
         }
         let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let version = json!({
-            "name": place.version, "served": true, "storage": true, "subresources": { "status": {} },
+            "name": resource.version, "served": true, "storage": true, "subresources": { "status": {} },
             "schema": { "openAPIV3Schema": any },
         });
-        let names = json!({ "plural": place.plural, "singular": place.kind.to_lowercase(), "kind": place.kind, "listKind": format!("{}List", place.kind) });
+        let names = json!({ "plural": resource.plural, "singular": resource.kind.to_lowercase(), "kind": resource.kind, "listKind": format!("{}List", resource.kind) });
         let definition = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": { "name": format!("{}.{}", place.plural, place.group) },
-            "spec": { "group": place.group, "scope": "Namespaced", "names": names, "versions": [version] },
+            "metadata": { "name": format!("{}.{}", resource.plural, resource.group) },
+            "spec": { "group": resource.group, "scope": "Namespaced", "names": names, "versions": [version] },
         });
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-        let made = self.send("POST", path, &definition).await;
-        made.map(drop)
-            .with_context(|| format!("a kind of its own for {}", place.kind))
+        let created = self.send("POST", path, &definition).await;
+        created
+            .map(drop)
+            .with_context(|| format!("define the kind {}", resource.kind))
     }
 
-    /// Every object of a kind in a namespace, as the recordings would show it.
-    pub(super) async fn all(&self, place: &Place, namespace: &str) -> Result<Vec<Value>> {
-        let mut list = self.send("GET", &place.path(namespace, ""), &json!({})).await?;
+    /// All objects of a kind in a namespace, in the form of recordings.
+    pub(super) async fn all(&self, resource: &Resource, namespace: &str) -> Result<Vec<Value>> {
+        let mut list = self.send("GET", &resource.path(namespace, ""), &json!({})).await?;
         let items = list.get_mut("items").map(Value::take).unwrap_or_default();
         let items = items.as_array().cloned().unwrap_or_default();
-        Ok(items.iter().map(|item| self.shown(place, item)).collect())
+        Ok(items.iter().map(|item| self.recorded_form(resource, item)).collect())
     }
 
-    /// An object without what a server adds, and with the UIDs of the recording.
-    fn shown(&self, place: &Place, object: &Value) -> Value {
-        let mut shown = self.translated(object, true);
-        if let Some(members) = shown.as_object_mut() {
-            members.insert("apiVersion".into(), place.api_version().into());
-            members.insert("kind".into(), place.kind.clone().into());
+    /// An object without fields of the server, with recorded UIDs.
+    fn recorded_form(&self, resource: &Resource, object: &Value) -> Value {
+        let mut recorded_form = self.translated(object, true);
+        if let Some(members) = recorded_form.as_object_mut() {
+            members.insert("apiVersion".into(), resource.api_version().into());
+            members.insert("kind".into(), resource.kind.clone().into());
         }
-        if let Some(metadata) = shown.get_mut("metadata").and_then(Value::as_object_mut) {
+        if let Some(metadata) = recorded_form.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|name, _| !ADDED.contains(&name.as_str()));
         }
-        shown
+        recorded_form
     }
 
-    /// A recorded value as it is in this site: with the UIDs that this server gave.
-    pub(super) fn within(&self, recorded: &Value) -> Value {
+    /// A recorded value with the UIDs of this server.
+    pub(super) fn with_local_uids(&self, recorded: &Value) -> Value {
         self.translated(recorded, false)
     }
 
-    fn translated(&self, value: &Value, back: bool) -> Value {
+    fn translated(&self, value: &Value, to_recorded: bool) -> Value {
         match value {
             Value::String(text) => {
-                let other = if back {
+                let other = if to_recorded {
                     self.uids
                         .iter()
                         .find(|(_, given)| *given == text)
@@ -267,22 +272,22 @@ impl Site {
                 };
                 other.unwrap_or(text).clone().into()
             }
-            Value::Array(items) => items.iter().map(|item| self.translated(item, back)).collect(),
+            Value::Array(items) => items.iter().map(|item| self.translated(item, to_recorded)).collect(),
             Value::Object(members) => {
                 let members = members
                     .iter()
-                    .map(|(name, member)| (name.clone(), self.translated(member, back)));
+                    .map(|(name, member)| (name.clone(), self.translated(member, to_recorded)));
                 Value::Object(members.collect::<Map<_, _>>())
             }
             other => other.clone(),
         }
     }
 
-    /// Waits until nothing was written for a while. `meanwhile` is done at each look.
-    pub(super) async fn rest(&self, meanwhile: impl AsyncFn(&Self) -> Result<()>) -> Result<()> {
+    /// Waits until the controllers stop writing; calls `meanwhile` at each check.
+    pub(super) async fn settle(&self, meanwhile: impl AsyncFn(&Self) -> Result<()>) -> Result<()> {
         let (mut before, mut quiet) = (self.cluster.version(), 0_usize);
-        for _ in 0..LOOKS {
-            tokio::time::sleep(LOOK).await;
+        for _ in 0..MAX_CHECKS {
+            tokio::time::sleep(CHECK_INTERVAL).await;
             meanwhile(self).await?;
             let now = self.cluster.version();
             quiet = if now == before { quiet + 1 } else { 0 };
@@ -291,11 +296,11 @@ impl Site {
             }
             before = now;
         }
-        bail!("the controllers do not come to rest: {:?}", self.cluster.audit())
+        bail!("the controllers do not become idle: {:?}", self.cluster.audit())
     }
 }
 
-impl Place {
+impl Resource {
     pub(super) fn new(group: &str, version: &str, kind: &str) -> Self {
         let lower = kind.to_lowercase();
         let plural = match lower.as_str() {
@@ -312,7 +317,7 @@ impl Place {
         }
     }
 
-    /// Where an object belongs.
+    /// The resource type of an object.
     pub(super) fn of(object: &Value) -> Result<Self> {
         let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
         if version.is_empty() || kind.is_empty() {
@@ -330,7 +335,7 @@ impl Place {
         }
     }
 
-    /// The path of an object, or of all of a namespace.
+    /// The path of an object, or of all objects of a namespace.
     pub(super) fn path(&self, namespace: &str, name: &str) -> String {
         let root = if self.group.is_empty() { "/api" } else { "/apis" };
         let mut path = format!("{root}/{}", self.api_version());
@@ -345,11 +350,11 @@ impl Place {
     }
 }
 
-/// Text at a place; empty if there is none.
-fn text<'a>(value: &'a Value, place: &str) -> &'a str {
-    at(value, place).as_str().unwrap_or_default()
+/// The text at a JSON pointer; empty if absent.
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    at(value, pointer).as_str().unwrap_or_default()
 }
 
-fn at<'a>(value: &'a Value, place: &str) -> &'a Value {
-    value.pointer(place).unwrap_or(&Value::Null)
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }

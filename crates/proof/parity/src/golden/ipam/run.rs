@@ -1,4 +1,4 @@
-//! One case: a cluster, the controller, and the steps of a user.
+//! Runs one case: a cluster, the controller, and the steps of a user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,19 +22,19 @@ use tokio_util::sync::CancellationToken;
 use super::view;
 
 /// Longer than any pause between two writes of the controller.
-const QUIET: Duration = Duration::from_secs(30);
+const QUIET_PERIOD: Duration = Duration::from_secs(30);
 
-/// Plays a case and says what there is after each step and at the end.
-pub(super) fn play(input: &Value, in_full: bool) -> Result<Value> {
-    // Paused: waiting costs nothing, and time goes on only when nobody has anything to do.
+/// Runs a case and returns the objects after each step and at the end.
+pub(super) fn run_case(input: &Value, in_full: bool) -> Result<Value> {
+    // Time is paused: waiting is free.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
         .build()?;
-    runtime.block_on(played(input, in_full))
+    runtime.block_on(run_steps(input, in_full))
 }
 
-async fn played(input: &Value, in_full: bool) -> Result<Value> {
+async fn run_steps(input: &Value, in_full: bool) -> Result<Value> {
     let cluster = Cluster::start(&Options::seeded(1));
     let mut kinds = metal3_api::ipam::definitions();
     kinds.extend(cluster_api());
@@ -53,11 +53,11 @@ async fn played(input: &Value, in_full: bool) -> Result<Value> {
         create(&user, object).await?;
     }
     let _controller = start(&cluster);
-    rest(&cluster).await?;
+    settle(&cluster).await?;
     let mut steps = Vec::new();
     for step in view::list(input, "/steps") {
-        act(&user, step).await?;
-        rest(&cluster).await?;
+        apply_step(&user, step).await?;
+        settle(&cluster).await?;
         steps.push(json!({ "claims": view::claims(&objects(&user).await?) }));
     }
     let objects = objects(&user).await?;
@@ -91,8 +91,8 @@ fn start(cluster: &Cluster) -> JoinSet<()> {
     tasks
 }
 
-/// Waits until the controller has written nothing for a while.
-async fn rest(cluster: &Cluster) -> Result<()> {
+/// Waits until the controller stops writing.
+async fn settle(cluster: &Cluster) -> Result<()> {
     let writes = || -> u64 {
         let audit = cluster.audit();
         let of_ours = audit
@@ -102,17 +102,17 @@ async fn rest(cluster: &Cluster) -> Result<()> {
     };
     let mut before = None;
     for _ in 0..200 {
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(QUIET_PERIOD).await;
         let now = Some(writes());
         if now == before {
             return Ok(());
         }
         before = now;
     }
-    bail!("the controller does not come to rest")
+    bail!("the controller does not become idle")
 }
 
-async fn act(user: &Client, step: &Value) -> Result<()> {
+async fn apply_step(user: &Client, step: &Value) -> Result<()> {
     for object in view::list(step, "/apply") {
         create(user, object).await?;
     }
@@ -163,7 +163,7 @@ fn api(user: &Client, object: &Value) -> Result<Api<DynamicObject>> {
     Ok(Api::namespaced_with(user.clone(), namespace, &resource))
 }
 
-/// All objects that a view may show.
+/// All objects that are compared.
 async fn objects(user: &Client) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     let kinds = [

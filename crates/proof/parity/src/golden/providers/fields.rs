@@ -1,36 +1,36 @@
-//! What is compared of an object: short texts by the path that they stand at, as the recordings write them.
+//! Compared fields of objects: short texts by path, in the format of recordings.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What is said at each path. Nothing is said where a value is empty.
-pub(super) type Facts = BTreeMap<String, String>;
+/// Values by path; empty values are left out.
+pub(super) type Fields = BTreeMap<String, String>;
 
-/// An object, by its kind and a name that is the same in a recording and here.
+/// An object by kind and by a name that recording and simulation share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Subject {
+pub(super) struct ObjectId {
     pub(super) kind: &'static str,
     pub(super) name: String,
 }
 
-/// A kind of which something is compared.
-pub(super) struct Tracked {
+/// A compared kind.
+pub(super) struct ComparedKind {
     pub(super) kind: &'static str,
     pub(super) plural: &'static str,
-    /// Who writes what is compared, as the recordings call him.
+    /// Writer of the compared fields in recordings.
     pub(super) writer: &'static str,
-    /// Beginnings of the paths that are compared. Where there is none, only whether the object exists is.
+    /// Prefixes of compared paths; without any, only existence is compared.
     paths: &'static [&'static str],
 }
 
-const fn tracked(
+const fn compared(
     kind: &'static str,
     plural: &'static str,
     writer: &'static str,
     paths: &'static [&'static str],
-) -> Tracked {
-    Tracked {
+) -> ComparedKind {
+    ComparedKind {
         kind,
         plural,
         writer,
@@ -38,37 +38,37 @@ const fn tracked(
     }
 }
 
-/// Kinds of Cluster API and of ours; each object of them is compared by itself.
+/// Kinds of Cluster API and of this project; their objects are compared one by one.
 const SHARED: [&str; 2] = ["Cluster", "Metal3Cluster"];
-const TRACKED: [Tracked; 7] = [
-    tracked(
+const TRACKED: [ComparedKind; 7] = [
+    compared(
         "Cluster",
         "clusters",
         "core",
         &["spec.controlPlaneEndpoint.", "status.initialization.", "status.phase"],
     ),
-    tracked("Metal3Cluster", "metal3clusters", "", &[]),
-    tracked(
+    compared("Metal3Cluster", "metal3clusters", "", &[]),
+    compared(
         "KamajiControlPlane",
         "kamajicontrolplanes",
         "kamaji-provider",
         &["spec.controlPlaneEndpoint.", "status."],
     ),
-    tracked("TenantControlPlane", "tenantcontrolplanes", "", &[]),
-    tracked(
+    compared("TenantControlPlane", "tenantcontrolplanes", "", &[]),
+    compared(
         "ByoCluster",
         "byoclusters",
         "byoh",
-        // Its host is the user's.
+        // The user sets the host.
         &["metadata.finalizers", "spec.controlPlaneEndpoint.port", "status."],
     ),
-    tracked(
+    compared(
         "ByoMachine",
         "byomachines",
         "byoh",
         &["metadata.finalizers", "spec.providerID", "status."],
     ),
-    tracked(
+    compared(
         "ByoHost",
         "byohosts",
         "byoh",
@@ -81,36 +81,36 @@ const TRACKED: [Tracked; 7] = [
     ),
 ];
 
-impl Tracked {
+impl ComparedKind {
     pub(super) fn of_kind(kind: &str) -> Option<&'static Self> {
-        TRACKED.iter().find(|tracked| tracked.kind == kind)
+        TRACKED.iter().find(|compared| compared.kind == kind)
     }
 
     pub(super) fn of_plural(plural: &str) -> Option<&'static Self> {
-        TRACKED.iter().find(|tracked| tracked.plural == plural)
+        TRACKED.iter().find(|compared| compared.plural == plural)
     }
 
-    /// Whether what stands at a path is compared. No server gives an object the UID that another gave it.
+    /// Whether a path is compared. UIDs always differ.
     pub(super) fn compares(&self, path: &str) -> bool {
         self.paths.iter().any(|begin| path.starts_with(begin)) && !path.ends_with(".uid")
     }
 
-    /// Whether objects of it belong to one provider, and are compared at one moment.
+    /// Whether its objects belong to one provider and are compared at one moment.
     pub(super) fn is_own(&self) -> bool {
         !SHARED.contains(&self.kind)
     }
 }
 
-/// What is called differently in each world.
+/// Names that differ between recording and simulation.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Names {
+pub(super) struct Placeholders {
     pub(super) namespace: String,
-    /// The one machine of another provider, whose name ends as chance would have it.
+    /// The only machine of another provider, with a random suffix.
     pub(super) machine: String,
 }
 
-impl Names {
-    /// A value in words that both worlds share.
+impl Placeholders {
+    /// A value with placeholders.
     pub(super) fn shared(&self, value: &str) -> String {
         let (namespace, machine) = ("NAMESPACE", "MACHINE");
         match value {
@@ -127,29 +127,31 @@ impl Names {
     }
 }
 
-/// What of an object is compared, and as whose.
-pub(super) fn of(object: &Value, names: &Names) -> Option<(Subject, Facts)> {
+/// Compared fields of an object.
+pub(super) fn of(object: &Value, placeholders: &Placeholders) -> Option<(ObjectId, Fields)> {
     let text = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
-    let tracked = Tracked::of_kind(text("/kind"))?;
-    let mut facts = Facts::new();
+    let compared = ComparedKind::of_kind(text("/kind"))?;
+    let mut fields = Fields::new();
     for part in ["metadata", "spec", "status"] {
-        flatten(part, object.get(part).unwrap_or(&Value::Null), &mut facts);
+        flatten(part, object.get(part).unwrap_or(&Value::Null), &mut fields);
     }
-    facts.retain(|path, _| tracked.compares(path));
-    facts.values_mut().for_each(|value| *value = names.shared(value));
-    let name = names.shared(text("/metadata/name"));
-    facts.retain(|path, value| is_said(tracked, path, value));
-    let kind = tracked.kind;
-    Some((Subject { kind, name }, facts))
+    fields.retain(|path, _| compared.compares(path));
+    fields
+        .values_mut()
+        .for_each(|value| *value = placeholders.shared(value));
+    let name = placeholders.shared(text("/metadata/name"));
+    fields.retain(|path, value| is_set(compared, path, value));
+    let kind = compared.kind;
+    Some((ObjectId { kind, name }, fields))
 }
 
-/// Whether a value says something. Core leaves out what is not so; others say it.
-pub(super) fn is_said(tracked: &Tracked, path: &str, value: &str) -> bool {
-    let is_no = tracked.kind == "Cluster" && path.starts_with("status.initialization.") && value == "false";
+/// Whether a value is set. Cluster API omits false values.
+pub(super) fn is_set(compared: &ComparedKind, path: &str, value: &str) -> bool {
+    let is_no = compared.kind == "Cluster" && path.starts_with("status.initialization.") && value == "false";
     !value.is_empty() && value != "-" && value != "{}" && !is_no
 }
 
-fn flatten(path: &str, value: &Value, into: &mut Facts) {
+fn flatten(path: &str, value: &Value, into: &mut Fields) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
@@ -159,12 +161,12 @@ fn flatten(path: &str, value: &Value, into: &mut Facts) {
         Value::Array(all) if path == "status.conditions" => {
             for one in all {
                 let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
-                let said = format!("{} {}", text("status"), text("reason"));
-                into.insert(format!("{path}[{}]", text("type")), said.trim().to_owned());
+                let new_value = format!("{} {}", text("status"), text("reason"));
+                into.insert(format!("{path}[{}]", text("type")), new_value.trim().to_owned());
             }
         }
         Value::Null => {}
-        // One recording was made in `y`, which is a truth in YAML, and no text.
+        // One recording has the namespace `y`, a boolean in YAML.
         Value::Bool(true) if path.ends_with(".namespace") => drop(into.insert(path.to_owned(), "y".to_owned())),
         Value::String(text) => drop(into.insert(path.to_owned(), text.clone())),
         other => drop(into.insert(path.to_owned(), other.to_string())),

@@ -1,7 +1,7 @@
-//! Whether cases hold, deviate as a rule predicts, or fail.
+//! Evaluates whether cases match, deviate as a rule predicts, or fail.
 //!
-//! Pure. A rule is charged only where it changes the recorded answer: a case that it touches without changing must hold
-//! like any other. Rules that touch one case are applied in the order of the list.
+//! Pure. A rule counts only when it changes the recorded answer; otherwise the case must match. Rules for one case
+//! apply in the order of the list.
 
 use serde_json::Value;
 
@@ -10,46 +10,46 @@ use super::group::Group;
 use super::parity::{self, Document};
 use crate::values;
 
-/// What became of the cases of one group.
+/// Result of one group.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// Answered as recorded.
+    /// Number of matching cases.
     pub(super) hold: usize,
-    /// Answered as a rule predicts.
+    /// Number of cases that deviate as predicted.
     pub(super) deviate: usize,
-    /// What is wrong, a line each.
+    /// Failures, one line each.
     pub(super) failures: Vec<String>,
-    /// How often each rule was needed, by its row.
+    /// Number of uses of each rule, by row.
     pub(super) used: Vec<(&'static str, usize)>,
 }
 
-/// Judges the cases of one group.
-pub(super) fn judge(group: &Group, cases: &[&Case], document: &Document) -> Report {
+/// Evaluates the cases of one group.
+pub(super) fn evaluate(group: &Group, cases: &[&Case], document: &Document) -> Report {
     let mut report = Report {
         used: group.rules.iter().map(|rule| (rule.row, 0)).collect(),
         ..Report::default()
     };
     for case in cases {
-        judge_case(group, case, &mut report);
+        evaluate_case(group, case, &mut report);
     }
     for (row, count) in &report.used {
-        let wrong = if *count == 0 {
+        let error = if *count == 0 {
             Some("matches no case")
         } else if document.why(row).is_none() {
             Some("has no reason in docs/parity.md")
         } else if count * 10 > cases.len() && !document.why(row).is_some_and(|why| why.contains(parity::SHARE)) {
-            Some("excuses more than a tenth of the group, and its row does not say why")
+            Some("covers more than a tenth of the group, and its row does not explain it")
         } else {
             None
         };
         report
             .failures
-            .extend(wrong.map(|wrong| format!("{}: the rule {row} {wrong}", group.name)));
+            .extend(error.map(|error| format!("{}: the rule {row} {error}", group.name)));
     }
     report
 }
 
-fn judge_case(group: &Group, case: &Case, report: &mut Report) {
+fn evaluate_case(group: &Group, case: &Case, report: &mut Report) {
     let recorded = (group.expectation)(case);
     let mut predicted = recorded.clone();
     let mut needed = Vec::new();
@@ -80,7 +80,10 @@ fn failure(case: &Case, rules: &[&str], predicted: &Value, answer: &Value) -> St
         format!("predicted by {}", rules.join(", "))
     };
     let differences = values::differences(predicted, answer).join("\n    ");
-    format!("{}: {expected} and ours differ:\n    {differences}", case.label())
+    format!(
+        "{}: the answer differs from the one {expected}:\n    {differences}",
+        case.label()
+    )
 }
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
             expect: json!(expect),
         };
         let cases: Vec<Case> = cases.iter().enumerate().map(case).collect();
-        judge(
+        evaluate(
             &group(rules),
             &cases.iter().collect::<Vec<_>>(),
             &Document::parse(document),
@@ -138,7 +141,7 @@ mod tests {
         "| tenfold | x | large numbers are more than a tenth of the cases |\n| never | x | y |\n| idle | x | y |";
 
     #[test]
-    fn cases_hold_or_fail_with_the_place_that_differs() {
+    fn a_failing_case_reports_the_differing_path() {
         let report = run(&[], &[(1, 2), (2, 5)], ROWS);
         assert_eq!((report.hold, report.deviate, report.failures.len()), (1, 0, 1));
         assert!(
@@ -156,8 +159,8 @@ mod tests {
             predict: |_, _| json!(0),
             ..TENFOLD
         };
-        let wrong = run(&[WRONG], &[(100, 200)], ROWS);
-        assert!(wrong.failures[0].contains("predicted by tenfold"), "{wrong:?}");
+        let error = run(&[WRONG], &[(100, 200)], ROWS);
+        assert!(error.failures[0].contains("predicted by tenfold"), "{error:?}");
     }
 
     #[test]
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_needs_a_row_and_above_a_tenth_a_row_that_says_why() {
+    fn a_rule_needs_a_row_and_above_a_tenth_an_explanation() {
         let cases = [(1, 2), (100, 200)];
         let unknown = run(&[TENFOLD], &cases, "");
         assert!(unknown.failures[0].contains("no reason"), "{unknown:?}");
