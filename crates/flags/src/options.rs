@@ -271,7 +271,7 @@ impl Reader<'_> {
         found
     }
 
-    /// differs (`flags-pace`): the Go managers pace themselves unless they are told not to.
+    /// differs (`flags-pace`): the Go managers limit their requests by default.
     fn pace(&mut self, rate: &'static str, burst: &'static str) -> Option<(f64, u32)> {
         let text = self.given.text(rate);
         let burst = self.number(burst, 1..=1_000_000)?;

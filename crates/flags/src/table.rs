@@ -50,7 +50,7 @@ pub const TABLE: &[Flag] = &[
         "",
         "Enabled controllers: `ipam`, `capm3`, `hosts`, or several of them. Required",
     ),
-    // differs (`hosts-deprovision-budget`): the Go manager tears down whatever it is told to, however much that is.
+    // differs (`hosts-deprovision-budget`): the Go manager deprovisions any number of hosts.
     flag(
         "deprovision-budget",
         Shape::Number,

@@ -18,7 +18,7 @@ pub struct ObservedStates(BTreeMap<String, BTreeSet<String>>);
 
 impl ObservedStates {
     /// Records the states of an object.
-    pub fn note(&mut self, object: &Value) {
+    pub fn record(&mut self, object: &Value) {
         let phases = PHASES
             .iter()
             .map(|at| text(object, at))
@@ -99,11 +99,11 @@ mod tests {
                 "conditions": [{ "type": "Ready", "status": "False", "reason": "NotReady" }] } })
         };
         let mut observed = ObservedStates::default();
-        observed.note(&machine("Pending"));
-        observed.note(&machine("Pending"));
+        observed.record(&machine("Pending"));
+        observed.record(&machine("Pending"));
         let mut other = ObservedStates::default();
-        other.note(&machine("Running"));
-        other.note(&json!({ "kind": "Secret" }));
+        other.record(&machine("Running"));
+        other.record(&json!({ "kind": "Secret" }));
         observed.merge(other);
         let all = "Machine: Ready False NotReady\nMachine: phase Pending\nMachine: phase Running\n";
         assert_eq!(observed.to_string(), all);

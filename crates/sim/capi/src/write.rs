@@ -155,7 +155,7 @@ pub fn owner(kind: &Kind, object: &Object, is_controller: bool) -> Value {
     owner
 }
 
-/// Conditions of an object, some of them set anew. Conditions of other writers are kept.
+/// Conditions of an object with changes. Conditions of other writers are kept.
 #[derive(Debug)]
 pub struct Conditions {
     all: Vec<Value>,

@@ -1,6 +1,6 @@
-//! Crashes among a thousand objects. To crash at each of their three thousand writes would start the program, with its
-//! lists, six thousand times; the small world does that for each write of its own. Here the writes are drawn by a seed,
-//! the same number of each sort.
+//! Crashes at random writes of a thousand objects. Crashes at each of their three thousand writes would cause six
+//! thousand starts; the small test environment covers every write. Here a seed selects the same number of writes of
+//! each kind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::sweep::{claim, install};
 
 const OBJECTS: u64 = 1000;
 const SEED: u64 = 7;
-/// Of each sort of write, so many are struck before they take effect, and as many after.
-const STRUCK: usize = 5;
+/// Number of crashes before, and after, writes of each kind.
+const CRASHES: usize = 5;
 const WRITES: [(&str, &str); 3] = [
     ("patch", "ipclaims"),
     ("create", "configmaps"),
     ("patch", "ipclaims/status"),
 ];
 
-/// Writes drawn by the seed, each struck once.
+/// A crash at each write that the seed selects.
 fn crashes() -> (Plan, u64) {
     let mut random = Random::seeded(SEED);
     let (mut plan, mut cases) = (Plan::seeded(SEED), 0);
     for (verb, resource) in WRITES {
         let mut drawn = BTreeSet::new();
-        while drawn.len() < 2 * STRUCK {
+        while drawn.len() < 2 * CRASHES {
             drawn.insert(1 + random.below(OBJECTS));
         }
         for (nth, fault) in drawn
@@ -56,8 +56,8 @@ struct Held {
 
 async fn held(cluster: &Cluster) -> Held {
     let (claims, children): (Api<IPClaim>, Api<ConfigMap>) = (
-        Api::namespaced(cluster.client("judge"), "default"),
-        Api::namespaced(cluster.client("judge"), "default"),
+        Api::namespaced(cluster.client("checker"), "default"),
+        Api::namespaced(cluster.client("checker"), "default"),
     );
     Held {
         claims: claims.list(&ListParams::default()).await.unwrap().items,
@@ -66,7 +66,7 @@ async fn held(cluster: &Cluster) -> Held {
 }
 
 impl Held {
-    /// What must never be: children without a guarded claim, claims that name what is not theirs.
+    /// Checks that children have a claim with a finalizer, and claims refer to their own children.
     fn check(&self, when: &str) {
         assert!(self.children.len() <= self.claims.len(), "{when}");
         for (child, claim) in self.pairs() {
@@ -110,8 +110,8 @@ impl Held {
 }
 
 #[tokio::test(start_paused = true)]
-#[expect(clippy::print_stdout, reason = "the figures are for whoever reads the test's output")]
-async fn a_thousand_objects_survive_crashes_at_writes_drawn_by_a_seed() {
+#[expect(clippy::print_stdout, reason = "the figures are part of the test output")]
+async fn a_thousand_objects_survive_crashes_at_random_writes() {
     let options = Options {
         history: 100_000,
         ..Options::seeded(1)
@@ -151,16 +151,12 @@ async fn a_thousand_objects_survive_crashes_at_writes_drawn_by_a_seed() {
     let end = held(&cluster).await;
     end.check("at the end");
     assert_eq!((end.children.len(), end.ready()), (1000, 1000));
-    assert_eq!(
-        *crashed.borrow(),
-        cases,
-        "seed {SEED}: a write that was drawn was never made"
-    );
+    assert_eq!(*crashed.borrow(), cases, "seed {SEED}: a chosen write never occurred");
     let made: Vec<u64> = WRITES
         .iter()
         .map(|(verb, resource)| cluster.audit().of("program", verb, resource))
         .collect();
-    // What a crash interrupts is tried once more, by each of the workers; nothing else is written twice.
+    // An interrupted write is retried once by each worker; no other write is repeated.
     for count in &made {
         assert!((OBJECTS..=OBJECTS + 4 * cases).contains(count), "seed {SEED}: {made:?}");
     }

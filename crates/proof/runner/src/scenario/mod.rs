@@ -89,17 +89,17 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
-            let options = RunOptions {
+            let run_options = RunOptions {
                 seed: *seed,
                 with_faults: options.faults,
             };
-            let first_version = clock.monotonic();
+            let start = clock.monotonic();
             let files = Files {
                 own: file.parent().unwrap_or(Path::new(".")),
                 published: options.published.as_deref(),
             };
-            let outcome = play(&scenario, files, options, options.twice);
-            let seconds = clock.monotonic().since(first_version).as_secs_f64();
+            let outcome = play(&scenario, files, run_options, options.twice);
+            let seconds = clock.monotonic().since(start).as_secs_f64();
             let name = file.file_stem().unwrap_or_default().display();
             match outcome {
                 Ok(run) => {

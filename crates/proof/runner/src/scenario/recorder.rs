@@ -40,7 +40,7 @@ impl Recorder {
                 ironic.machine_at(bmc, |machine| MachineState {
                     is_on: machine.power == PowerState::On,
                     has_image: machine.disk.is_some() || machine.media.is_some(),
-                    written: machine.tally.written,
+                    written: machine.counts.written,
                 })
             });
             records.record(start.elapsed().as_secs_f64(), &object, written.deleted, state.flatten());

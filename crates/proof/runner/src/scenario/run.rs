@@ -250,7 +250,7 @@ impl<'a> Runner<'a> {
             Step::Quiet(span) => self.quiet(span.0).await,
             Step::Written(times) => {
                 let each =
-                    (1..=self.hosts).filter_map(|host| self.world.machine(host, |machine| machine.tally.written));
+                    (1..=self.hosts).filter_map(|host| self.world.machine(host, |machine| machine.counts.written));
                 let found: u32 = each.sum();
                 anyhow::ensure!(found == *times, "disks were written {found} times, not {times}");
                 Ok(())
@@ -300,7 +300,7 @@ impl<'a> Runner<'a> {
                 return Ok(());
             };
             if Instant::now() > end {
-                return Err(why.context(format!("not within {PATIENCE:?}")));
+                return Err(why.context(format!("not within {TIMEOUT:?}")));
             }
             sleep(POLL_INTERVAL).await;
         }

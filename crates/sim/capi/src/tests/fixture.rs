@@ -71,7 +71,7 @@ pub(super) fn due(snapshot: &Snapshot) -> Vec<String> {
         }
         Write::Delete(kind, key) => Some(format!("delete {} {}", kind.kind, key.name)),
         Write::Workload(_, WorkloadChange::Token(_)) => Some("token".to_owned()),
-        Write::Workload(_, deed) => Some(format!("{deed:?}")),
+        Write::Workload(_, change) => Some(format!("{change:?}")),
     };
     writes(snapshot, Providers::All).into_iter().filter_map(short).collect()
 }

@@ -88,6 +88,6 @@ fn invalid_user_data_is_rejected_with_the_reason() {
         let why = first_boot(&text, &metadata()).unwrap_err();
         assert!(why.contains(word), "{why}");
     }
-    let nameless = first_boot(&user_data(JOIN, command), &Map::new()).unwrap_err();
-    assert!(nameless.contains("host name"), "{nameless}");
+    let without_name = first_boot(&user_data(JOIN, command), &Map::new()).unwrap_err();
+    assert!(without_name.contains("host name"), "{without_name}");
 }

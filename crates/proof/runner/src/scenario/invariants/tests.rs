@@ -181,11 +181,11 @@ fn check_machine(change: impl FnOnce(&mut Object, &mut MachineState)) -> Vec<Str
 
 #[test]
 fn a_rewritten_or_wiped_disk_and_a_machine_that_is_off_are_reported() {
-    let is_told = |rule: &str, found: &[String]| {
+    let assert_reported = |rule: &str, found: &[String]| {
         assert!(found.iter().any(|why| why.starts_with(rule)), "{rule}: {found:?}");
     };
-    is_told("a disk is written once", &check_machine(|_, state| state.written = 2));
-    is_told(
+    assert_reported("a disk is written once", &check_machine(|_, state| state.written = 2));
+    assert_reported(
         "a provisioned machine keeps its image",
         &check_machine(|_, state| state.has_image = false),
     );
@@ -194,12 +194,12 @@ fn a_rewritten_or_wiped_disk_and_a_machine_that_is_off_are_reported() {
         host.0["status"]["poweredOn"] = json!(false);
         state.is_on = false;
     });
-    is_told("a provisioned machine stays on", &off);
-    let told_to = check_machine(|host, state| {
+    assert_reported("a provisioned machine stays on", &off);
+    let powered_off_by_user = check_machine(|host, state| {
         host.0["spec"]["online"] = json!(false);
         state.is_on = false;
     });
-    assert_eq!(told_to, Vec::<String>::new());
+    assert_eq!(powered_off_by_user, Vec::<String>::new());
     let rebooted = check_machine(|host, state| {
         host.0["metadata"]["annotations"] = json!({ "reboot.metal3.io/me": "" });
         state.is_on = false;
