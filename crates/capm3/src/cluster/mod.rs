@@ -51,7 +51,7 @@ pub struct Facts<'a> {
     /// Whether such a Cluster adopts the object.
     pub adopts_namesakes: bool,
     /// The values of the endpoint sources.
-    pub values: &'a SourceValues,
+    pub source_values: &'a SourceValues,
     /// The address claims with this controller's finalizer.
     pub held_claims: &'a HeldClaims,
     /// The existing Secret with the rendered endpoint, if one is requested.

@@ -35,7 +35,7 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
         object: facts.object,
         cluster,
         is_secondary,
-        values: facts.values,
+        source_values: facts.source_values,
         is_refused: facts.refused.endpoint,
         now: facts.now,
     };
@@ -79,7 +79,7 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
 /// The address claim to create: only without a claim, and only while the Cluster has no endpoint.
 fn claim_to_create(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Option<NewClaim> {
     let wanted = wanted_sources(facts.object, cluster, is_secondary).pool?;
-    let value = facts.values.pool.as_ref()?;
+    let value = facts.source_values.pool.as_ref()?;
     let is_open = Address::of_cluster(cluster).is_none();
     (is_open && value.state == SourceState::Absent)
         .then(|| new_claim(facts.object, cluster, &wanted))
@@ -102,7 +102,7 @@ fn rendering(
         object: facts.object,
         cluster: cluster.metadata.name.as_deref().unwrap_or_default(),
         endpoint: endpoint.as_ref(),
-        template: facts.values.template.as_ref(),
+        template: facts.source_values.template.as_ref(),
         secret: facts.secret,
         refused: facts.refused.secret,
     })

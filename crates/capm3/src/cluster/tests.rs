@@ -2,13 +2,13 @@ mod attachment;
 mod held_claims;
 
 use metal3_api::meta::ConditionStatus;
-use metal3_runtime::plan::UnknownReason;
 use metal3_runtime::patch::apply;
+use metal3_runtime::plan::UnknownReason;
 use serde_json::{Value, json};
 
 use super::*;
 
-/// No claim is held.
+/// No claims.
 static NO_HOLDS: HeldClaims = HeldClaims {
     all: Vec::new(),
     unreadable: None,
@@ -41,14 +41,14 @@ fn cluster(patch: Value) -> Cluster {
     serde_json::from_value(document).unwrap()
 }
 
-fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, values: &'a SourceValues) -> Facts<'a> {
+fn facts<'a>(object: &'a Metal3Cluster, cluster: Observed<&'a Cluster>, source_values: &'a SourceValues) -> Facts<'a> {
     Facts {
         object,
         cluster,
         descendant: None,
         namesake: None,
         adopts_namesakes: false,
-        values,
+        source_values,
         held_claims: &NO_HOLDS,
         secret: None,
         refused: Refused::default(),
@@ -63,8 +63,8 @@ fn decide(object: &Metal3Cluster, cluster: Observed<&Cluster>, descendant: Optio
     })
 }
 
-/// Type, status and reason, by generation.
-fn said(plan: &Plan) -> Vec<String> {
+/// Type, status and reason of the conditions, by API generation.
+fn condition_lines(plan: &Plan) -> Vec<String> {
     let status = plan.status.as_ref().unwrap();
     let newer = status
         .conditions
@@ -91,7 +91,7 @@ fn patched(plan: &Plan) -> Value {
     }
 }
 
-/// The object after its plan, and the server's next version.
+/// The object after its plan.
 fn after(object: &Metal3Cluster, plan: &Plan) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     if plan.action.is_some() {
@@ -103,15 +103,15 @@ fn after(object: &Metal3Cluster, plan: &Plan) -> Metal3Cluster {
         let members = json!({ "metadata": { "annotations": marker }, "spec": { "controlPlaneEndpoint": endpoint } });
         apply(&members, &mut document);
     }
-    let mut left: Metal3Cluster = serde_json::from_value(document).unwrap();
+    let mut result: Metal3Cluster = serde_json::from_value(document).unwrap();
     if let Some(status) = &plan.status {
-        left.status = (**status).clone();
+        result.status = (**status).clone();
     }
-    left
+    result
 }
 
 #[test]
-fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_nothing_is_written() {
+fn endpoint_in_the_spec_makes_the_infrastructure_ready_in_one_reconcile() {
     let domains = json!({ "spec": { "failureDomains": [{ "name": "rack1", "controlPlane": true }] } });
     let object = object(domains);
     let cluster = cluster(json!({}));
@@ -122,7 +122,7 @@ fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_noth
     assert_eq!(status.initialization.as_ref().unwrap().provisioned, Some(true));
     assert_eq!(status.failure_domains, object.spec.failure_domains);
     assert_eq!(
-        said(&plan),
+        condition_lines(&plan),
         [
             "Paused False NotPaused",
             "BaremetalInfrastructureReady True Ready",
@@ -138,7 +138,7 @@ fn endpoint_of_ones_own_makes_the_infrastructure_ready_in_one_pass_and_then_noth
 }
 
 #[test]
-fn endpoint_that_is_missing_is_named_by_field_with_the_cure() {
+fn missing_endpoint_is_reported_by_field_with_the_remedy() {
     let cluster = cluster(json!({}));
     for (endpoint, field) in [
         (json!({ "host": "" }), "spec.controlPlaneEndpoint.host: "),
@@ -150,26 +150,27 @@ fn endpoint_that_is_missing_is_named_by_field_with_the_cure() {
         let plan = decide(&object, Observed::Present(&cluster), None);
         let status = plan.status.as_ref().unwrap();
         assert_eq!(status.initialization, None);
-        let flaw = status
+        let invalid = status
             .conditions
             .iter()
             .find(|c| c.type_ == "BaremetalInfrastructureReady")
             .unwrap();
         assert_eq!(
-            (flaw.status, flaw.reason.as_str()),
+            (invalid.status, invalid.reason.as_str()),
             (ConditionStatus::False, "InvalidConfiguration")
         );
         assert!(
-            flaw.message
+            invalid
+                .message
                 .starts_with(&format!("Invalid Metal3Cluster provided: {field}")),
             "{}",
-            flaw.message
+            invalid.message
         );
     }
 }
 
 #[test]
-fn what_was_provisioned_once_stays_so() {
+fn provisioned_never_reverts() {
     let broken = object(
         json!({ "spec": { "controlPlaneEndpoint": null }, "status": { "initialization": { "provisioned": true } } }),
     );
@@ -178,7 +179,7 @@ fn what_was_provisioned_once_stays_so() {
 }
 
 #[test]
-fn object_of_somebody_else_moved_away_or_with_an_unreadable_cluster_is_left_alone() {
+fn externally_managed_or_moved_object_or_one_with_an_unreadable_cluster_is_not_written() {
     let cluster = cluster(json!({}));
     for annotation in [
         "cluster.x-k8s.io/managed-by",
@@ -203,13 +204,13 @@ fn object_of_somebody_else_moved_away_or_with_an_unreadable_cluster_is_left_alon
 }
 
 #[test]
-fn paused_object_says_so_and_does_not_even_go() {
+fn paused_object_reports_it_and_keeps_its_finalizer() {
     let paused = cluster(json!({ "spec": { "paused": true } }));
     let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"] });
     let object = object(json!({ "metadata": meta }));
     let plan = decide(&object, Observed::Present(&paused), None);
     assert_eq!(
-        (plan.action.clone(), said(&plan)),
+        (plan.action.clone(), condition_lines(&plan)),
         (None, vec!["Paused True Paused".to_owned()])
     );
     assert_eq!(
@@ -219,12 +220,12 @@ fn paused_object_says_so_and_does_not_even_go() {
 }
 
 #[test]
-fn object_goes_when_no_machine_of_it_is_left_even_if_its_cluster_is_gone() {
+fn finalizer_is_removed_after_the_last_machine_even_without_a_cluster() {
     let meta = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io", "other"] });
     let object = object(json!({ "metadata": meta }));
     let waiting = decide(&object, Observed::Absent, Some("worker-0"));
     assert_eq!(waiting.action, None);
-    assert!(said(&waiting).contains(&"Ready False Deleting".to_owned()));
+    assert!(condition_lines(&waiting).contains(&"Ready False Deleting".to_owned()));
     let plan = decide(&object, Observed::Absent, None);
     assert_eq!(
         patched(&plan),
@@ -244,10 +245,12 @@ fn secondary(spec: Value) -> (Metal3Cluster, Cluster) {
 }
 
 #[test]
-fn secondary_takes_the_clusters_endpoint_and_belongs_to_the_cluster() {
+fn secondary_takes_the_endpoint_of_its_cluster_and_is_owned_by_it() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge", "controlPlaneEndpoint": null }));
     let waiting = decide(&object, Observed::Present(&cluster), None);
-    assert!(said(&waiting).contains(&"BaremetalInfrastructureReady False ControlPlaneEndpointFailed".to_owned()));
+    assert!(
+        condition_lines(&waiting).contains(&"BaremetalInfrastructureReady False ControlPlaneEndpointFailed".to_owned())
+    );
     cluster.spec =
         serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
     let plan = decide(&object, Observed::Present(&cluster), None);
@@ -267,7 +270,7 @@ fn secondary_takes_the_clusters_endpoint_and_belongs_to_the_cluster() {
 }
 
 #[test]
-fn secondary_that_says_another_endpoint_than_its_cluster_names_both() {
+fn secondary_with_another_endpoint_than_its_cluster_names_both() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
     cluster.spec =
         serde_json::from_value(json!({ "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 443 } })).unwrap();
@@ -286,7 +289,7 @@ fn secondary_that_says_another_endpoint_than_its_cluster_names_both() {
 }
 
 #[test]
-fn secondary_goes_with_its_cluster_once_its_machines_are_gone() {
+fn secondary_is_deleted_with_its_cluster_after_its_machines() {
     let (object, mut cluster) = secondary(json!({ "clusterName": "edge" }));
     cluster.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     assert_ne!(

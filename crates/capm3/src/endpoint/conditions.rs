@@ -148,11 +148,11 @@ impl Missing {
     }
 
     /// No source of `Auto` has an endpoint.
-    pub(super) fn automatic(cluster: &Cluster, values: &SourceValues) -> Self {
+    pub(super) fn automatic(cluster: &Cluster, source_values: &SourceValues) -> Self {
         let mut missing = Self::cluster(cluster);
         let others = [EndpointOrigin::InfraCluster, EndpointOrigin::ControlPlane];
         for origin in others {
-            if let Some(value) = values.of(origin) {
+            if let Some(value) = source_values.of(origin) {
                 missing.message.push_str("; ");
                 missing.message.push_str(&Self::at_source(origin, value).message);
             }

@@ -40,13 +40,13 @@ fn object(spec: Value) -> Metal3Cluster {
     serde_json::from_value(json!({ "metadata": meta, "spec": spec })).unwrap()
 }
 
-/// An object that asks for a source, and nothing else.
-fn asking(source: &str) -> Metal3Cluster {
+/// An object with a source, and nothing else.
+fn with_source(source: &str) -> Metal3Cluster {
     object(json!({ "controlPlaneEndpointSource": { "type": source } }))
 }
 
-/// The same with an endpoint in it, as a person types it.
-fn typing(source: &str, endpoint: &str) -> Metal3Cluster {
+/// The same with an endpoint of the user.
+fn with_endpoint(source: &str, endpoint: &str) -> Metal3Cluster {
     let Address { host, port } = address(endpoint);
     object(json!({
         "controlPlaneEndpointSource": { "type": source }, "controlPlaneEndpoint": { "host": host, "port": port },
@@ -54,7 +54,7 @@ fn typing(source: &str, endpoint: &str) -> Metal3Cluster {
 }
 
 /// The object after an endpoint was derived.
-fn written(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
+fn with_derived(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     let Address { host, port } = &derived.address;
     let endpoint = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
@@ -83,7 +83,7 @@ fn value(from: &str, state: SourceState) -> Option<SourceValue> {
     })
 }
 
-fn says(text: &str) -> SourceState {
+fn known(text: &str) -> SourceState {
     SourceState::Address(address(text))
 }
 
@@ -101,26 +101,31 @@ fn control_plane(state: SourceState) -> SourceValues {
     }
 }
 
-fn ask(object: &Metal3Cluster, cluster: &Cluster, is_secondary: bool, values: &SourceValues) -> Resolution {
+fn resolve_for(
+    object: &Metal3Cluster,
+    cluster: &Cluster,
+    is_secondary: bool,
+    source_values: &SourceValues,
+) -> Resolution {
     resolve(&ResolveInput {
         object,
         cluster,
         is_secondary,
-        values,
+        source_values,
         is_refused: false,
         now: at(1000),
     })
     .unwrap()
 }
 
-/// Status, reason and message of what is said of the endpoint.
-fn said(resolution: &Resolution) -> (ConditionStatus, String, String) {
+/// Status, reason and message of the endpoint condition.
+fn condition(resolution: &Resolution) -> (ConditionStatus, String, String) {
     let condition = resolution.state.condition(None, at(0));
     (condition.status, condition.reason, condition.message)
 }
 
-/// The endpoint that counts, and where it came from.
-fn counts(resolution: &Resolution) -> Option<String> {
+/// The effective endpoint, and its source.
+fn effective(resolution: &Resolution) -> Option<String> {
     let endpoint = resolution.endpoint.as_ref()?;
     let (host, port) = (endpoint.host.as_ref().unwrap(), endpoint.port.unwrap());
     Some(format!("{host}:{port} {:?}", endpoint.source.unwrap()))

@@ -1,4 +1,4 @@
-//! Which Cluster an object belongs to, as what, and what is said of that.
+//! The Cluster of an object, its role, and the condition.
 
 use super::*;
 use crate::endpoint::address::Address;
@@ -14,7 +14,7 @@ fn owner(name: &str) -> Value {
     json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": format!("uid-{name}") })
 }
 
-/// A Metal3Cluster `site` that says of its Cluster what is given.
+/// A Metal3Cluster `site` with these references to Clusters.
 fn site(owners: &[&str], stated: Option<&str>, label: Option<&str>) -> Metal3Cluster {
     let owners: Vec<Value> = owners.iter().map(|name| owner(name)).collect();
     object(json!({
@@ -64,7 +64,7 @@ fn object_joins_by_owner_name_or_label_and_gets_owner_and_label_once() {
 }
 
 #[test]
-fn object_that_names_two_clusters_or_has_two_owners_is_left_alone() {
+fn object_that_names_two_clusters_or_has_two_owners_is_not_written() {
     let cluster = foreign_cluster();
     let table = [
         (site(&["other"], Some("edge"), None), "ClusterRefConflict"),
@@ -76,24 +76,24 @@ fn object_that_names_two_clusters_or_has_two_owners_is_left_alone() {
         let plan = decide(&object, Observed::Present(&cluster), None);
         assert_eq!((plan.action.clone(), plan.derive.clone()), (None, None));
         assert_eq!(attached(&plan), (ConditionStatus::False, reason.to_owned()));
-        assert!(said(&plan).contains(&"Ready False NotReady".to_owned()));
+        assert!(condition_lines(&plan).contains(&"Ready False NotReady".to_owned()));
     }
 }
 
 #[test]
-fn cluster_that_does_not_exist_is_named_and_no_finalizer_is_set() {
+fn missing_cluster_is_named_and_no_finalizer_is_set() {
     let plan = decide(&site(&[], Some("edge"), None), Observed::Absent, None);
     assert_eq!(plan.action, None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "ClusterNotFound".to_owned()));
 }
 
 #[test]
-fn namesake_is_used_and_not_owned_unless_the_manager_is_told_to_adopt() {
+fn namesake_is_used_and_not_owned_unless_adoption_is_enabled() {
     let (object, cluster) = (site(&[], None, None), foreign_cluster());
-    let values = SourceValues::default();
+    let source_values = SourceValues::default();
     let facts = Facts {
         namesake: Some(&cluster),
-        ..facts(&object, Observed::Absent, &values)
+        ..facts(&object, Observed::Absent, &source_values)
     };
     let used = plan(&facts);
     assert_eq!(used.action, None);
@@ -116,7 +116,7 @@ fn foreign_named(name: &str) -> Cluster {
 }
 
 #[test]
-fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
+fn object_detaches_once_no_machine_belongs_to_it() {
     let cluster = foreign_cluster();
     let mut object = site(&["edge"], None, Some("edge"));
     object.metadata.finalizers = Some(vec!["metal3cluster.infrastructure.cluster.x-k8s.io".to_owned()]);
@@ -126,19 +126,20 @@ fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
     assert_eq!(attached(&waits), (ConditionStatus::True, "Detaching".to_owned()));
     let plan = decide(&object, Observed::Present(&cluster), None);
     assert_eq!(attached(&plan), (ConditionStatus::False, "Detached".to_owned()));
-    let left = after(&object, &plan);
-    let requeue_after = decide(&left, Observed::Absent, None);
+    let result = after(&object, &plan);
+    let requeue_after = decide(&result, Observed::Absent, None);
     assert_eq!(
         requeue_after
             .status
-            .map_or(left.status.conditions.len(), |s| s.conditions.len()),
-        left.status.conditions.len(),
-        "that it left is said on"
+            .map_or(result.status.conditions.len(), |s| s.conditions.len()),
+        result.status.conditions.len(),
+        "the condition is kept"
     );
-    assert!(left.metadata.owner_references.unwrap_or_default().is_empty());
-    assert!(left.metadata.finalizers.unwrap_or_default().is_empty());
+    assert!(result.metadata.owner_references.unwrap_or_default().is_empty());
+    assert!(result.metadata.finalizers.unwrap_or_default().is_empty());
     assert_eq!(
-        left.metadata
+        result
+            .metadata
             .labels
             .unwrap_or_default()
             .get("cluster.x-k8s.io/cluster-name"),
@@ -147,12 +148,12 @@ fn object_leaves_its_cluster_once_no_machine_belongs_to_it() {
 }
 
 #[test]
-fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
+fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_reconcile() {
     let own = object(
         json!({ "spec": { "controlPlaneEndpoint": null, "controlPlaneEndpointSource": { "type": "ControlPlane" } } }),
     );
     let cluster = cluster(json!({}));
-    let values = SourceValues {
+    let source_values = SourceValues {
         control_plane: Some(crate::endpoint::source::SourceValue {
             from: "KamajiControlPlane edge".to_owned(),
             state: crate::endpoint::source::SourceState::Address(
@@ -162,7 +163,7 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
         }),
         ..SourceValues::default()
     };
-    let facts = facts(&own, Observed::Present(&cluster), &values);
+    let facts = facts(&own, Observed::Present(&cluster), &source_values);
     let found = plan(&facts);
     assert_eq!(found.derive.as_ref().unwrap().marker(), "ControlPlane;192.0.2.7:6443");
     assert_eq!(
@@ -176,16 +177,22 @@ fn primary_with_a_source_writes_the_endpoint_and_is_provisioned_in_one_pass() {
             .provisioned,
         Some(true)
     );
-    let left = after(&own, &found);
-    assert_eq!(plan(&Facts { object: &left, ..facts }), Plan::default());
+    let result = after(&own, &found);
+    assert_eq!(
+        plan(&Facts {
+            object: &result,
+            ..facts
+        }),
+        Plan::default()
+    );
 }
 
 #[test]
-fn old_object_that_contradicts_its_cluster_says_so_and_stays_ready() {
+fn object_without_extensions_that_contradicts_its_cluster_reports_it_and_stays_ready() {
     let fixed = cluster(json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.9", "port": 6443 } } }));
     let old = object(json!({}));
     let plan = decide(&old, Observed::Present(&fixed), None);
-    let lines = said(&plan);
+    let lines = condition_lines(&plan);
     assert!(
         lines.contains(&"ControlPlaneEndpointReady False EndpointConflict".to_owned()),
         "{lines:?}"
@@ -193,18 +200,18 @@ fn old_object_that_contradicts_its_cluster_says_so_and_stays_ready() {
     assert!(lines.contains(&"Ready True Ready".to_owned()), "{lines:?}");
     assert_eq!(plan.status.as_ref().unwrap().role, None);
     let agreed = cluster(json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } } }));
-    let mended = decide(&after(&old, &plan), Observed::Present(&agreed), None);
-    assert!(said(&mended).contains(&"ControlPlaneEndpointReady True EndpointFromSpec".to_owned()));
+    let resolved = decide(&after(&old, &plan), Observed::Present(&agreed), None);
+    assert!(condition_lines(&resolved).contains(&"ControlPlaneEndpointReady True EndpointFromSpec".to_owned()));
 }
 
 #[test]
-fn new_object_that_contradicts_its_cluster_is_not_ready_and_machines_go_on() {
+fn object_with_extensions_that_contradicts_its_cluster_is_not_ready_and_machines_continue() {
     let mut cluster = foreign_cluster();
     cluster.spec.control_plane_endpoint = serde_json::from_value(json!({ "host": "192.0.2.9", "port": 6443 })).unwrap();
     let new =
         object(json!({ "metadata": { "name": "site", "ownerReferences": null }, "spec": { "clusterName": "edge" } }));
     let plan = decide(&new, Observed::Present(&cluster), None);
-    let lines = said(&plan);
+    let lines = condition_lines(&plan);
     assert!(lines.contains(&"Ready False NotReady".to_owned()), "{lines:?}");
     assert!(
         lines.contains(&"BaremetalInfrastructureReady True Ready".to_owned()),
@@ -214,7 +221,7 @@ fn new_object_that_contradicts_its_cluster_is_not_ready_and_machines_go_on() {
 }
 
 #[test]
-fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
+fn fields_without_effect_are_named_while_they_are_set() {
     let cluster = cluster(json!({}));
     let zones = json!({ "spec": { "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim" } });
     let plan = decide(&object(zones.clone()), Observed::Present(&cluster), None);
@@ -231,23 +238,27 @@ fn members_that_nobody_acts_on_yet_are_named_as_long_as_they_are_there() {
         "{}",
         served.message
     );
-    assert!(said(&plan).contains(&"Ready True Ready".to_owned()));
+    assert!(condition_lines(&plan).contains(&"Ready True Ready".to_owned()));
     let mut without = after(&object(zones), &plan);
     without.spec = object(json!({})).spec;
-    let mended = decide(&without, Observed::Present(&cluster), None);
-    assert!(!said(&mended).iter().any(|line| line.starts_with("SpecServed")));
+    let resolved = decide(&without, Observed::Present(&cluster), None);
+    assert!(
+        !condition_lines(&resolved)
+            .iter()
+            .any(|line| line.starts_with("SpecServed"))
+    );
 }
 
-/// The conditions that only an object has that uses what is new, as type and reason.
-fn new_words(object: &Metal3Cluster) -> Vec<String> {
+/// The conditions of extension fields, as type and reason.
+fn extension_conditions(object: &Metal3Cluster) -> Vec<String> {
     let all = object.status.conditions.iter();
     let new = all.filter(|one| one.type_.starts_with("ControlPlaneEndpoint") || one.type_ == "ClusterAttached");
     new.map(|one| format!("{} {}", one.type_, one.reason)).collect()
 }
 
-/// The object after a pass that looks at the control plane.
-fn look(object: &Metal3Cluster, cluster: Observed<&Cluster>, state: SourceState) -> Metal3Cluster {
-    let values = SourceValues {
+/// The object after a reconcile with this state of the control plane.
+fn reconciled(object: &Metal3Cluster, cluster: Observed<&Cluster>, state: SourceState) -> Metal3Cluster {
+    let source_values = SourceValues {
         control_plane: Some(SourceValue {
             from: "KamajiControlPlane edge".to_owned(),
             state,
@@ -255,69 +266,80 @@ fn look(object: &Metal3Cluster, cluster: Observed<&Cluster>, state: SourceState)
         }),
         ..SourceValues::default()
     };
-    after(object, &plan(&facts(object, cluster, &values)))
+    after(object, &plan(&facts(object, cluster, &source_values)))
 }
 
-/// One whose endpoint was derived from a control plane that says another one by now.
+/// An object whose endpoint was derived from a control plane that has changed since.
 fn drifted() -> (Metal3Cluster, Cluster) {
     let source = json!({ "controlPlaneEndpointSource": { "type": "ControlPlane" }, "controlPlaneEndpoint": null });
     let fixed = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
     let cluster = cluster(json!({ "spec": fixed }));
-    let derived = look(
+    let derived = reconciled(
         &object(json!({ "spec": source })),
         Observed::Present(&cluster),
-        says("192.0.2.1:6443"),
+        known("192.0.2.1:6443"),
     );
     (
-        look(&derived, Observed::Present(&cluster), says("192.0.2.2:6443")),
+        reconciled(&derived, Observed::Present(&cluster), known("192.0.2.2:6443")),
         cluster,
     )
 }
 
-fn says(address: &str) -> SourceState {
+fn known(address: &str) -> SourceState {
     SourceState::Address(Address::parse(address).unwrap())
 }
 
-const SAID: [&str; 3] = [
+const CONDITIONS: [&str; 3] = [
     "ClusterAttached Attached",
     "ControlPlaneEndpointReady EndpointFromControlPlane",
     "ControlPlaneEndpointDrifted SourceChanged",
 ];
 
 #[test]
-fn what_nobody_can_judge_for_a_while_is_said_on() {
+fn unknown_conditions_are_kept() {
     let (object, cluster) = drifted();
-    assert_eq!(new_words(&object), SAID);
-    let unread = look(
+    assert_eq!(extension_conditions(&object), CONDITIONS);
+    let unreadable_source = reconciled(
         &object,
         Observed::Present(&cluster),
         SourceState::Unknown("it is busy".to_owned()),
     );
-    assert_eq!(new_words(&unread), SAID);
-    let mut resting = object.clone();
+    assert_eq!(extension_conditions(&unreadable_source), CONDITIONS);
+    let mut paused_object = object.clone();
     let paused = ("cluster.x-k8s.io/paused".to_owned(), String::new());
-    resting.metadata.annotations.get_or_insert_default().extend([paused]);
-    let resting = look(&resting, Observed::Present(&cluster), SourceState::Absent);
-    assert_eq!(new_words(&resting), SAID);
+    paused_object
+        .metadata
+        .annotations
+        .get_or_insert_default()
+        .extend([paused]);
+    let paused_object = reconciled(&paused_object, Observed::Present(&cluster), SourceState::Absent);
+    assert_eq!(extension_conditions(&paused_object), CONDITIONS);
 }
 
 #[test]
-fn what_is_asked_no_more_is_said_no_more() {
+fn conditions_that_do_not_apply_any_more_are_removed() {
     let (object, cluster) = drifted();
     let mut typed = object.clone();
     typed.metadata.annotations = None;
-    let typed = look(&typed, Observed::Present(&cluster), says("192.0.2.1:6443"));
+    let typed = reconciled(&typed, Observed::Present(&cluster), known("192.0.2.1:6443"));
     assert_eq!(
-        new_words(&typed),
+        extension_conditions(&typed),
         ["ClusterAttached Attached", "ControlPlaneEndpointReady EndpointFromSpec"]
     );
     let mut old = object.clone();
     old.spec.control_plane_endpoint_source = None;
-    let as_ever = after(&old, &decide(&old, Observed::Present(&cluster), None));
-    assert_eq!(new_words(&as_ever), ["ControlPlaneEndpointReady EndpointFromSpec"]);
+    let from_spec = after(&old, &decide(&old, Observed::Present(&cluster), None));
+    assert_eq!(
+        extension_conditions(&from_spec),
+        ["ControlPlaneEndpointReady EndpointFromSpec"]
+    );
     old.spec.control_plane_endpoint = None;
-    let flawed = after(&old, &decide(&old, Observed::Present(&cluster), None));
-    assert_eq!(new_words(&flawed), [""; 0], "there is no endpoint");
-    let alone = after(&object, &decide(&object, Observed::Absent, None));
-    assert_eq!(new_words(&alone), [""; 0], "its Cluster is gone");
+    let without_endpoint = after(&old, &decide(&old, Observed::Present(&cluster), None));
+    assert_eq!(extension_conditions(&without_endpoint), [""; 0], "there is no endpoint");
+    let without_cluster = after(&object, &decide(&object, Observed::Absent, None));
+    assert_eq!(
+        extension_conditions(&without_cluster),
+        [""; 0],
+        "its Cluster does not exist"
+    );
 }

@@ -1,4 +1,4 @@
-//! The claim on the endpoint of an object that goes, rests or lives.
+//! The claim on the endpoint of a deleted, paused or live object.
 
 use metal3_api::ipam::v1alpha1::IPClaim;
 
@@ -26,8 +26,8 @@ fn held_claims(is_deleting: bool) -> HeldClaims {
     }
 }
 
-/// The plan for an object that is deleted.
-fn leaving(change: Value, held_claims: &HeldClaims, descendant: Option<&str>) -> Plan {
+/// The plan of a deleted object.
+fn plan_deleting(change: Value, held_claims: &HeldClaims, descendant: Option<&str>) -> Plan {
     let mut document = json!({ "metadata": {
         "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"],
     } });
@@ -41,27 +41,27 @@ fn leaving(change: Value, held_claims: &HeldClaims, descendant: Option<&str>) ->
 }
 
 #[test]
-fn claim_is_given_back_after_the_last_machine_and_before_the_object_may_go() {
+fn claim_is_released_after_the_last_machine_and_before_the_finalizer() {
     for is_deleting in [false, true] {
         let held_claims = held_claims(is_deleting);
-        let waits = leaving(json!({}), &held_claims, Some("m0"));
+        let waits = plan_deleting(json!({}), &held_claims, Some("m0"));
         assert_eq!((waits.release.len(), &waits.action), (0, &None), "a machine is left");
-        let gives = leaving(json!({}), &held_claims, None);
+        let gives = plan_deleting(json!({}), &held_claims, None);
         assert_eq!((&gives.release, &gives.action), (&held_claims.all, &None));
         assert!(!gives.is_idle());
     }
-    let goes = leaving(json!({}), &NO_HOLDS, None);
+    let goes = plan_deleting(json!({}), &NO_HOLDS, None);
     assert_eq!(goes.release, []);
     assert_eq!(patched(&goes)["metadata"]["finalizers"], json!([]));
 }
 
 #[test]
-fn object_waits_for_a_claim_that_cannot_be_read_and_says_so() {
+fn object_waits_for_an_unreadable_claim_and_reports_it() {
     let unreadable = HeldClaims {
         unreadable: Some("IPClaim metal/edge-control-plane-endpoint: odd".to_owned()),
         ..HeldClaims::default()
     };
-    let waits = leaving(json!({}), &unreadable, None);
+    let waits = plan_deleting(json!({}), &unreadable, None);
     assert_eq!(waits.action, None);
     let status = waits.status.unwrap();
     let ready = status.conditions.iter().find(|one| one.type_ == "Ready").unwrap();
@@ -74,14 +74,14 @@ fn object_waits_for_a_claim_that_cannot_be_read_and_says_so() {
 }
 
 #[test]
-fn nothing_is_given_back_for_an_object_that_rests_or_lives_elsewhere_or_whose_cluster_cannot_be_read() {
+fn nothing_is_released_for_a_paused_or_moved_object_or_with_an_unreadable_cluster() {
     let deleting = held_claims(true);
     for annotation in [
         "cluster.x-k8s.io/paused",
         "clusterctl.cluster.x-k8s.io/delete-for-move",
         "cluster.x-k8s.io/managed-by",
     ] {
-        let plan = leaving(
+        let plan = plan_deleting(
             json!({ "metadata": { "annotations": { annotation: "" } } }),
             &deleting,
             None,
@@ -98,17 +98,17 @@ fn nothing_is_given_back_for_an_object_that_rests_or_lives_elsewhere_or_whose_cl
 }
 
 #[test]
-fn claim_that_is_deleted_is_given_back_beside_what_else_is_done_for_an_object_that_does_not_need_it() {
-    // The endpoint of the object is another.
+fn deleted_claim_that_is_not_the_endpoint_is_released_with_the_other_writes() {
+    // The endpoint of the object is another address.
     let (object, cluster) = (object(json!({})), cluster(json!({})));
-    for (is_deleting, given_back) in [(true, 1), (false, 0)] {
+    for (is_deleting, released) in [(true, 1), (false, 0)] {
         let held_claims = held_claims(is_deleting);
         for cluster in [Observed::Present(&cluster), Observed::Absent] {
             let plan = plan(&Facts {
                 held_claims: &held_claims,
                 ..facts(&object, cluster, &SourceValues::default())
             });
-            assert_eq!(plan.release.len(), given_back);
+            assert_eq!(plan.release.len(), released);
             assert!(plan.status.is_some());
         }
     }

@@ -115,8 +115,8 @@ impl Clusters {
             let Some(state) = self.claim(key, claim, writer).await? else {
                 return Ok(Next::Requeue);
             };
-            without = facts.values.with_claim_state(&state);
-            facts.values = &without;
+            without = facts.source_values.with_claim_state(&state);
+            facts.source_values = &without;
             (current, is_refused) = (plan(&facts), true);
         }
         let has_derived = current.derive.is_some();

@@ -168,7 +168,7 @@ impl Clusters {
             None
         };
         let wanted = sources_of(object, &cluster);
-        let Some(mut values) = self.sources.read(key, &wanted) else {
+        let Some(mut source_values) = self.sources.read(key, &wanted) else {
             return Ok(Next::waiting(
                 SOURCE_PENDING,
                 "waiting for the first list of the source of the endpoint",
@@ -178,7 +178,7 @@ impl Clusters {
             .present()
             .copied()
             .is_some_and(|cluster| held_claims.keeps_deleted(object, cluster));
-        values.pool = match self.claimed(key, object, &wanted, is_held) {
+        source_values.pool = match self.claimed(key, object, &wanted, is_held) {
             Ok(value) => value,
             Err(waiting) => return Ok(waiting),
         };
@@ -193,7 +193,7 @@ impl Clusters {
             descendant: descendant.as_deref(),
             namesake: namesake.as_deref(),
             adopts_namesakes: self.adopts_namesakes,
-            values: &values,
+            source_values: &source_values,
             held_claims,
             secret: secret.as_deref().map(ExistingSecret),
             refused: Refused::default(),

@@ -164,13 +164,13 @@ impl Sources for WatchedSources {
                 object.load_balancer_endpoint(service, wanted.port)
             })
         });
-        let values = SourceValues {
+        let source_values = SourceValues {
             infrastructure,
             control_plane,
             service,
             pool: None,
             template,
         };
-        (!is_pending).then_some(values)
+        (!is_pending).then_some(source_values)
     }
 }

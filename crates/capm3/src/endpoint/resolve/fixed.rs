@@ -24,7 +24,7 @@ pub(super) fn resolve(
         from: None,
     };
     let found = FoundEndpoint {
-        from: input.values.of(found.origin).map(|value| value.from.clone()),
+        from: input.source_values.of(found.origin).map(|value| value.from.clone()),
         ..found
     };
     let known_endpoint = match conflict(input, spec_endpoint, source, fixed) {
@@ -65,7 +65,7 @@ fn origin(
         SpecEndpoint::Derived(derived) if derived.address == *fixed => derived.origin,
         _ => {
             let agrees = |origin: &EndpointOrigin| {
-                let value = input.values.of(*origin);
+                let value = input.source_values.of(*origin);
                 value.is_some_and(|value| value.state == SourceState::Address(fixed.clone()))
             };
             source.filter(agrees).unwrap_or(EndpointOrigin::Cluster)
@@ -99,7 +99,7 @@ fn conflict(
         let both = mismatch(typed, "the Cluster", fixed);
         return Some(format!("{both}, which decides; remove it here"));
     }
-    let value = input.values.of(source?)?;
+    let value = input.source_values.of(source?)?;
     match &value.state {
         SourceState::Address(address) if address != fixed => {
             let both = mismatch(typed, &value.from, address);
@@ -123,7 +123,7 @@ fn drift(
     if matches!(spec_endpoint, SpecEndpoint::Typed(_)) {
         return None;
     }
-    let value = input.values.of(source)?;
+    let value = input.source_values.of(source)?;
     let from = source_name(Some(value), source);
     match &value.state {
         SourceState::Address(address) if address != fixed => Some(Drift::Changed(format!(

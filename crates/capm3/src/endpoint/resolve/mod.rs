@@ -31,7 +31,7 @@ pub struct ResolveInput<'a> {
     /// Whether the Cluster names another infrastructure.
     pub is_secondary: bool,
     /// The values of the sources.
-    pub values: &'a SourceValues,
+    pub source_values: &'a SourceValues,
     /// Whether another field manager owns the endpoint.
     pub is_refused: bool,
     /// The time.
@@ -101,7 +101,7 @@ pub(super) fn earlier(one: Option<Duration>, two: Option<Duration>) -> Option<Du
 
 /// The endpoint of another object, or the reason why there is none.
 pub(super) fn from_source(input: &ResolveInput<'_>, origin: EndpointOrigin) -> Result<FoundEndpoint, Missing> {
-    let Some(value) = input.values.of(origin) else {
+    let Some(value) = input.source_values.of(origin) else {
         return Err(Missing::unnamed(origin));
     };
     match &value.state {
@@ -163,7 +163,7 @@ pub(super) struct KnownEndpoint {
 
 /// Consequences of a known endpoint. A control plane that has not noticed the endpoint counts as idle after a while.
 pub(super) fn known_endpoint(input: &ResolveInput<'_>, found: &FoundEndpoint) -> KnownEndpoint {
-    let value = input.values.of(found.origin);
+    let value = input.source_values.of(found.origin);
     let value = value.filter(|value| value.state == SourceState::Address(found.address.clone()));
     let Some((value, idle)) = value.and_then(|value| Some((value, value.idle.as_ref()?))) else {
         return KnownEndpoint::default();

@@ -65,7 +65,7 @@ fn find(
                     .ok()
                     .filter(|_| !is_infrastructure_unavailable(input, spec_endpoint))
             })
-            .ok_or_else(|| Missing::automatic(input.cluster, input.values)),
+            .ok_or_else(|| Missing::automatic(input.cluster, input.source_values)),
     }
 }
 
@@ -73,13 +73,13 @@ fn find(
 fn is_infrastructure_unavailable(input: &ResolveInput<'_>, spec_endpoint: &SpecEndpoint) -> bool {
     let is_its =
         matches!(spec_endpoint, SpecEndpoint::Derived(derived) if derived.origin == EndpointOrigin::InfraCluster);
-    let value = input.values.infrastructure.as_ref();
+    let value = input.source_values.infrastructure.as_ref();
     is_its && value.is_some_and(|one| matches!(one.state, SourceState::Unknown(_) | SourceState::Forbidden { .. }))
 }
 
 /// The user's value differs from the source. The Cluster has no endpoint, so neither is used.
 fn conflicting(input: &ResolveInput<'_>, typed: &Address, found: &FoundEndpoint) -> Resolution {
-    let from = source_name(input.values.of(found.origin), found.origin);
+    let from = source_name(input.source_values.of(found.origin), found.origin);
     let both = mismatch(typed, &from, &found.address);
     Resolution {
         endpoint: None,
@@ -149,7 +149,7 @@ fn throttle(
 /// The source has no endpoint any more. The derived one is kept, because Cluster API may be about to take it.
 fn keep(input: &ResolveInput<'_>, source_type: EndpointSourceType, derived: &Derived, missing: Missing) -> Resolution {
     let source = source_origin(source_type, &SpecEndpoint::Derived(derived.clone())).unwrap_or(derived.origin);
-    let value = input.values.of(source);
+    let value = input.source_values.of(source);
     let is_unknown = value.is_none_or(|value| matches!(value.state, SourceState::Unknown(_)));
     let found = FoundEndpoint {
         address: derived.address.clone(),

@@ -1,4 +1,4 @@
-//! When the claim on an address is given back, and when it is not.
+//! The release of claims.
 
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::IPClaim;
@@ -22,7 +22,7 @@ fn claim(owners: &[&str], is_deleting: bool) -> IPClaim {
     .unwrap()
 }
 
-fn held(owners: &[&str], is_deleting: bool, granted: GrantedAddress) -> HeldClaims {
+fn held_claims(owners: &[&str], is_deleting: bool, granted: GrantedAddress) -> HeldClaims {
     HeldClaims {
         all: HeldClaim::metal3(&claim(owners, is_deleting), granted)
             .into_iter()
@@ -35,15 +35,15 @@ fn granted(address: &str) -> GrantedAddress {
     GrantedAddress::Address(address.to_owned())
 }
 
-/// An object with an endpoint that was derived from the pool.
+/// An object with an endpoint derived from the pool.
 fn derived_from_pool() -> Metal3Cluster {
     let endpoint = derived(EndpointOrigin::IPPool, &format!("{IN_USE}:6443"));
-    written(&asking("IPPool"), &endpoint)
+    with_derived(&with_source("IPPool"), &endpoint)
 }
 
 #[test]
-fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
-    let holds = held(&["u1"], false, granted(IN_USE));
+fn release_removes_only_this_finalizer_at_the_observed_version() {
+    let holds = held_claims(&["u1"], false, granted(IN_USE));
     let [one] = &holds.all[..] else { panic!("{holds:?}") };
     let expected = json!({ "metadata": { "finalizers": ["ipclaim.ipam.metal3.io"], "resourceVersion": "8" } });
     let patch = one
@@ -57,7 +57,7 @@ fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
     assert_eq!(
         HeldClaim::metal3(&free, GrantedAddress::None),
         None,
-        "there is nothing of ours to take"
+        "it has no finalizer of this controller"
     );
     let general: IPAddressClaim = serde_json::from_value(
         serde_json::to_value(json!({
@@ -69,32 +69,37 @@ fn giving_back_takes_our_finalizer_alone_at_the_version_that_was_seen() {
     assert!(!HeldClaim::general(&general, GrantedAddress::None).unwrap().is_metal3);
 }
 
-/// A claim with this grant is given back, or kept, once somebody deletes it, and left alone until then.
-fn judge(what: &str, (object, fixed): (&Metal3Cluster, Option<&str>), granted: &GrantedAddress, is_given_back: bool) {
+/// Asserts that a claim with this address is released or kept once it is deleted, and unchanged until then.
+fn assert_release(
+    what: &str,
+    (object, fixed): (&Metal3Cluster, Option<&str>),
+    granted: &GrantedAddress,
+    is_released: bool,
+) {
     let cluster = cluster(fixed);
-    let deleting = held(&["u1"], true, granted.clone());
-    let given_back = deleting.releasable(object, Some(&cluster)).len();
-    assert_eq!(given_back, usize::from(is_given_back), "{what}");
-    assert_eq!(deleting.keeps_deleted(object, &cluster), !is_given_back, "{what}");
-    let stays = held(&["u1"], false, granted.clone());
+    let deleting = held_claims(&["u1"], true, granted.clone());
+    let released = deleting.releasable(object, Some(&cluster)).len();
+    assert_eq!(released, usize::from(is_released), "{what}");
+    assert_eq!(deleting.keeps_deleted(object, &cluster), !is_released, "{what}");
+    let stays = held_claims(&["u1"], false, granted.clone());
     assert!(
         stays.releasable(object, Some(&cluster)).is_empty(),
-        "{what}: nobody deletes it"
+        "{what}: not deleted"
     );
-    assert!(!stays.keeps_deleted(object, &cluster), "{what}: nobody deletes it");
+    assert!(!stays.keeps_deleted(object, &cluster), "{what}: not deleted");
 }
 
 #[test]
-fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endpoint_is_not_its_address() {
-    let (derived, typed) = (derived_from_pool(), typing("IPPool", "192.0.2.5:6443"));
-    let elsewhere = typing("Spec", "203.0.113.9:6443");
-    let moved = written(
-        &asking("Spec"),
+fn claim_of_a_live_object_is_released_only_if_deleted_and_not_the_endpoint() {
+    let (derived, typed) = (derived_from_pool(), with_endpoint("IPPool", "192.0.2.5:6443"));
+    let elsewhere = with_endpoint("Spec", "203.0.113.9:6443");
+    let moved = with_derived(
+        &with_source("Spec"),
         &super::derived(EndpointOrigin::IPPool, "192.0.2.5:6443"),
     );
-    let unset = asking("IPPool");
+    let unset = with_source("IPPool");
     let (here, there) = (Some("192.0.2.5:7443"), Some("203.0.113.9:6443"));
-    for (what, object, fixed, granted, is_given_back) in [
+    for (what, object, fixed, granted, is_released) in [
         ("derived, open", &derived, None, granted(IN_USE), false),
         ("typed, open", &typed, None, granted(IN_USE), false),
         ("nothing in the object, open", &unset, None, granted(IN_USE), true),
@@ -153,28 +158,28 @@ fn claim_is_given_back_while_its_object_lives_only_if_it_is_deleted_and_the_endp
             true,
         ),
     ] {
-        judge(what, (object, fixed), &granted, is_given_back);
+        assert_release(what, (object, fixed), &granted, is_released);
     }
 }
 
 #[test]
-fn claim_is_left_behind_only_if_it_is_deleted_whoever_owns_it() {
+fn claim_of_a_deleted_object_is_released_only_if_deleted_with_any_owner() {
     for owners in [&["u1"][..], &["u0"], &[]] {
-        let deleting = held(owners, true, granted(IN_USE));
+        let deleting = held_claims(owners, true, granted(IN_USE));
         assert_eq!(deleting.of_deleted_object(), deleting.all);
         assert_eq!(
-            held(owners, false, granted(IN_USE)).of_deleted_object(),
+            held_claims(owners, false, granted(IN_USE)).of_deleted_object(),
             [],
-            "nobody deletes it"
+            "not deleted"
         );
     }
 }
 
 #[test]
-fn claim_is_kept_for_the_endpoint_of_an_object_that_has_another_uid_since_a_restore() {
+fn claim_is_kept_for_the_endpoint_of_an_object_with_another_uid_after_a_restore() {
     let (object, fixed) = (derived_from_pool(), cluster(Some("192.0.2.5:6443")));
     for cluster in [&fixed, &cluster(None)] {
-        let deleting = held(&["u0"], true, granted(IN_USE));
+        let deleting = held_claims(&["u0"], true, granted(IN_USE));
         assert_eq!(deleting.releasable(&object, Some(cluster)), []);
         assert!(deleting.keeps_deleted(&object, cluster));
     }

@@ -1,5 +1,5 @@
-//! Histories of edits by everybody who may: the person with the Metal3Cluster, the control plane, Cluster API, and the
-//! administrator who changes the Cluster's endpoint by hand.
+//! Histories of edits by the user, the control plane, Cluster API, and the administrator who changes the Cluster's
+//! endpoint.
 
 use proptest::prelude::*;
 
@@ -8,19 +8,19 @@ use crate::endpoint::spec_endpoint::{SpecEndpoint, spec_endpoint};
 
 #[derive(Debug, Clone, Copy)]
 enum Edit {
-    /// The control plane says this one of a few places, or nothing.
+    /// The control plane publishes one of a few addresses, or none.
     Source(Option<u8>),
-    /// A person types it into the object, or clears it.
+    /// The user sets or clears the endpoint.
     Typed(Option<u8>),
-    /// The administrator changes the Cluster, if it has one.
+    /// The administrator changes the Cluster, if it has an endpoint.
     Admin(u8),
-    /// Cluster API takes over what the object says.
+    /// Cluster API copies the endpoint of the object.
     Core,
-    /// The source is unreadable, or readable again.
-    Sight(bool),
-    /// Time goes by.
+    /// The source becomes unreadable or readable.
+    Readable(bool),
+    /// Time passes.
     Wait(u8),
-    /// Our status write is lost.
+    /// The status write is lost.
     Crash,
 }
 
@@ -30,64 +30,63 @@ fn edit() -> impl Strategy<Value = Edit> {
         2 => proptest::option::of(0..4_u8).prop_map(Edit::Typed),
         1 => (0..4_u8).prop_map(Edit::Admin),
         2 => Just(Edit::Core),
-        1 => any::<bool>().prop_map(Edit::Sight),
+        1 => any::<bool>().prop_map(Edit::Readable),
         2 => (1..20_u8).prop_map(Edit::Wait),
         1 => Just(Edit::Crash),
     ]
 }
 
-fn place(number: u8) -> Address {
+fn address_number(number: u8) -> Address {
     address(&format!("192.0.2.{}:6443", number + 1))
 }
 
-struct World {
+struct Model {
     object: Metal3Cluster,
     fixed: Option<Address>,
     source: Option<Address>,
     is_readable: bool,
     is_provisioned: bool,
     now: i64,
-    /// Values that a source had when it was written from, one after the other.
+    /// The derived values, in order.
     writes: Vec<Address>,
-    /// What could be derived from: each change of the source or of the Cluster, and each time a person cleared or
-    /// replaced what was derived.
-    occasions: usize,
+    /// Number of occasions to derive: each change of the source or of the Cluster, and each edit of the user.
+    derivations: usize,
     last_write: Option<i64>,
 }
 
-impl World {
+impl Model {
     fn new(source: &str) -> Self {
         Self {
-            object: asking(source),
+            object: with_source(source),
             fixed: None,
             source: None,
             is_readable: true,
             is_provisioned: false,
             now: 0,
             writes: Vec::new(),
-            occasions: 0,
+            derivations: 0,
             last_write: None,
         }
     }
 
-    fn take(&mut self, edit: Edit) {
+    fn apply_edit(&mut self, edit: Edit) {
         match edit {
             Edit::Source(number) => {
-                let new = number.map(place);
-                self.occasions += usize::from(new != self.source);
+                let new = number.map(address_number);
+                self.derivations += usize::from(new != self.source);
                 self.source = new;
             }
             Edit::Typed(number) => {
                 let stated = number
-                    .map(place)
+                    .map(address_number)
                     .map(|Address { host, port }| json!({ "host": host, "port": port }));
                 self.object.spec.control_plane_endpoint = serde_json::from_value(json!(stated)).unwrap();
-                self.occasions += 1;
+                self.derivations += 1;
             }
             Edit::Admin(number) => {
                 if let Some(fixed) = &mut self.fixed {
-                    let new = place(number);
-                    self.occasions += usize::from(new != *fixed);
+                    let new = address_number(number);
+                    self.derivations += usize::from(new != *fixed);
                     *fixed = new;
                 }
             }
@@ -95,16 +94,16 @@ impl World {
                 let stated = self.object.spec.control_plane_endpoint.as_ref().and_then(Address::of);
                 if self.fixed.is_none() && self.is_provisioned && stated.is_some() {
                     self.fixed = stated;
-                    self.occasions += 1;
+                    self.derivations += 1;
                 }
             }
-            Edit::Sight(is_readable) => self.is_readable = is_readable,
+            Edit::Readable(is_readable) => self.is_readable = is_readable,
             Edit::Wait(seconds) => self.now += i64::from(seconds),
             Edit::Crash => self.object.status = Metal3Cluster::default().status,
         }
     }
 
-    fn decide(&self, is_secondary: bool) -> Resolution {
+    fn plan(&self, is_secondary: bool) -> Resolution {
         let state = match &self.source {
             _ if !self.is_readable => SourceState::Unknown("odd".to_owned()),
             Some(address) => SourceState::Address(address.clone()),
@@ -118,14 +117,14 @@ impl World {
             object: &self.object,
             cluster: &cluster,
             is_secondary,
-            values: &control_plane(state),
+            source_values: &control_plane(state),
             is_refused: false,
             now: at(self.now),
         };
         resolve(&input).unwrap()
     }
 
-    fn judge(&self, write: &Derived) -> Result<(), TestCaseError> {
+    fn check_write(&self, write: &Derived) -> Result<(), TestCaseError> {
         let before = spec_endpoint(&self.object);
         prop_assert!(
             !matches!(before, SpecEndpoint::Typed(_)),
@@ -145,17 +144,17 @@ impl World {
         Ok(())
     }
 
-    /// A pass, judged. A second one at once must change nothing.
-    fn pass(&mut self, is_secondary: bool) -> Result<(), TestCaseError> {
-        let found = self.decide(is_secondary);
+    /// Reconciles and checks the result. A second reconcile must change nothing.
+    fn reconcile(&mut self, is_secondary: bool) -> Result<(), TestCaseError> {
+        let found = self.plan(is_secondary);
         if let Some(write) = &found.write {
-            self.judge(write)?;
+            self.check_write(write)?;
             self.writes.push(write.address.clone());
-            // What a person cleared is written again at once, and begins no new pause.
+            // An endpoint that the user cleared is written again at once, without a new interval.
             if self.object.status.control_plane_endpoint != found.endpoint {
                 self.last_write = Some(self.now);
             }
-            self.object = written(&self.object, write);
+            self.object = with_derived(&self.object, write);
         }
         let shown = found.endpoint.as_ref();
         let shown = shown.and_then(|shown| Address::stated(shown.host.as_deref(), shown.port, None));
@@ -170,7 +169,7 @@ impl World {
         status.control_plane_endpoint.clone_from(&found.endpoint);
         metal3_runtime::condition::set_condition(&mut status.conditions, found.state.condition(None, at(self.now)));
         self.is_provisioned |= found.is_provisioned;
-        prop_assert_eq!(self.decide(is_secondary).write, None, "a second pass writes again");
+        prop_assert_eq!(self.plan(is_secondary).write, None, "a second pass writes again");
         Ok(())
     }
 }
@@ -184,13 +183,13 @@ proptest! {
         source in prop_oneof![Just("Auto"), Just("ControlPlane"), Just("Cluster"), Just("Spec")],
         is_secondary in any::<bool>(),
     ) {
-        let mut world = World::new(source);
+        let mut model = Model::new(source);
         for edit in edits {
-            world.take(edit);
-            world.pass(is_secondary)?;
+            model.apply_edit(edit);
+            model.reconcile(is_secondary)?;
             prop_assert!(
-                world.writes.len() <= world.occasions,
-                "{} writes for {} values", world.writes.len(), world.occasions
+                model.writes.len() <= model.derivations,
+                "{} writes for {} values", model.writes.len(), model.derivations
             );
         }
     }

@@ -1,4 +1,4 @@
-//! An address from a pool: which claim is made, and what each state of it says.
+//! An address from a pool: the claim to create, and the value of each of its states.
 
 use metal3_api::infrastructure::v1beta2::EndpointPool;
 use metal3_runtime::access::{Permission, Role as _, verb};
@@ -24,9 +24,9 @@ fn granted(address: &str) -> ClaimState {
     })
 }
 
-/// A claim in this state that asks for what is wanted.
+/// The wanted claim in this state.
 fn as_wanted(wanted: &EndpointPool, state: &ClaimState) -> ExistingClaims {
-    let (object, cluster) = (asking("IPPool"), cluster(None));
+    let (object, cluster) = (with_source("IPPool"), cluster(None));
     match new_claim(&object, &cluster, wanted) {
         Some(claim) => existing(&claim, state),
         None => ExistingClaims::default(),
@@ -51,41 +51,46 @@ fn state(own: &Metal3Cluster, wanted: Value, claim: &ClaimState) -> SourceState 
     source_value(own, &wanted, &as_wanted(&wanted, claim), false).state
 }
 
-/// What is heard of a claim that was made for `then`, where `now` is asked for.
-fn after_change(then: Value, now: Value, state: &ClaimState) -> SourceValue {
-    source_value(&asking("IPPool"), &pool(now), &as_wanted(&pool(then), state), false)
+/// The value of a claim created for `then`, while `now` is requested.
+fn value_after_change(then: Value, now: Value, state: &ClaimState) -> SourceValue {
+    source_value(
+        &with_source("IPPool"),
+        &pool(now),
+        &as_wanted(&pool(then), state),
+        false,
+    )
 }
 
 #[test]
-fn port_is_that_of_the_pool_or_the_hint_in_the_object_or_the_usual_one() {
+fn port_is_that_of_the_pool_or_that_in_the_object_or_the_default() {
     let (plain, hint) = (
-        asking("IPPool"),
+        with_source("IPPool"),
         object(json!({ "controlPlaneEndpoint": { "port": 8443 } })),
     );
     let (named, nameless) = (json!({ "name": "vips", "port": 7443 }), json!({ "name": "vips" }));
     let bound = granted("192.0.2.5");
-    assert_eq!(state(&hint, named, &bound), says("192.0.2.5:7443"));
-    assert_eq!(state(&hint, nameless.clone(), &bound), says("192.0.2.5:8443"));
-    assert_eq!(state(&plain, nameless.clone(), &bound), says("192.0.2.5:6443"));
+    assert_eq!(state(&hint, named, &bound), known("192.0.2.5:7443"));
+    assert_eq!(state(&hint, nameless.clone(), &bound), known("192.0.2.5:8443"));
+    assert_eq!(state(&plain, nameless.clone(), &bound), known("192.0.2.5:6443"));
     assert_eq!(
         state(&plain, nameless, &granted("2001:db8::5")),
-        says("[2001:db8::5]:6443")
+        known("[2001:db8::5]:6443")
     );
 }
 
 #[test]
-fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure() {
-    let plain = asking("IPPool");
+fn invalid_or_unrequested_address_is_reported_with_the_remedy() {
+    let plain = with_source("IPPool");
     for (wanted, claim, part) in [
         (
             json!({ "name": "vips", "address": "192.0.2.9" }),
             granted("192.0.2.5"),
-            "asks for 192.0.2.9, the pool granted",
+            "requests 192.0.2.9, the pool granted",
         ),
         (
             json!({ "name": "vips" }),
             granted("0.0.0.0"),
-            "which is no address; correct the pool",
+            "which is not an address; correct the pool",
         ),
         (
             json!({ "name": "vips" }),
@@ -106,16 +111,19 @@ fn what_is_no_address_or_not_the_one_that_was_asked_for_is_invalid_with_the_cure
         assert!(why.contains(part), "{why}");
     }
     let same = json!({ "name": "vips", "address": "2001:DB8:0::5" });
-    assert_eq!(state(&plain, same, &granted("2001:db8::5")), says("[2001:db8::5]:6443"));
+    assert_eq!(
+        state(&plain, same, &granted("2001:db8::5")),
+        known("[2001:db8::5]:6443")
+    );
 }
 
-/// A claim that was made for `then` is not used where `now` is asked for, and why is said.
+/// Asserts that a claim created for `then` is not used while `now` is requested, and that the reason is reported.
 fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
     let refused = ClaimState::Failed {
         message: "odd".to_owned(),
     };
     for state in [granted("192.0.2.9"), ClaimState::Pending, refused] {
-        let value = after_change(then.clone(), now.clone(), &state);
+        let value = value_after_change(then.clone(), now.clone(), &state);
         assert_eq!(value.from, format!("{from} edge-control-plane-endpoint"));
         let SourceState::Invalid(why) = &value.state else {
             panic!("{value:?}");
@@ -125,13 +133,13 @@ fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
             "{why}"
         );
     }
-    // One that goes is not asked for anything.
-    let gone = after_change(then.clone(), now.clone(), &ClaimState::Deleting { is_owned: true });
+    // A claim that is being deleted is not compared.
+    let gone = value_after_change(then.clone(), now.clone(), &ClaimState::Deleting { is_owned: true });
     assert!(matches!(gone.state, SourceState::Pending(_)), "{gone:?}");
 }
 
 #[test]
-fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cure() {
+fn different_claim_is_not_used_and_the_difference_is_reported_with_the_remedy() {
     let (plain, far) = (
         json!({ "name": "vips" }),
         json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" }),
@@ -166,43 +174,43 @@ fn claim_that_asks_for_something_else_is_not_used_and_both_are_named_with_the_cu
             plain.clone(),
             at("192.0.2.9"),
             "IPClaim",
-            ".address asks for 192.0.2.9, the claim for none;",
+            ".address requests 192.0.2.9, the claim requests none;",
         ),
         (
             at("192.0.2.9"),
             plain,
             "IPClaim",
-            ".address asks for none, the claim for 192.0.2.9;",
+            ".address requests none, the claim requests 192.0.2.9;",
         ),
         (
             at("192.0.2.9"),
             at("192.0.2.8"),
             "IPClaim",
-            ".address asks for 192.0.2.8, the claim for 192.0.2.9;",
+            ".address requests 192.0.2.8, the claim requests 192.0.2.9;",
         ),
     ] {
         assert_not_used(&then, &now, from, part);
     }
-    let same = after_change(at("2001:DB8:0::5"), at("2001:db8::5"), &granted("2001:db8::5"));
-    assert_eq!(same.state, says("[2001:db8::5]:6443"));
+    let same = value_after_change(at("2001:DB8:0::5"), at("2001:db8::5"), &granted("2001:db8::5"));
+    assert_eq!(same.state, known("[2001:db8::5]:6443"));
 }
 
 #[test]
-fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_not_taken_for_ours() {
+fn claim_on_a_pool_of_another_namespace_or_of_another_owner_is_not_used() {
     let wanted = pool(json!({ "name": "vips" }));
-    let Some(NewClaim::Metal3(mut claim)) = new_claim(&asking("IPPool"), &cluster(None), &wanted) else {
-        panic!("a claim on a pool of ours");
+    let Some(NewClaim::Metal3(mut claim)) = new_claim(&with_source("IPPool"), &cluster(None), &wanted) else {
+        panic!("a claim on an IPPool");
     };
     claim.spec.pool.namespace = Some("elsewhere".to_owned());
     let claims = existing(&NewClaim::Metal3(claim), &granted("192.0.2.5"));
-    let SourceState::Invalid(why) = source_value(&asking("IPPool"), &wanted, &claims, false).state else {
+    let SourceState::Invalid(why) = source_value(&with_source("IPPool"), &wanted, &claims, false).state else {
         panic!("used");
     };
     assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
     let far = json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" });
     let owner = "Metal3Data x".to_owned();
     for state in [ClaimState::Foreign { owner }, ClaimState::Deleting { is_owned: false }] {
-        let value = after_change(far.clone(), json!({ "name": "vips" }), &state);
+        let value = value_after_change(far.clone(), json!({ "name": "vips" }), &state);
         assert_eq!(
             (value.state, value.from.split(' ').next()),
             (SourceState::Absent, Some("IPClaim"))
@@ -211,27 +219,27 @@ fn claim_on_a_pool_of_another_namespace_or_of_another_kind_of_somebody_else_is_n
 }
 
 #[test]
-fn claim_that_has_no_address_is_waited_for_and_says_why() {
-    let (object, unfixed) = (asking("IPPool"), cluster(None));
+fn claim_without_address_is_waited_for_with_the_reason() {
+    let (object, open_cluster) = (with_source("IPPool"), cluster(None));
     for (claim, part) in [
-        (None, "waiting for IPClaim edge-control-plane-endpoint to be made"),
+        (None, "waiting for the creation of IPClaim edge-control-plane-endpoint"),
         (Some(ClaimState::Pending), "pool vips has not granted an address yet"),
         (Some(ClaimState::Deleting { is_owned: true }), "it is being deleted"),
         (
             Some(ClaimState::Failed {
                 message: "Exhausted IP Pools".to_owned(),
             }),
-            "Exhausted IP Pools; make room",
+            "Exhausted IP Pools; it is granted once",
         ),
     ] {
         let vips = pool(json!({ "name": "vips" }));
         let claims = claim.map_or_else(ExistingClaims::default, |claim| as_wanted(&vips, &claim));
-        let values = SourceValues {
+        let source_values = SourceValues {
             pool: Some(source_value(&object, &vips, &claims, false)),
             ..SourceValues::default()
         };
-        let resolution = ask(&object, &unfixed, false, &values);
-        let (status, reason, message) = said(&resolution);
+        let resolution = resolve_for(&object, &open_cluster, false, &source_values);
+        let (status, reason, message) = condition(&resolution);
         assert_eq!(
             (status, reason.as_str()),
             (ConditionStatus::False, "WaitingForIPAddress"),
@@ -243,11 +251,11 @@ fn claim_that_has_no_address_is_waited_for_and_says_why() {
 }
 
 #[test]
-fn claim_goes_with_its_object_and_says_where_it_belongs() {
-    let (object, cluster) = (asking("IPPool"), cluster(None));
+fn claim_is_owned_by_its_object_and_labelled() {
+    let (object, cluster) = (with_source("IPPool"), cluster(None));
     let wanted = pool(json!({ "name": "vips", "address": "192.0.2.9" }));
     let Some(NewClaim::Metal3(claim)) = new_claim(&object, &cluster, &wanted) else {
-        panic!("a claim on a pool of ours");
+        panic!("a claim on an IPPool");
     };
     let expected = json!({
         "name": "edge-control-plane-endpoint", "namespace": "metal",
@@ -258,7 +266,7 @@ fn claim_goes_with_its_object_and_says_where_it_belongs() {
         }],
     });
     assert_eq!(serde_json::to_value(&claim.metadata).unwrap(), expected);
-    // Who makes such an owner of it has to be allowed to keep that owner.
+    // Creating a blocking owner reference requires this permission.
     assert!(Machines::permissions().contains(&Permission::of::<verb::UpdateFinalizers, Metal3Cluster>()));
     assert_eq!(claim.spec.pool.name.as_deref(), Some("vips"));
     assert!(new_claim(&object, &cluster, &pool(json!({ "name": "Not A Name" }))).is_none());
@@ -273,9 +281,9 @@ proptest! {
     }
 
     #[test]
-    fn no_state_of_a_claim_and_no_text_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
+    fn no_claim_makes_a_placeholder_an_endpoint(text in "[0-9a-z.:]{0,20}", name in ".{0,12}") {
         let wanted = pool(json!({ "name": name }));
-        if let SourceState::Address(address) = source_value(&asking("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).state {
+        if let SourceState::Address(address) = source_value(&with_source("IPPool"), &wanted, &as_wanted(&wanted, &granted(&text)), false).state {
             prop_assert!(pool_of(&wanted).is_ok());
             prop_assert!(!address.host.is_empty() && address.host != "0.0.0.0" && address.host != "::");
         }

@@ -1,4 +1,4 @@
-//! Filling the endpoint in: what is written, and what stands in the way.
+//! Rendering: the writes, and their obstacles.
 
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::render::{ExistingSecret, RenderInput, SecretWrite, Template, render};
 use super::*;
 
-fn asking() -> Metal3Cluster {
+fn with_source() -> Metal3Cluster {
     let render = json!({ "configMapName": "vip", "key": "vip.yaml", "secretName": "edge-vip" });
     object(json!({ "controlPlaneEndpointSource": { "type": "IPPool", "render": render } }))
 }
@@ -20,14 +20,14 @@ fn secret(uid: &str, text: &str) -> Secret {
     .unwrap()
 }
 
-fn decide(
+fn plan(
     template: &Template,
     endpoint: Option<&str>,
     secret: Option<&Secret>,
     refused: Option<&str>,
 ) -> (Option<SecretWrite>, String) {
     let endpoint = endpoint.map(address);
-    let object = asking();
+    let object = with_source();
     let input = RenderInput {
         object: &object,
         cluster: "edge",
@@ -36,8 +36,8 @@ fn decide(
         secret: secret.map(ExistingSecret),
         refused,
     };
-    let (write, said) = render(&input).unwrap();
-    let condition = said.standard(None, at(0));
+    let (write, condition) = render(&input).unwrap();
+    let condition = condition.standard(None, at(0));
     (
         write,
         format!("{:?} {} {}", condition.status, condition.reason, condition.message),
@@ -49,9 +49,9 @@ fn text(text: &str) -> Template {
 }
 
 #[test]
-fn host_and_port_are_filled_in_wherever_they_are_asked_for_and_nothing_else_is_touched() {
+fn all_placeholders_of_host_and_port_are_replaced_and_nothing_else() {
     let template = text("${HOST} $HOST {{HOST}} ${PORT} ${HOST}${PORT} ${OTHER}");
-    let (Some(SecretWrite::Create(new_secret)), said) = decide(&template, Some("[2001:db8::5]:8443"), None, None)
+    let (Some(SecretWrite::Create(new_secret)), condition) = plan(&template, Some("[2001:db8::5]:8443"), None, None)
     else {
         panic!("a Secret is made");
     };
@@ -61,19 +61,18 @@ fn host_and_port_are_filled_in_wherever_they_are_asked_for_and_nothing_else_is_t
         "2001:db8::5 $HOST {{HOST}} 8443 2001:db8::58443 ${OTHER}"
     );
     assert_eq!(new_secret.metadata.owner_references.as_ref().unwrap()[0].uid, "u1");
-    assert_eq!(said, "True Rendered ");
+    assert_eq!(condition, "True Rendered ");
 }
 
 #[test]
-fn secret_that_says_it_already_is_not_written_and_one_that_does_not_is_changed_at_its_version() {
+fn current_secret_is_not_written_and_another_is_patched_at_its_version() {
     let template = text("at ${HOST}");
     let kept = secret("u1", "at 192.0.2.5");
     assert_eq!(
-        decide(&template, Some("192.0.2.5:6443"), Some(&kept), None),
+        plan(&template, Some("192.0.2.5:6443"), Some(&kept), None),
         (None, "True Rendered ".to_owned())
     );
-    let (Some(SecretWrite::Patch(name, patch)), _) = decide(&template, Some("192.0.2.6:6443"), Some(&kept), None)
-    else {
+    let (Some(SecretWrite::Patch(name, patch)), _) = plan(&template, Some("192.0.2.6:6443"), Some(&kept), None) else {
         panic!("the Secret is changed");
     };
     let document = patch.into_document();
@@ -81,17 +80,13 @@ fn secret_that_says_it_already_is_not_written_and_one_that_does_not_is_changed_a
         (name.as_str(), &document["metadata"]),
         ("edge-vip", &json!({ "resourceVersion": "3" }))
     );
-    assert_eq!(
-        document["data"].as_object().unwrap().len(),
-        1,
-        "what others keep there stays"
-    );
+    assert_eq!(document["data"].as_object().unwrap().len(), 1, "other data is kept");
 }
 
 const KNOWN: &str = "192.0.2.5:6443";
 
 #[test]
-fn template_that_cannot_be_had_is_said_with_the_cure_and_nothing_is_written() {
+fn missing_template_is_reported_with_the_remedy_and_nothing_is_written() {
     let forbidden = Template::Forbidden {
         verb: "list",
         resource: "configmaps".to_owned(),
@@ -115,14 +110,14 @@ fn template_that_cannot_be_had_is_said_with_the_cure_and_nothing_is_written() {
             "WaitingForTemplate ConfigMap vip cannot be read: odd",
         ),
     ] {
-        let (write, said) = decide(&template, Some(KNOWN), Some(&kept), None);
-        assert_eq!(write, None, "{said}");
-        assert!(said.starts_with(&format!("False {expected}")), "{said}");
+        let (write, condition) = plan(&template, Some(KNOWN), Some(&kept), None);
+        assert_eq!(write, None, "{condition}");
+        assert!(condition.starts_with(&format!("False {expected}")), "{condition}");
     }
 }
 
 #[test]
-fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() {
+fn secret_that_cannot_be_written_is_reported_with_the_remedy() {
     let (own, foreign, mut deleting) = (secret("u1", "old"), secret("u2", "old"), secret("u1", "old"));
     deleting.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     for (endpoint, secret, refused, expected) in [
@@ -131,7 +126,7 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
             Some(KNOWN),
             &foreign,
             None,
-            "SecretNotOurs Secret edge-vip was made by somebody else; delete it",
+            "SecretNotOurs Secret edge-vip has another owner; delete it",
         ),
         (
             Some(KNOWN),
@@ -146,16 +141,16 @@ fn secret_that_cannot_be_written_is_said_with_the_cure_and_nothing_is_written() 
             "SecretRefused Secret edge-vip cannot be written: no",
         ),
     ] {
-        let (write, said) = decide(&text("x"), endpoint, Some(secret), refused);
-        assert_eq!(write, None, "{said}");
-        assert!(said.starts_with(&format!("False {expected}")), "{said}");
+        let (write, condition) = plan(&text("x"), endpoint, Some(secret), refused);
+        assert_eq!(write, None, "{condition}");
+        assert!(condition.starts_with(&format!("False {expected}")), "{condition}");
     }
 }
 
 #[test]
-fn content_of_a_secret_shows_in_no_debug_output() {
+fn debug_output_omits_the_content_of_a_secret() {
     let kept = secret("u1", "hush");
-    let (write, _) = decide(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
+    let (write, _) = plan(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
     let shown = format!("{:?} {:?}", ExistingSecret(&kept), write.unwrap());
     assert!(!shown.contains("hush") && shown.contains("Create(edge-vip)"), "{shown}");
 }
