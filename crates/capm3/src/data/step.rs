@@ -270,7 +270,7 @@ fn grants(
                 return Ok(Err(release_claim(name, pool, rendered)));
             }
             Some((name, ClaimState::Deleting { is_owned: false })) => {
-                return Ok(Err(foreign(name, &pool, "what is being deleted")));
+                return Ok(Err(foreign(name, &pool, "another owner")));
             }
             Some((name, ClaimState::Foreign { owner })) => return Ok(Err(foreign(name, &pool, owner))),
         }

@@ -133,7 +133,7 @@ fn render_error(spec: &Value) -> (String, String) {
 
 #[test]
 fn metadata_errors_have_field_and_remedy() {
-    for (list, entry, cure) in [
+    for (list, entry, remedy) in [
         (
             "fromHostInterfaces",
             json!({ "key": "k", "interface": "eno9" }),
@@ -144,7 +144,7 @@ fn metadata_errors_have_field_and_remedy() {
         (
             "ipAddressesFromPool",
             json!({ "key": "k", "name": "No Name" }),
-            "no name",
+            "not a pool name",
         ),
         (
             "ipAddressesFromPool",
@@ -154,14 +154,14 @@ fn metadata_errors_have_field_and_remedy() {
     ] {
         let (field, text) = render_error(&meta_data(list, entry));
         assert_eq!(field, format!("spec.metaData.{list}[0]"));
-        assert!(text.contains(cure), "{text}");
+        assert!(text.contains(remedy), "{text}");
     }
 }
 
 #[test]
 fn link_errors_have_field_and_remedy() {
     let of_annotation = json!({ "fromAnnotation": { "object": "metal3machine", "annotation": "mac" } });
-    for (mac, field, cure) in [
+    for (mac, field, remedy) in [
         (json!({}), "", "set one of string"),
         (json!({ "string": "zz" }), "", "six pairs"),
         (
@@ -174,7 +174,7 @@ fn link_errors_have_field_and_remedy() {
         let link = json!({ "id": "a", "type": "phy", "macAddress": mac });
         let (found, text) = render_error(&json!({ "networkData": { "links": { "ethernets": [link] } } }));
         assert_eq!(found, format!("spec.networkData.links.ethernets[0].macAddress{field}"));
-        assert!(text.contains(cure), "{text}");
+        assert!(text.contains(remedy), "{text}");
     }
     let parameters = json!([{ "name": "mode", "value": 4 }]);
     let bond = json!({ "id": "b", "bondMode": "802.3ad", "macAddress": {}, "parameters": parameters });
@@ -209,10 +209,10 @@ fn network_errors_have_field_and_remedy() {
             "BareMetalHost lab/host-7",
         ),
     ];
-    for (kind, entry, field, cure) in rows {
+    for (kind, entry, field, remedy) in rows {
         let (found, text) = render_error(&network(kind, entry));
         assert_eq!(found, format!("spec.networkData.networks.{kind}[0]{field}"));
-        assert!(text.contains(cure), "{text}");
+        assert!(text.contains(remedy), "{text}");
     }
 }
 

@@ -199,7 +199,7 @@ fn foreign_claims_are_awaited_and_an_own_claim_in_deletion_is_released() {
     );
     assert_eq!(
         with(ClaimState::Deleting { is_owned: false }),
-        foreign("what is being deleted")
+        foreign("another owner")
     );
     assert!(
         matches!(with(ClaimState::Deleting { is_owned: true }), Ok(Step::ReleaseClaim { claim, .. }) if claim == name("tpl-2-p"))

@@ -88,7 +88,7 @@ impl<'a> Planner<'a> {
             Observed::Absent => return Err(DataState::Missing),
             Observed::Unknown(why) => return waiting(format!("Metal3DataClaim {} cannot be read: {why}", self.name())),
         };
-        if self.rules.own_data && !self.owns_claim(claim) {
+        if self.rules.own_data() && !self.owns_claim(claim) {
             let used = self.facts.hosts.claimed.iter().find(|host| !is_inactive(host));
             let remedy = used.and_then(|host| host.metadata.name.as_deref()).map(|host| {
                 format!("; BareMetalHost {host} runs with its data, so delete the Machine to have the host cleared")
@@ -115,7 +115,7 @@ impl<'a> Planner<'a> {
         };
         let is_own =
             is_owned_by(&data.metadata, claim.metadata.uid.as_deref()) && data.metadata.deletion_timestamp.is_none();
-        if self.rules.own_data && !is_own {
+        if self.rules.own_data() && !is_own {
             return waiting("waiting for Metal3Data of an earlier machine to be deleted".to_owned());
         }
         if data.status.ready != Some(true) {
@@ -137,7 +137,7 @@ impl<'a> Planner<'a> {
         let patch = remove_claim_finalizer(claim)?;
         let hosts = &self.facts.hosts;
         let may_run = hosts.unreadable.is_some() || hosts.named.unknown().is_some();
-        if self.rules.host_before_data && (may_run || !hosts.claimed.iter().all(|host| is_inactive(host))) {
+        if self.rules.host_before_data() && (may_run || !hosts.claimed.iter().all(|host| is_inactive(host))) {
             return None;
         }
         if !self.facts.confirmed {

@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
 
     /// Waits when the machine's host may be one that cannot be read.
     fn wait_for_unreadable_host(&self) -> Option<Decision> {
-        if !self.rules.respect_unreadable {
+        if !self.rules.respect_unreadable() {
             return None;
         }
         let hosts = &self.facts.hosts;
@@ -114,7 +114,7 @@ impl<'a> Planner<'a> {
     fn claim_choice(&mut self, host: &'a BareMetalHost, is_reused: bool, prerequisites: Prerequisites<'a>) -> Decision {
         let is_chosen = host.metadata.name.as_deref() == facts::chosen(self.facts.machine) && self.has_finalizer();
         // differs (`machine-choice`): the Go manager claims a host without recording the choice first.
-        if self.rules.choose_first && !is_chosen {
+        if self.rules.choose_first() && !is_chosen {
             let domain = prerequisites.owner.spec.failure_domain.clone();
             self.patch_machine(|machine| {
                 let finalizers = machine.metadata.finalizers.get_or_insert_default();
@@ -126,7 +126,7 @@ impl<'a> Planner<'a> {
                 annotations.insert(CHOSEN_HOST_ANNOTATION.to_owned(), name);
                 machine.spec.failure_domain = domain;
             });
-        } else if self.rules.confirm_claim && !self.facts.confirmed {
+        } else if self.rules.confirm_claim() && !self.facts.confirmed {
             return Decision::Confirm;
         }
         self.claim(host, is_reused, prerequisites)
@@ -134,7 +134,7 @@ impl<'a> Planner<'a> {
 
     /// Releases a host that another replica claimed for the machine at the same time and that is not provisioned yet.
     pub(super) fn release_surplus_hosts(&mut self) -> Option<Decision> {
-        let own = facts::associated(self.facts.machine).filter(|_| self.rules.drop_surplus)?;
+        let own = facts::associated(self.facts.machine).filter(|_| self.rules.drop_surplus())?;
         let is_surplus = |host: &&&BareMetalHost| {
             let is_idle = !host_changes::is_used(host) && !host.is_paused() && host_changes::is_idle(host);
             is_idle && host.metadata.name.as_deref() != Some(own)
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
 
     /// Claims the machine's recorded host again after it lost its consumer.
     pub(super) fn claim_again(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
-        if self.rules.confirm_claim && !self.facts.confirmed {
+        if self.rules.confirm_claim() && !self.facts.confirmed {
             return Decision::Confirm;
         }
         self.claim(host, false, prerequisites)
@@ -178,14 +178,14 @@ impl<'a> Planner<'a> {
     /// Provisions the machine's host, or updates it when it is provisioned.
     pub(super) fn provision_on(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
         let data_state = self.data_state(host);
-        let must_provision = !host_changes::is_provisioned(host) || !self.rules.provision_once;
-        let is_complete = data_state.is_complete() || !self.rules.data_first;
+        let must_provision = !host_changes::is_provisioned(host) || !self.rules.provision_once();
+        let is_complete = data_state.is_complete() || !self.rules.data_first();
         let error = if must_provision { self.validation_error() } else { None };
         if must_provision && is_complete && error.is_none() {
-            if self.rules.confirm_provision && !self.facts.confirmed {
+            if self.rules.confirm_provision() && !self.facts.confirmed {
                 return Decision::Confirm;
             }
-            if self.rules.associate_first {
+            if self.rules.associate_first() {
                 self.associate(host, prerequisites);
             }
             let (wanted, status) = (self.machine.spec.clone(), self.machine.status.clone());

@@ -42,7 +42,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
 
 /// The plan with a subset of the safety rules. Only tests omit rules.
 pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
-    if rules.respect_move && pause::is_moved_away(&facts.machine.metadata) {
+    if rules.respect_move() && pause::is_moved_away(&facts.machine.metadata) {
         return Plan::default();
     }
     let mut planner = Planner {
@@ -138,7 +138,7 @@ impl<'a> Planner<'a> {
     /// Ends the plan while the machine is paused, and pauses its host with it. Resumes the host when the Cluster is not
     /// paused.
     fn apply_pause(&mut self) -> Option<Decision> {
-        if !self.rules.respect_pause {
+        if !self.rules.respect_pause() {
             return None;
         }
         let cluster = self.facts.cluster.present().copied();
@@ -265,7 +265,7 @@ impl<'a> Planner<'a> {
             Observed::Present(host) if self.is_consumer(host) => HostOwnership::Claimed(host),
             Observed::Present(host) if host.spec.consumer_ref.is_none() => HostOwnership::Unclaimed(host),
             Observed::Present(host) => HostOwnership::Taken(host),
-            Observed::Unknown(why) if self.rules.respect_unreadable => HostOwnership::Unknown {
+            Observed::Unknown(why) if self.rules.respect_unreadable() => HostOwnership::Unknown {
                 host: name,
                 why: why.to_string(),
             },
@@ -322,7 +322,7 @@ impl<'a> Planner<'a> {
             return;
         };
         let patch = match version(&host.metadata) {
-            Some(at) if self.rules.at_version => patch.with_precondition(&at),
+            Some(at) if self.rules.at_version() => patch.with_precondition(&at),
             Some(_) => patch,
             // An object without a version is not stored.
             None => return,

@@ -22,18 +22,18 @@ impl<'a> Planner<'a> {
             return Decision::UpdateStatus(Stage::Deleting(Deletion::HostNotReleased(why)));
         }
         // differs (`data-after-host`): the Go manager releases the data while the host still runs.
-        let data_first = !self.rules.host_before_data;
+        let data_first = !self.rules.host_before_data();
         if data_first && let Some(decision) = self.release_data() {
             return decision;
         }
         if let Some(host) = self.host_to_release() {
             let decision = self.release_host(host);
-            if self.rules.machine_last {
+            if self.rules.machine_last() {
                 return decision;
             }
         }
         // differs (`machine-data-awaited`): the Go manager removes the finalizer before the data are deleted.
-        if self.rules.machine_last
+        if self.rules.machine_last()
             && !data_first
             && let Some(decision) = self.release_data()
         {
@@ -52,12 +52,12 @@ impl<'a> Planner<'a> {
 
     /// Whether the recorded host must still be read live: the cache may be older than a claim.
     fn must_confirm_host(&self) -> bool {
-        self.rules.confirm_freed && facts::named(self.facts.machine).is_some() && !self.facts.hosts.named_is_live
+        self.rules.confirm_freed() && facts::named(self.facts.machine).is_some() && !self.facts.hosts.named_is_live
     }
 
     /// Why the machine's host may be one that cannot be read.
     fn unreadable_host(&self) -> Option<String> {
-        if !self.rules.respect_unreadable {
+        if !self.rules.respect_unreadable() {
             return None;
         }
         let hosts = &self.facts.hosts;
@@ -77,7 +77,7 @@ impl<'a> Planner<'a> {
                 .named
                 .present()
                 .copied()
-                .filter(|_| !self.rules.release_own)
+                .filter(|_| !self.rules.release_own())
         };
         claimed.or_else(named)
     }
@@ -86,13 +86,13 @@ impl<'a> Planner<'a> {
         let name = host.metadata.name.as_deref().unwrap_or_default();
         let under_way = |message| Decision::UpdateStatus(Stage::Deleting(Deletion::UnderWay(message)));
         let must_clear = host_changes::is_used(host);
-        if !must_clear && self.rules.wait_for_host && !host_changes::is_idle(host) {
+        if !must_clear && self.rules.wait_for_host() && !host_changes::is_idle(host) {
             let state = &host.status.provisioning.state;
             return under_way(format!(
                 "waiting for BareMetalHost {name} in state {state} to become idle"
             ));
         }
-        if self.rules.confirm_release && !self.facts.confirmed {
+        if self.rules.confirm_release() && !self.facts.confirmed {
             return Decision::Confirm;
         }
         if must_clear {
@@ -119,7 +119,7 @@ impl<'a> Planner<'a> {
                 return Some(Decision::UpdateStatus(Stage::Deleting(Deletion::DataNotReleased(why))));
             }
         };
-        if self.rules.own_data && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
+        if self.rules.own_data() && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
             return None;
         }
         let (Some(version), Some(uid)) = (version(&claim.metadata), claim.metadata.uid.clone()) else {
