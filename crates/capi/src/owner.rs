@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_made_by_their_control_plane_or_their_deployment() {
+    fn node_reuse_owner_is_the_control_plane_or_the_deployment() {
         let machine = |metadata| {
             node_reuse_owner(&Machine {
                 metadata: meta(metadata),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_slot_before_the_holders_are_known() {
+    fn no_slot_is_granted_before_the_holders_are_known() {
         let mut slots = Slots::with_unknown_holders(2);
         assert_eq!(slots.request(&1), SlotState::Waiting { ahead: 0 });
         assert_eq!(slots.request(&2), SlotState::Waiting { ahead: 1 });
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slot_is_free_only_when_nobody_waits_and_grants_follow_the_order_of_asking(
+        fn a_slot_is_free_only_when_no_key_waits_and_grants_follow_the_order_of_requests(
             steps in proptest::collection::vec(step(), 0..80)
         ) {
             let mut slots = Slots::with_unknown_holders(3);

@@ -1,5 +1,5 @@
-//! Prints what an object costs in a cache, for each kind: as the server sends it, and as it is kept. Figures of one
-//! allocator on one machine: they are reported and never asserted.
+//! Prints the memory of a cached object, for each kind: as the server sends it, and as it is kept. The figures depend
+//! on allocator and machine: they are reported and never asserted.
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const OBJECTS: u64 = 20_000;
 
-/// Memory of this process that is in use, as the kernel counts it.
+/// Resident memory of this process.
 fn resident_bytes() -> anyhow::Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -61,7 +61,7 @@ fn measure<K: Resource + DeserializeOwned>(what: &str, rest: &Value) -> anyhow::
         .checked_div(OBJECTS)
         .unwrap_or(0);
     println!("{what:<28} {sent:>6} bytes sent {kept:>6} bytes kept");
-    // Kept to the end: what one cache gave back would make the next one look small.
+    // Kept to the end: memory freed by one cache would reduce the figure of the next.
     std::mem::forget(cache);
     Ok(())
 }

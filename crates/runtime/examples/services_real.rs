@@ -1,7 +1,7 @@
-//! What leases, the guard and the review of callers take for granted of an API server, checked on a real one.
+//! Checks on a real API server the behaviour that leases, the guard and the review of callers depend on.
 //!
 //! Prints `N claims hold`; a claim that does not hold is named and makes the exit code 1. The objects go into a
-//! namespace of their own, which is deleted in the end.
+//! separate namespace, which is deleted in the end.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -42,12 +42,12 @@ struct Arguments {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
-/// Longer than anything here takes on a busy machine.
+/// Upper bound of each step on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 const MANAGER: &str = "capm3-controller-manager";
 
 metal3_runtime::role! {
-    /// What is tried here, in one role.
+    /// All requests of this program, in one role.
     struct Services {
         Lease: Get, Create, Update;
         Deployment: List, Watch;
@@ -56,7 +56,7 @@ metal3_runtime::role! {
     }
 }
 
-struct World {
+struct TestEnv {
     client: Client,
     clock: Arc<dyn Clock>,
     metrics: Metrics,
@@ -65,8 +65,8 @@ struct World {
 
 type Running = JoinSet<()>;
 
-impl World {
-    fn contend(&self, running: &mut Running, lease: &str, identity: &str) -> Result<(Leadership, CancellationToken)> {
+impl TestEnv {
+    fn campaign(&self, running: &mut Running, lease: &str, identity: &str) -> Result<(Leadership, CancellationToken)> {
         let terms = LeaseTimings::new(SECOND * 5, SECOND * 3, SECOND)?;
         let place = LeaseTarget {
             namespace: self.namespace.clone(),
@@ -74,12 +74,12 @@ impl World {
             identity: identity.to_owned(),
         };
         let (client, clock) = (self.client.clone(), Arc::clone(&self.clock));
-        let (contender, leadership) =
+        let (elector, leadership) =
             LeaderElector::new::<Services>(client, place, terms, clock, self.metrics.lease(lease));
         let stop = CancellationToken::new();
         let token = stop.clone();
         running.spawn(async move {
-            contender.run(token).await;
+            elector.run(token).await;
         });
         Ok((leadership, stop))
     }
@@ -96,7 +96,7 @@ impl World {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    fn passed(&self, since: Monotonic) -> Duration {
+    fn elapsed(&self, since: Monotonic) -> Duration {
         self.clock.monotonic().since(since)
     }
 }
@@ -110,13 +110,13 @@ where
     Ok(())
 }
 
-async fn a_lease_is_renewed_and_handed_over(world: &World) -> Result<()> {
+async fn a_lease_is_renewed_and_handed_over(env: &TestEnv) -> Result<()> {
     let mut running = Running::new();
-    let (first, stop) = world.contend(&mut running, "handed-over", "first")?;
+    let (first, stop) = env.campaign(&mut running, "handed-over", "first")?;
     timeout(LONG, first.acquired()).await?;
-    let taken = world.record("handed-over").await?;
+    let taken = env.record("handed-over").await?;
     sleep(SECOND * 4).await;
-    let renewed = world.record("handed-over").await?;
+    let renewed = env.record("handed-over").await?;
     ensure!(
         first.check().is_ok() && renewed.renew_time > taken.renew_time,
         "it is renewed"
@@ -126,38 +126,35 @@ async fn a_lease_is_renewed_and_handed_over(world: &World) -> Result<()> {
         "it is held since it was taken"
     );
 
-    let (second, _stop) = world.contend(&mut running, "handed-over", "second")?;
+    let (second, _stop) = env.campaign(&mut running, "handed-over", "second")?;
     sleep(SECOND * 2).await;
-    let before = world.clock.monotonic();
+    let before = env.clock.monotonic();
     stop.cancel();
     timeout(LONG, second.acquired()).await?;
-    ensure!(
-        world.passed(before) < SECOND * 4,
-        "a lease that was given up is free at once"
-    );
+    ensure!(env.elapsed(before) < SECOND * 4, "a released lease is free at once");
 
     running.shutdown().await;
-    let before = world.clock.monotonic();
-    let (third, _stop) = world.contend(&mut running, "handed-over", "third")?;
+    let before = env.clock.monotonic();
+    let (third, _stop) = env.campaign(&mut running, "handed-over", "third")?;
     timeout(LONG, third.acquired()).await?;
     ensure!(
-        world.passed(before) >= SECOND * 5,
-        "the lease of one that crashed is waited out"
+        env.elapsed(before) >= SECOND * 5,
+        "the lease of a crashed leader expires first"
     );
-    ensure!(second.check().is_err(), "one that crashed does not lead");
-    let record = world.record("handed-over").await?;
+    ensure!(second.check().is_err(), "a crashed leader does not lead");
+    let record = env.record("handed-over").await?;
     ensure!(
         record.lease_transitions == Some(2),
-        "it changed hands twice: {record:?}"
+        "the holder changed twice: {record:?}"
     );
     Ok(())
 }
 
-async fn of_many_candidates_one_leads(world: &World) -> Result<()> {
+async fn one_of_many_candidates_leads(env: &TestEnv) -> Result<()> {
     let mut running = Running::new();
     let mut candidates = Vec::new();
     for number in 0..6 {
-        let (candidate, _stop) = world.contend(&mut running, "contended", &format!("candidate-{number}"))?;
+        let (candidate, _stop) = env.campaign(&mut running, "contended", &format!("candidate-{number}"))?;
         candidates.push(candidate);
     }
     sleep(SECOND * 2).await;
@@ -177,13 +174,13 @@ async fn blocked(guard: &Guard, why: &'static str) -> Result<()> {
     timeout(LONG, guard.blocked()).await.context(why)
 }
 
-async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
-    let deployments: Api<Deployment> = world.here();
-    let foreign = ForeignDeployment::at("capm3", (&world.namespace, MANAGER));
-    let (sentry, guard) = DeploymentGuard::new::<Services>(world.client.clone(), foreign, Arc::clone(&world.clock));
+async fn the_guard_follows_a_deployment(env: &TestEnv) -> Result<()> {
+    let deployments: Api<Deployment> = env.here();
+    let foreign = ForeignDeployment::at("capm3", (&env.namespace, MANAGER));
+    let (runner, guard) = DeploymentGuard::new::<Services>(env.client.clone(), foreign, Arc::clone(&env.clock));
     let mut running = Running::new();
-    running.spawn(sentry.run());
-    clear(&guard, "nobody is there").await?;
+    running.spawn(runner.run());
+    clear(&guard, "no Deployment exists").await?;
     let labels = json!({"app": "manager"});
     let deployment = json!({
         "metadata": {"name": MANAGER},
@@ -194,48 +191,48 @@ async fn the_guard_follows_a_deployment(world: &World) -> Result<()> {
         },
     });
     create(&deployments, deployment).await?;
-    blocked(&guard, "somebody is there").await?;
+    blocked(&guard, "a Deployment exists").await?;
     let scaled = |replicas: u8| Patch::Merge(json!({"spec": {"replicas": replicas}}));
     let params = PatchParams::default();
     deployments.patch(MANAGER, &params, &scaled(0)).await?;
     clear(&guard, "it is scaled down").await?;
     deployments.patch(MANAGER, &params, &scaled(1)).await?;
-    blocked(&guard, "it is back").await?;
+    blocked(&guard, "it is scaled up").await?;
     deployments.delete(MANAGER, &DeleteParams::default()).await?;
     clear(&guard, "it is deleted").await
 }
 
 /// A token of a new account, and the name of its bearer.
-async fn account(world: &World) -> Result<(SecretString, String)> {
-    let accounts: Api<ServiceAccount> = world.here();
+async fn account(env: &TestEnv) -> Result<(SecretString, String)> {
+    let accounts: Api<ServiceAccount> = env.here();
     create(&accounts, json!({"metadata": {"name": "scraper"}})).await?;
     let request: TokenRequest = serde_json::from_value(json!({"metadata": {}, "spec": {"audiences": []}}))?;
     let made = accounts
         .create_token_request("scraper", &PostParams::default(), &request)
         .await?;
     let token = made.status.context("a token")?.token;
-    Ok((
-        token.into(),
-        format!("system:serviceaccount:{}:scraper", world.namespace),
-    ))
+    Ok((token.into(), format!("system:serviceaccount:{}:scraper", env.namespace)))
 }
 
-async fn callers_are_told_apart(world: &World) -> Result<()> {
-    let (token, user) = account(world).await?;
-    let reviewer = ClusterReviewer::new::<Services>(&world.client);
-    let stranger = reviewer
-        .review(&SecretString::from("nobody"), "get", "/metrics")
+async fn callers_are_distinguished(env: &TestEnv) -> Result<()> {
+    let (token, user) = account(env).await?;
+    let reviewer = ClusterReviewer::new::<Services>(&env.client);
+    let unknown = reviewer
+        .review(&SecretString::from("unknown"), "get", "/metrics")
         .await?;
-    ensure!(stranger == AccessDecision::Unauthenticated, "a stranger: {stranger:?}");
+    ensure!(
+        unknown == AccessDecision::Unauthenticated,
+        "an unknown token: {unknown:?}"
+    );
     let known = reviewer.review(&token, "get", "/metrics").await?;
     ensure!(
         known == AccessDecision::Denied { user },
         "one without a role: {known:?}"
     );
 
-    let name = world.namespace.as_str();
-    let roles: Api<ClusterRole> = Api::all(world.client.clone());
-    let bindings: Api<ClusterRoleBinding> = Api::all(world.client.clone());
+    let name = env.namespace.as_str();
+    let roles: Api<ClusterRole> = Api::all(env.client.clone());
+    let bindings: Api<ClusterRoleBinding> = Api::all(env.client.clone());
     let rules = json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]);
     create(&roles, json!({"metadata": {"name": name}, "rules": rules})).await?;
     let binding = json!({
@@ -244,11 +241,11 @@ async fn callers_are_told_apart(world: &World) -> Result<()> {
         "subjects": [{"kind": "ServiceAccount", "name": "scraper", "namespace": name}],
     });
     create(&bindings, binding).await?;
-    // The server's authorizer learns of the binding by a watch of its own.
-    let mut verdict = known;
+    // The authorizer of the server reads the binding by a watch.
+    let mut decision = known;
     for _ in 0..50 {
-        verdict = reviewer.review(&token, "get", "/metrics").await?;
-        if verdict == AccessDecision::Allowed {
+        decision = reviewer.review(&token, "get", "/metrics").await?;
+        if decision == AccessDecision::Allowed {
             break;
         }
         sleep(SECOND / 10).await;
@@ -256,7 +253,7 @@ async fn callers_are_told_apart(world: &World) -> Result<()> {
     let other = reviewer.review(&token, "put", "/debug/flags/v").await?;
     bindings.delete(name, &DeleteParams::default()).await?;
     roles.delete(name, &DeleteParams::default()).await?;
-    ensure!(verdict == AccessDecision::Allowed, "one with a role: {verdict:?}");
+    ensure!(decision == AccessDecision::Allowed, "one with a role: {decision:?}");
     ensure!(
         matches!(other, AccessDecision::Denied { .. }),
         "for another path: {other:?}"
@@ -280,25 +277,25 @@ async fn main() -> Result<ExitCode> {
     let settings = Settings::new("services-real", "v0");
     let connector = ClientFactory::new(settings, Arc::clone(&clock), metrics.requests());
     let client = connector.connect(load_config(Some(&arguments.kubeconfig)).await?)?;
-    let world = World {
+    let env = TestEnv {
         namespace: format!("services-{}", std::process::id()),
         client,
         clock,
         metrics,
     };
-    let namespaces: Api<Namespace> = Api::all(world.client.clone());
-    create(&namespaces, json!({"metadata": {"name": world.namespace}})).await?;
-    let (handed_over, contended, followed, told_apart) = tokio::join!(
+    let namespaces: Api<Namespace> = Api::all(env.client.clone());
+    create(&namespaces, json!({"metadata": {"name": env.namespace}})).await?;
+    let (handed_over, contended, followed, distinguished) = tokio::join!(
         hold(
             "a lease is renewed and handed over",
-            a_lease_is_renewed_and_handed_over(&world)
+            a_lease_is_renewed_and_handed_over(&env)
         ),
-        hold("of many candidates one leads", of_many_candidates_one_leads(&world)),
-        hold("the guard follows a Deployment", the_guard_follows_a_deployment(&world)),
-        hold("callers are told apart", callers_are_told_apart(&world)),
+        hold("one of many candidates leads", one_of_many_candidates_leads(&env)),
+        hold("the guard follows a Deployment", the_guard_follows_a_deployment(&env)),
+        hold("callers are distinguished", callers_are_distinguished(&env)),
     );
-    namespaces.delete(&world.namespace, &DeleteParams::default()).await?;
-    let outcomes = [handed_over, contended, followed, told_apart];
+    namespaces.delete(&env.namespace, &DeleteParams::default()).await?;
+    let outcomes = [handed_over, contended, followed, distinguished];
     let holding = outcomes.iter().filter(|holds| **holds).count();
     println!("{holding} claims hold");
     Ok(if holding == outcomes.len() {

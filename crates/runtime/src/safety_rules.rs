@@ -28,7 +28,6 @@ macro_rules! safety_rules {
 
                 $(#[$doc])+
                 #[cfg(not(test))]
-                #[expect(clippy::unused_self, reason = "in tests the rule is a field")]
                 pub(crate) const fn $rule(&self) -> bool {
                     true
                 }

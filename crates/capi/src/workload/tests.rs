@@ -82,7 +82,7 @@ fn seen(nodes: &NodeList) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_are_watched_while_somebody_waits_and_who_waits_is_woken() {
+async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
     let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
     let (user, workload) = (near.client("user"), far.client("user"));
     let client = far.client("capm3");
@@ -149,7 +149,7 @@ async fn lead_elsewhere(user: &kube::Client) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn way_that_leads_nowhere_is_said_and_another_is_taken() {
+async fn failing_target_is_reported_and_another_one_is_used() {
     let [near, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
     wrong.inject(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("list")));
     let user = near.client("user");
@@ -181,7 +181,7 @@ async fn way_that_leads_nowhere_is_said_and_another_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_of_a_cluster_that_was_seen_is_said_once_and_old_nodes_are_not_shown() {
+async fn error_of_a_connected_cluster_is_reported_once_and_old_nodes_are_not_returned() {
     let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
     let workload = far.client("user");
     kubeconfig(near.client("user")).await;

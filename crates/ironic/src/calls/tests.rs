@@ -38,7 +38,7 @@ fn of<T>(call: Call<T>) -> Request {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-fn every_request_has_the_words_of_the_wire() {
+fn every_request_has_its_method_path_and_body() {
     let mac = MacAddress::parse("AA:BB:CC:00:00:01").unwrap();
     let table: Vec<(Request, &str)> = vec![
         (of(service::root()), "Get ?"),
@@ -188,7 +188,7 @@ fn every_transition_has_its_verb_and_arguments() {
 }
 
 #[test]
-fn secrets_of_a_deployment_do_not_show_in_debug() {
+fn secrets_of_a_deploy_request_do_not_show_in_debug() {
     use provision::{ConfigDrive, Transition};
     let config_drive = ConfigDrive(Map::from_iter([("user_data".into(), json!("hunter2"))]));
     let transition = Transition::Deploy {
@@ -214,7 +214,7 @@ fn new_node() -> node::NewNode {
 }
 
 #[test]
-fn disable_power_off_is_sent_only_when_said_and_then_needs_its_version() {
+fn disable_power_off_is_sent_only_when_set_and_then_requires_its_version() {
     let plain = of(node::create(new_node()).unwrap());
     assert_eq!(plain.min_version(), None);
     assert_eq!(plain.body().unwrap().get("disable_power_off"), None);
@@ -273,7 +273,7 @@ fn a_patch_changes_only_what_differs_and_removes_only_what_is_there() {
 }
 
 #[test]
-fn changes_that_must_not_be_repeated_say_so() {
+fn changes_that_must_not_be_repeated_are_marked() {
     let body = patch::Patch::new().set(&["name"], "n");
     for request in [
         of(node::create(new_node()).unwrap()),
@@ -289,7 +289,7 @@ fn changes_that_must_not_be_repeated_say_so() {
 }
 
 #[test]
-fn answers_of_ironic_are_read() {
+fn recorded_responses_are_decoded() {
     let answer = br#"{"uuid": "30aa2698-e8ec-4373-a5a4-af91b934e08a", "created_at": "2026-11-21T12:48:15.493578+00:00",
         "updated_at": null, "automated_clean": null, "provision_state": "enroll", "power_state": null, "name": "a~b",
         "driver_info": {"redfish_password": "******"}, "clean_step": {}, "maintenance": false, "fault": "", "extra": {}}"#;

@@ -28,7 +28,7 @@ fn broken_off() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_redirect_is_refused_and_the_login_stays() {
+async fn a_redirect_is_rejected_and_the_login_is_not_sent_elsewhere() {
     let elsewhere = Scripted::answers(vec![answer("200 OK", "", "{}")]);
     let there = format!("Location: http://{}/v1/nodes/n\r\n", elsewhere.address);
     let server = Scripted::answers(vec![answer("307 Temporary Redirect", &there, "")]);
@@ -39,7 +39,7 @@ async fn a_redirect_is_refused_and_the_login_stays() {
 }
 
 #[tokio::test]
-async fn a_read_that_broke_off_is_sent_again_until_it_comes_whole() {
+async fn a_read_is_retried_until_its_response_is_complete() {
     let server = Scripted::answers(vec![
         broken_off(),
         Vec::new(),
@@ -52,7 +52,7 @@ async fn a_read_that_broke_off_is_sent_again_until_it_comes_whole() {
 }
 
 #[tokio::test]
-async fn a_change_that_broke_off_is_not_sent_again() {
+async fn a_change_is_not_retried_when_the_connection_broke() {
     let server = Scripted::answers(vec![broken_off(), broken_off()]);
     let client = client(&server).await;
     let error = client
@@ -65,7 +65,7 @@ async fn a_change_that_broke_off_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unreachable_after_three_tries() {
+async fn a_missing_server_is_unreachable_after_three_attempts() {
     let server = Scripted::answers(Vec::new());
     let client = client(&server).await;
     let error = client.send(&calls::node::get(&node())).await.unwrap_err();
@@ -74,7 +74,7 @@ async fn a_server_that_is_not_there_is_unreachable_after_three_tries() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_a_timeout() {
+async fn a_missing_response_is_a_timeout() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut settings = Scripted::answers(Vec::new()).settings();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -97,7 +97,7 @@ async fn a_body_of_fifty_megabytes_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_proxy_is_no_answer_of_ironic() {
+async fn an_html_page_of_a_proxy_is_an_unexpected_response() {
     let page = "<html><h1>Welcome</h1></html>";
     for status in ["200 OK", "502 Bad Gateway"] {
         let error = read_node(&Scripted::answers(vec![answer(status, "", page)])).await;
@@ -111,7 +111,7 @@ async fn a_page_of_a_proxy_is_no_answer_of_ironic() {
 const OLD: &str = "X-OpenStack-Ironic-API-Minimum-Version: 1.1\r\nX-OpenStack-Ironic-API-Maximum-Version: 1.94\r\n";
 
 #[tokio::test]
-async fn an_older_ironic_is_spoken_to_in_its_own_dialect_from_then_on() {
+async fn an_older_ironic_gets_its_own_microversion_from_then_on() {
     let server = Scripted::answers(vec![
         answer("406 Not Acceptable", OLD, ""),
         answer("200 OK", OLD, r#"{"drivers": []}"#),
@@ -153,7 +153,7 @@ async fn an_ironic_below_the_minimum_is_refused_with_a_clear_message() {
 }
 
 #[tokio::test]
-async fn an_ironic_that_is_replaced_by_an_older_one_is_noticed() {
+async fn an_ironic_replaced_by_an_older_one_is_detected() {
     let server = Scripted::answers(vec![
         answer("200 OK", RANGE, r#"{"drivers": []}"#),
         answer("406 Not Acceptable", OLD, ""),
@@ -186,7 +186,7 @@ async fn a_message_that_repeats_a_secret_is_withheld() {
 }
 
 #[tokio::test]
-async fn an_accepted_change_carries_ironics_request_id_and_clock() {
+async fn an_accepted_change_returns_the_request_id_and_the_time_of_ironic() {
     let headers = "X-Openstack-Request-Id: req-1\r\nDate: Sat, 21 Nov 2026 12:48:15 GMT\r\n";
     let server = Scripted::answers(vec![answer("202 Accepted", headers, "")]);
     let call = calls::state::set_power(&node(), Power::Off);
@@ -196,7 +196,7 @@ async fn an_accepted_change_carries_ironics_request_id_and_clock() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_rotated_on_disk_is_used_and_a_broken_one_is_not() {
+async fn a_login_rotated_on_disk_is_used_and_an_invalid_one_is_not() {
     let folder = std::env::temp_dir().join(format!("metal3-ironic-login-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("username"), "admin\n").unwrap();
@@ -241,7 +241,7 @@ impl crate::transport::Transport for Listening {
 }
 
 #[tokio::test]
-async fn a_wire_is_told_the_kind_of_a_body_as_a_socket_is() {
+async fn a_transport_receives_the_content_type_as_a_socket_does() {
     let server = Scripted::answers(vec![answer("200 OK", RANGE, "{}"), answer("202 Accepted", RANGE, "")]);
     let (read, change) = (calls::service::root(), calls::state::set_power(&node(), Power::Off));
     let sockets = client(&server).await;

@@ -25,7 +25,7 @@ fn error(effect: Effect, status: u16, body: &str) -> Error {
 }
 
 #[test]
-fn every_answer_of_ironic_has_the_kind_that_its_cure_needs() {
+fn every_error_response_has_the_kind_that_its_handling_requires() {
     let bare = Effect::Transition { arguments: false };
     let steps = Effect::Transition { arguments: true };
     for (effect, status, body, category) in [
@@ -55,7 +55,7 @@ fn every_answer_of_ironic_has_the_kind_that_its_cure_needs() {
 }
 
 #[test]
-fn the_words_are_found_in_every_form_of_body() {
+fn the_message_is_found_in_every_form_of_body() {
     for (body, words) in [
         (NOT_FOUND, "Node none could not be found."),
         (NO_LOGIN, "Authorization required"),
@@ -83,7 +83,7 @@ fn the_words_are_found_in_every_form_of_body() {
 }
 
 #[test]
-fn a_refusal_names_what_was_attempted_and_ironics_request() {
+fn a_refusal_contains_the_operation_and_the_request_id() {
     let shown = Error::Locked(Refusal {
         operation: "delete a node",
         status: 409,
@@ -95,7 +95,7 @@ fn a_refusal_names_what_was_attempted_and_ironics_request() {
 }
 
 #[test]
-fn only_answers_that_never_came_whole_leave_it_open_whether_the_change_happened() {
+fn only_incomplete_responses_leave_the_outcome_unknown() {
     assert!(!error(Effect::Once, 409, LOCKED).may_have_happened());
     assert!(Error::Timeout { operation: "x" }.may_have_happened());
     assert!(error(Effect::Once, 502, PROXY).may_have_happened());

@@ -28,7 +28,7 @@ fn not_found() -> Error {
 }
 
 #[test]
-fn ten_thousand_idle_nodes_cost_six_requests_a_minute_and_a_full_listing_every_five() {
+fn ten_thousand_idle_nodes_cost_six_requests_a_minute_and_a_full_list_every_five() {
     let mut world = World::with_nodes(10_000);
     world.run(Duration::from_secs(1));
     // The page that sets the watermark, ten pages of a thousand, and the empty one that tells that they were all.
@@ -60,7 +60,7 @@ fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second() {
 }
 
 #[test]
-fn a_fleet_that_fell_idle_together_is_one_small_page_again() {
+fn nodes_that_become_idle_together_are_one_small_page_again() {
     let mut world = World::with_nodes(300);
     world.run(Duration::from_secs(1));
     for number in 0..300 {
@@ -73,7 +73,7 @@ fn a_fleet_that_fell_idle_together_is_one_small_page_again() {
 }
 
 #[test]
-fn a_stamp_behind_many_newer_ones_is_seen_after_several_calm_rounds() {
+fn a_timestamp_behind_many_newer_ones_is_seen_after_several_slow_rounds() {
     let mut world = World::with_nodes(50);
     world.small_pages = true;
     for number in 0..30 {
@@ -90,7 +90,7 @@ fn a_stamp_behind_many_newer_ones_is_seen_after_several_calm_rounds() {
 }
 
 #[test]
-fn the_feed_is_quick_while_a_managed_node_moves_and_calm_otherwise() {
+fn the_feed_polls_quickly_while_a_managed_node_is_in_transition_and_slowly_otherwise() {
     let mut world = World::with_nodes(3);
     world.set_state(0, ProvisionState::Deploying);
     world.run(Duration::from_secs(1));
@@ -115,7 +115,7 @@ fn the_feed_is_quick_while_a_managed_node_moves_and_calm_otherwise() {
 }
 
 #[test]
-fn a_deleted_node_is_told_by_the_next_full_listing_and_at_once_when_it_was_the_newest() {
+fn a_deleted_node_is_reported_by_the_next_full_list_and_at_once_when_it_was_the_newest() {
     let mut world = World::with_nodes(3);
     world.change(1, 0);
     world.run(Duration::from_secs(1));
@@ -131,7 +131,7 @@ fn a_deleted_node_is_told_by_the_next_full_listing_and_at_once_when_it_was_the_n
 }
 
 #[test]
-fn a_node_that_was_created_and_never_changed_is_found_by_a_full_listing() {
+fn a_node_that_was_created_and_never_changed_is_found_by_a_full_list() {
     let mut world = World::with_nodes(50);
     world.run(Duration::from_secs(1));
     world.create(50);
@@ -142,7 +142,7 @@ fn a_node_that_was_created_and_never_changed_is_found_by_a_full_listing() {
 }
 
 #[test]
-fn an_emptied_ironic_is_noticed_in_the_next_round() {
+fn an_emptied_ironic_is_detected_in_the_next_round() {
     let mut world = World::with_nodes(30);
     world.run(Duration::from_secs(1));
     for number in 0..30 {
@@ -167,7 +167,7 @@ fn changes_after_the_clock_was_set_back_are_not_missed() {
 }
 
 #[test]
-fn after_an_outage_everything_is_woken_and_listed_once() {
+fn after_an_outage_every_key_is_enqueued_and_listed_once() {
     let mut world = World::with_nodes(3);
     world.run(Duration::from_secs(1));
     world.failing = true;
@@ -183,7 +183,7 @@ fn after_an_outage_everything_is_woken_and_listed_once() {
 }
 
 #[test]
-fn one_lost_answer_wakes_nobody() {
+fn one_lost_response_enqueues_no_key() {
     let mut world = World::with_nodes(3);
     world.run(Duration::from_secs(1));
     let Step::Fetch(_) = world.tracker.next(world.now().after(Duration::from_secs(10))) else {
@@ -195,7 +195,7 @@ fn one_lost_answer_wakes_nobody() {
 }
 
 #[test]
-fn a_marker_that_is_gone_begins_the_listing_again_at_once() {
+fn a_deleted_marker_begins_the_list_again_at_once() {
     let mut world = World::with_nodes(1500);
     let first = world.step();
     assert!(first.is_none(), "the newest page");
@@ -211,7 +211,7 @@ fn a_marker_that_is_gone_begins_the_listing_again_at_once() {
 }
 
 #[test]
-fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
+fn an_unreadable_node_is_reported_once_and_never_as_deleted() {
     let mut world = World::with_nodes(3);
     world.run(Duration::from_secs(1));
     world.unreadable.insert(1);
@@ -225,7 +225,7 @@ fn an_unreadable_node_is_told_once_and_never_taken_for_gone() {
 }
 
 #[test]
-fn an_unreadable_node_is_known_as_of_when_it_was_read_last() {
+fn an_unreadable_node_has_the_age_of_its_last_read() {
     let mut world = World::with_nodes(2);
     world.run(Duration::from_secs(1));
     world.unreadable.insert(1);
@@ -242,7 +242,7 @@ fn an_unreadable_node_is_known_as_of_when_it_was_read_last() {
 }
 
 #[tokio::test]
-async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer() {
+async fn an_outage_begins_with_the_first_failed_attempt_and_ends_with_a_response() {
     let server = Scripted::answers(Vec::new());
     let clock = clock();
     let client = Client::new(server.settings(), clock.clone()).await.unwrap();
@@ -265,7 +265,7 @@ async fn an_outage_began_with_the_first_try_that_failed_and_ends_with_an_answer(
 }
 
 #[tokio::test]
-async fn the_loop_asks_wakes_and_ends_when_nobody_listens() {
+async fn the_loop_polls_sends_events_and_ends_without_a_receiver() {
     let node = format!(
         r#"{{"nodes": [{{"uuid": "{}", "provision_state": "active", "updated_at": null}}]}}"#,
         uuid(7)
@@ -314,7 +314,7 @@ proptest! {
 
     /// Stamps run up to seven seconds behind and ahead, in whole seconds or not; nodes change between pages.
     #[test]
-    fn no_change_is_missed_and_no_full_listing_is_needed_for_it(
+    fn no_change_is_missed_and_no_full_list_is_required(
         events in proptest::collection::vec(event(), 0..120),
         whole_seconds in any::<bool>(),
     ) {
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stamp_beyond_the_overlap_is_found_by_the_next_full_listing(skew in 16_000i64..4_000_000) {
+    fn a_timestamp_beyond_the_overlap_is_found_by_the_next_full_list(skew in 16_000i64..4_000_000) {
         let mut world = World::with_nodes(60);
         world.run(Duration::from_secs(60));
         for number in 0..60 {

@@ -4,7 +4,7 @@ use metal3_api::ipam::v1alpha1::IPPool;
 
 use super::{GroupResource, Permission, Role};
 
-/// A kind that others define and we hold no type of.
+/// A foreign kind without a Rust type.
 #[derive(Debug)]
 struct Foreign;
 
@@ -19,7 +19,7 @@ impl GroupResource for Foreign {
 }
 
 crate::role! {
-    /// A role with every sort of need.
+    /// A role with every form of permission.
     struct Everything {
         IPPool: List, Watch, Patch, PatchStatus, UpdateFinalizers;
         Lease: Get, Create, Update;
@@ -57,7 +57,7 @@ fn the_table_names_groups_resources_subresources_and_verbs() {
 }
 
 #[test]
-fn tables_of_several_roles_join_as_sets() {
+fn permissions_of_several_roles_join_as_sets() {
     let mut needs = Everything::permissions();
     needs.extend(Nothing::permissions());
     needs.extend(Everything::permissions());

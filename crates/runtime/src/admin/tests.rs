@@ -43,7 +43,7 @@ fn with_token(method: &str, path: &str, authorization: &str, body: &str) -> Requ
 }
 
 #[tokio::test]
-async fn a_probe_says_what_it_found_and_a_note_does_not_fail_it() {
+async fn a_probe_returns_the_result_of_each_check_and_a_note_does_not_fail_it() {
     let (alive, ready) = (Health::default(), Health::default());
     let listed = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&listed);
@@ -75,7 +75,7 @@ async fn a_probe_says_what_it_found_and_a_note_does_not_fail_it() {
 }
 
 #[tokio::test]
-async fn a_check_can_be_asked_for_by_name_and_added_later() {
+async fn a_check_can_be_requested_by_name_and_added_later() {
     let (alive, ready) = (Health::default(), Health::default());
     let router = health(&alive, &ready);
     assert_eq!(get(&router, "/healthz/watch").await.0, StatusCode::NOT_FOUND);
@@ -89,13 +89,13 @@ async fn a_check_can_be_asked_for_by_name_and_added_later() {
     assert_eq!(get(&router, "/readyz/watch").await.0, StatusCode::NOT_FOUND);
 }
 
-/// Knows `good` and `weak`; counts what it is asked; fails for `broken`.
+/// Accepts `good`, denies `weak`, fails for `broken`, and records each review.
 #[derive(Debug, Default)]
-struct Judge {
+struct TestReviewer {
     asked: Mutex<Vec<String>>,
 }
 
-impl Reviewer for Judge {
+impl Reviewer for TestReviewer {
     fn review<'a>(
         &'a self,
         token: &'a SecretString,
@@ -118,15 +118,15 @@ impl Reviewer for Judge {
 
 struct Admin {
     router: Router,
-    judge: Arc<Judge>,
+    judge: Arc<TestReviewer>,
     clock: Arc<ManualClock>,
     level: logs::Verbosity,
-    // The level handle works only while its subscriber lives.
+    // The level handle works only while its subscriber exists.
     _subscriber: Box<dyn std::any::Any>,
 }
 
 fn admin() -> Admin {
-    let judge = Arc::new(Judge::default());
+    let judge = Arc::new(TestReviewer::default());
     let clock = Arc::new(ManualClock::at(DateTime::UNIX_EPOCH));
     let (subscriber, level) = logs::subscriber(Format::Text, Level::Info, std::io::sink);
     let gate = Gate::new(judge.clone(), clock.clone());
@@ -140,9 +140,9 @@ fn admin() -> Admin {
 }
 
 #[tokio::test]
-async fn who_may_not_gets_nothing_and_learns_why() {
+async fn denied_caller_gets_the_reason_and_no_content() {
     let admin = admin();
-    // Header; then the answer's code and a part of its text.
+    // Header; status code and a part of the body.
     let rows = [
         ("Bearer good", StatusCode::OK, "# EOF"),
         ("bearer  good ", StatusCode::OK, "# EOF"),
@@ -167,7 +167,7 @@ async fn who_may_not_gets_nothing_and_learns_why() {
 }
 
 #[tokio::test]
-async fn an_answer_is_remembered_for_its_time_and_for_its_question_only() {
+async fn a_decision_is_cached_for_its_time_and_its_request_only() {
     let admin = admin();
     let asked = || admin.judge.asked.lock().len();
     let call = |header: &'static str, path: &'static str| ask(&admin.router, with_token("GET", path, header, ""));
@@ -182,17 +182,17 @@ async fn an_answer_is_remembered_for_its_time_and_for_its_question_only() {
     call("Bearer good", "/metrics").await;
     assert_eq!(asked(), 3);
     call("Bearer weak", "/metrics").await;
-    assert_eq!(asked(), 4, "a refusal is forgotten sooner");
+    assert_eq!(asked(), 4, "a denial is cached for a shorter time");
     admin.clock.advance(Duration::from_secs(50));
     call("Bearer good", "/metrics").await;
     assert_eq!(asked(), 5);
     call("Bearer broken", "/metrics").await;
     call("Bearer broken", "/metrics").await;
-    assert_eq!(asked(), 7, "what was not decided is not cached");
+    assert_eq!(asked(), 7, "a failed review is not cached");
 }
 
 #[tokio::test]
-async fn many_strangers_neither_fill_the_memory_nor_flood_the_reviewer() {
+async fn many_unknown_callers_neither_fill_the_cache_nor_flood_the_reviewer() {
     let admin = admin();
     for number in 0..1000 {
         let header = format!("Bearer stranger-{number}");
@@ -249,7 +249,7 @@ async fn the_log_level_is_shown_and_set_by_name_or_number() {
 }
 
 #[tokio::test]
-async fn the_log_level_needs_a_login() {
+async fn the_log_level_requires_authentication() {
     let admin = admin();
     let request = with_token("PUT", "/debug/flags/v", "Bearer weak", "trace");
     assert_eq!(ask(&admin.router, request).await.0, StatusCode::FORBIDDEN);
@@ -257,7 +257,7 @@ async fn the_log_level_needs_a_login() {
 }
 
 #[tokio::test]
-async fn insecure_diagnostics_are_metrics_and_nothing_else() {
+async fn insecure_diagnostics_serve_only_metrics() {
     let router = insecure_diagnostics(&Metrics::new());
     let answer = router
         .clone()
@@ -269,7 +269,7 @@ async fn insecure_diagnostics_are_metrics_and_nothing_else() {
 }
 
 crate::role! {
-    /// What a gate declares.
+    /// The role of the gate.
     struct Gating {
         TokenReview: Create;
         SubjectAccessReview: Create;

@@ -140,8 +140,8 @@ impl OwnWrites {
             let same = |own: &mut OwnWrite| own.version == seen.version && own.uid == seen.uid;
             own_sources.extend(own.extract_if(.., same).map(|own| own.source));
             if own_sources.is_empty() {
-                let is_untold = |own: &&OwnWrite| own.since.as_ref().is_none_or(|since| *since < seen.version);
-                let of_it = own.iter().filter(|own| own.uid == seen.uid).filter(is_untold);
+                let was_skipped = |own: &&OwnWrite| own.since.as_ref().is_none_or(|since| *since < seen.version);
+                let of_it = own.iter().filter(|own| own.uid == seen.uid).filter(was_skipped);
                 foreign.extend(of_it.map(|own| own.source.clone()));
             }
             if own.is_empty() {

@@ -19,7 +19,7 @@ pub(super) struct Section<'a, T>(MutexGuard<'a, T>);
 impl<'a, T> Section<'a, T> {
     pub(super) fn enter(lock: &'a Mutex<T>) -> Self {
         let was_inside = INSIDE.replace(true);
-        debug_assert!(!was_inside, "inside a cache nobody may look into a cache");
+        debug_assert!(!was_inside, "a subscriber of a cache must not use a cache");
         Self(lock.lock())
     }
 }

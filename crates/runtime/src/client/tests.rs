@@ -54,7 +54,7 @@ fn factory(change: impl FnOnce(&mut Settings)) -> ClientFactory {
     ClientFactory::new(settings, clock, Metrics::new().requests())
 }
 
-/// A server that answers each request with what `answer` makes of it.
+/// A server that answers each request with the result of `answer`.
 fn served<F>(factory: &ClientFactory, answer: impl Fn(Request<Body>) -> F + Clone + Send + 'static) -> Api<ConfigMap>
 where
     F: Future<Output = Answer> + Send + 'static,
@@ -69,7 +69,7 @@ where
 fn refusal(error: kube::Error) -> Status {
     match error {
         kube::Error::Api(status) => *status,
-        other => panic!("no answer of a server: {other}"),
+        other => panic!("not an API status: {other}"),
     }
 }
 
@@ -85,7 +85,7 @@ fn is_no_answer(error: &kube::Error) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_refused_is_sent_once() {
+async fn a_rejected_request_is_sent_once() {
     for code in [429, 500, 503, 504] {
         let sent = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&sent);
@@ -99,7 +99,7 @@ async fn a_request_that_is_refused_is_sent_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_answer_ends_after_thirty_seconds() {
+async fn a_request_without_response_ends_after_thirty_seconds() {
     let api = served(&factory(|_| {}), |_| pending());
     let before = Instant::now();
     let error = api.get("a").await.unwrap_err();
@@ -108,7 +108,7 @@ async fn a_request_without_answer_ends_after_thirty_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_stops_in_the_middle_ends_after_thirty_seconds() {
+async fn a_response_that_stops_in_the_middle_ends_after_thirty_seconds() {
     let (first, rest) = EMPTY_LIST.split_at(20);
     let api = served(&factory(|_| {}), move |_| async {
         in_pieces(first, Duration::from_hours(1), rest)
@@ -138,7 +138,7 @@ async fn a_watch_may_be_silent_for_an_hour() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_beyond_the_limit_wait_and_watches_take_no_place() {
+async fn requests_beyond_the_limit_wait_and_watches_take_no_slot() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let seen = Arc::clone(&most);
     let factory = factory(|settings| settings.in_flight = 2);
@@ -171,7 +171,7 @@ async fn requests_beyond_the_limit_wait_and_watches_take_no_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_is_free_again_when_its_caller_gives_up() {
+async fn a_slot_is_free_again_when_its_caller_is_dropped() {
     let factory = factory(|settings| settings.in_flight = 1);
     let api = served(&factory, |request| async move {
         if request.uri().path().ends_with("/hung") {
@@ -185,10 +185,10 @@ async fn a_place_is_free_again_when_its_caller_gives_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
+async fn the_retry_delay_of_a_server_reaches_the_caller() {
     let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"busy","reason":"TooManyRequests","code":429}"#;
     let own = r#"{"kind":"Status","apiVersion":"v1","message":"m","reason":"R","code":429,"details":{"retryAfterSeconds":3}}"#;
-    // Code, body, header; then the message and the wait that the caller sees.
+    // Code, body, header; message and wait in the error.
     let rows = [
         (
             429,
@@ -217,7 +217,7 @@ async fn the_wait_that_a_server_asks_for_reaches_the_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pace_spreads_requests_after_the_burst() {
+async fn a_rate_limit_spreads_requests_after_the_burst() {
     let factory = factory(|settings| settings.rate_limit = RateLimit::new(10.0, 5));
     let api = served(&factory, |_| async { whole(200, EMPTY_LIST) });
     let before = Instant::now();
@@ -232,7 +232,7 @@ async fn a_pace_spreads_requests_after_the_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_say_who_asks_and_are_counted() {
+async fn requests_have_a_user_agent_and_are_counted() {
     let agents = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&agents);
     let metrics = Metrics::new();
@@ -261,7 +261,7 @@ async fn requests_say_who_asks_and_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() {
+async fn a_write_that_waited_for_a_slot_beyond_the_deadline_is_not_sent() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let slot = LeaseTarget {
@@ -270,10 +270,10 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
         identity: "a".into(),
     };
     let lease = Metrics::new().lease("l");
-    let (contender, leadership) =
+    let (elector, leadership) =
         LeaderElector::new::<Leading>(cluster.client("a"), slot, LeaseTimings::default(), clock, lease);
-    // Leads, and then is never polled again.
-    drop(timeout(Duration::from_secs(1), contender.run(CancellationToken::new())).await);
+    // Leads, and is not polled again.
+    drop(timeout(Duration::from_secs(1), elector.run(CancellationToken::new())).await);
 
     let factory = factory(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
     let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
@@ -296,18 +296,18 @@ async fn a_write_that_waited_for_its_place_beyond_the_deadline_does_not_leave() 
     assert!(listed.is_ok());
     let error = created.unwrap_err();
     let kube::Error::Service(cause) = &error else {
-        panic!("not refused by us: {error}");
+        panic!("not rejected by the client: {error}");
     };
     assert!(
         matches!(cause.downcast_ref(), Some(WriteBlocked::NotLeading(_))),
         "{error}"
     );
     assert_eq!(cluster.audit().of("a", "create", "configmaps"), 1);
-    assert!(api.get("early").await.is_ok(), "who does not lead may read");
+    assert!(api.get("early").await.is_ok(), "reads need no leadership");
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_of_a_group_that_another_serves_do_not_leave() {
+async fn writes_of_a_group_of_another_implementation_are_not_sent() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
     let foreign = ForeignDeployment::at("capm3", guard::CAPM3);
@@ -316,7 +316,7 @@ async fn writes_of_a_group_that_another_serves_do_not_leave() {
     let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
     let error = api.delete("a", &DeleteParams::default()).await.unwrap_err();
     let kube::Error::Service(cause) = &error else {
-        panic!("not refused by us: {error}");
+        panic!("not rejected by the client: {error}");
     };
     assert!(matches!(cause.downcast_ref(), Some(WriteBlocked::Idle(_))), "{error}");
     assert_eq!(cluster.audit().of("a", "delete", "configmaps"), 0);
@@ -360,7 +360,7 @@ async fn a_kubeconfig_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_lease_client_answers_within_half_of_the_renew_deadline_and_has_no_pace() {
+fn a_lease_client_times_out_after_half_of_the_renew_deadline_and_has_no_rate_limit() {
     let mut settings = Settings::new("m", "v1");
     settings.rate_limit = RateLimit::new(20.0, 30);
     let settings = settings.for_leases(Duration::from_secs(10));

@@ -12,7 +12,7 @@ pub enum WriteBlocked {
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
     /// Another implementation serves the group, or that is unknown.
-    #[error("write only while nobody else serves the group: {0}")]
+    #[error("write not sent: another implementation may serve the group: {0}")]
     Idle(GuardStatus),
 }
 

@@ -60,7 +60,7 @@ enum Status {
 
 /// A condition without generation and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use = "a statement says nothing until it is put somewhere"]
+#[must_use = "a condition has no effect until it is set"]
 pub struct ConditionBuilder {
     condition_type: &'static str,
     status: Status,

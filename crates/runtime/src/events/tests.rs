@@ -38,13 +38,13 @@ fn pool(name: &str) -> ConfigMap {
     }
 }
 
-struct Rig {
+struct Fixture {
     cluster: Cluster,
     recorder: EventRecorder,
     running: JoinSet<()>,
 }
 
-impl Rig {
+impl Fixture {
     fn start() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let (recorder, queue) = EventRecorder::bounded(100);
@@ -80,11 +80,11 @@ async fn seconds(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_shown_as_the_go_managers_show_theirs() {
-    let rig = Rig::start();
-    rig.warn("p", "every address of the pool is granted; add a range");
+async fn an_event_has_the_fields_of_the_go_managers_events() {
+    let fixture = Fixture::start();
+    fixture.warn("p", "every address of the pool is granted; add a range");
     seconds(1).await;
-    let [event] = rig.exists().await.try_into().unwrap();
+    let [event] = fixture.exists().await.try_into().unwrap();
     let about = event.involved_object;
     assert_eq!(
         (about.kind.as_deref(), about.name.as_deref(), about.uid.as_deref()),
@@ -100,37 +100,37 @@ async fn an_event_is_shown_as_the_go_managers_show_theirs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_that_say_the_same_are_one_series_written_once_a_minute() {
-    let rig = Rig::start();
+async fn equal_events_are_one_series_written_once_a_minute() {
+    let fixture = Fixture::start();
     for _ in 0..50 {
-        rig.warn("p", "full");
+        fixture.warn("p", "full");
     }
     seconds(1).await;
-    assert_eq!(rig.requests(), (1, 0), "a burst is one write");
+    assert_eq!(fixture.requests(), (1, 0), "a burst is one write");
     for _ in 0..118 {
-        rig.warn("p", "full");
+        fixture.warn("p", "full");
         seconds(1).await;
     }
     seconds(120).await;
-    assert_eq!(rig.requests(), (1, 2), "two minutes of trouble are two more");
-    let [event] = rig.exists().await.try_into().unwrap();
-    assert_eq!(event.count, Some(168), "and none is lost");
+    assert_eq!(fixture.requests(), (1, 2), "two more minutes are two more writes");
+    let [event] = fixture.exists().await.try_into().unwrap();
+    assert_eq!(event.count, Some(168), "no event is lost");
     assert!(event.last_timestamp > event.first_timestamp);
 }
 
 #[tokio::test(start_paused = true)]
-async fn words_that_change_each_time_do_not_cost_a_write_each_time() {
-    let rig = Rig::start();
+async fn changing_messages_do_not_cost_a_write_each_time() {
+    let fixture = Fixture::start();
     for number in 0..300 {
-        rig.warn("p", &format!("attempt {number} failed"));
+        fixture.warn("p", &format!("attempt {number} failed"));
         seconds(1).await;
     }
-    rig.warn("q", "another object");
+    fixture.warn("q", "another object");
     seconds(1).await;
-    let (created, patched) = rig.requests();
+    let (created, patched) = fixture.requests();
     assert_eq!(created, 12, "ten notes, the rest of them, and the other object");
     assert!(patched <= 5, "{patched}");
-    let said = rig.exists().await;
+    let said = fixture.exists().await;
     let combined = said
         .iter()
         .find(|event| event.message.as_deref().unwrap_or_default().starts_with("more of this"));
@@ -139,31 +139,31 @@ async fn words_that_change_each_time_do_not_cost_a_write_each_time() {
 
 #[tokio::test(start_paused = true)]
 async fn object_importance_reason_and_note_each_make_a_series() {
-    let rig = Rig::start();
-    rig.warn("p", "full");
-    rig.warn("q", "full");
-    rig.warn("p", "fuller");
-    rig.recorder.record(&pool("p"), Importance::Normal, LOST, "full");
-    rig.recorder.record(&pool("p"), Importance::Warning, FOUND, "full");
+    let fixture = Fixture::start();
+    fixture.warn("p", "full");
+    fixture.warn("q", "full");
+    fixture.warn("p", "fuller");
+    fixture.recorder.record(&pool("p"), Importance::Normal, LOST, "full");
+    fixture.recorder.record(&pool("p"), Importance::Warning, FOUND, "full");
     seconds(1).await;
-    assert_eq!(rig.exists().await.len(), 5);
+    assert_eq!(fixture.exists().await.len(), 5);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_series_that_was_silent_for_long_begins_anew() {
-    let rig = Rig::start();
-    rig.warn("p", "full");
+async fn a_series_starts_again_after_a_long_silence() {
+    let fixture = Fixture::start();
+    fixture.warn("p", "full");
     seconds(3600).await;
-    rig.warn("q", "full");
+    fixture.warn("q", "full");
     seconds(1).await;
-    rig.warn("p", "full");
+    fixture.warn("p", "full");
     seconds(1).await;
-    assert_eq!(rig.requests(), (3, 0));
-    assert_eq!(rig.exists().await.len(), 3);
+    assert_eq!(fixture.requests(), (3, 0));
+    assert_eq!(fixture.exists().await.len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn telling_never_waits_and_what_finds_no_room_is_counted() {
+async fn recording_never_waits_and_dropped_events_are_counted() {
     let (recorder, mut queue) = EventRecorder::bounded(3);
     for number in 0..10 {
         recorder.record(&pool("p"), Importance::Normal, FOUND, number.to_string());
@@ -176,7 +176,7 @@ async fn telling_never_waits_and_what_finds_no_room_is_counted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
-    let rig = Rig::start();
+    let fixture = Fixture::start();
     let faults = Plan::none()
         .with(Rule::at(
             1,
@@ -186,15 +186,15 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
             },
         ))
         .with(Rule::at(2, Fault::Delay(Duration::from_secs(1000))));
-    rig.cluster.inject(faults);
-    rig.warn("p", "first");
-    rig.warn("p", "second");
+    fixture.cluster.inject(faults);
+    fixture.warn("p", "first");
+    fixture.warn("p", "second");
     seconds(1).await;
     for number in 0..200 {
-        rig.warn(&format!("p{number}"), "full");
+        fixture.warn(&format!("p{number}"), "full");
     }
     assert_eq!(
-        rig.recorder.stats(),
+        fixture.recorder.stats(),
         EventStats {
             dropped: 100,
             failed: 1,
@@ -202,34 +202,34 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
         }
     );
     seconds(2000).await;
-    assert_eq!(rig.exists().await.len(), 101);
+    assert_eq!(fixture.exists().await.len(), 101);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_series_goes_on_whether_its_first_write_was_lost_or_only_the_answer() {
+async fn a_series_continues_whether_its_first_write_or_only_the_response_was_lost() {
     let refused = Fault::Refused {
         code: 500,
         retry_after: None,
     };
     for fault in [Fault::ReplyLost, refused] {
-        let rig = Rig::start();
-        rig.cluster.inject(Plan::none().with(Rule::at(1, fault)));
-        rig.warn("p", "full");
+        let fixture = Fixture::start();
+        fixture.cluster.inject(Plan::none().with(Rule::at(1, fault)));
+        fixture.warn("p", "full");
         seconds(1).await;
-        rig.warn("p", "full");
+        fixture.warn("p", "full");
         seconds(120).await;
-        let [event] = rig.exists().await.try_into().unwrap();
+        let [event] = fixture.exists().await.try_into().unwrap();
         assert_eq!(event.count, Some(2), "{fault:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_publisher_ends_with_the_last_sink_and_writes_what_was_told() {
-    let Rig {
+async fn the_publisher_ends_with_the_last_recorder_and_writes_the_recorded_events() {
+    let Fixture {
         cluster,
         recorder,
         mut running,
-    } = Rig::start();
+    } = Fixture::start();
     recorder.record(&pool("p"), Importance::Normal, FOUND, "10.0.0.1");
     drop(recorder);
     running.join_next().await.unwrap().unwrap();
@@ -238,10 +238,10 @@ async fn the_publisher_ends_with_the_last_sink_and_writes_what_was_told() {
 
 #[tokio::test(start_paused = true)]
 async fn long_notes_are_cut_at_a_character() {
-    let rig = Rig::start();
-    rig.warn("p", &"é".repeat(600));
+    let fixture = Fixture::start();
+    fixture.warn("p", &"é".repeat(600));
     seconds(1).await;
-    let [event] = rig.exists().await.try_into().unwrap();
+    let [event] = fixture.exists().await.try_into().unwrap();
     let message = event.message.unwrap();
     assert!(message.len() <= 1024 && message.ends_with("é..."), "{message}");
 }

@@ -42,7 +42,7 @@ pub const HOSTS: (&str, &str) = ("baremetal-operator-system", "baremetal-operato
 
 /// The label on the Pod template of a Deployment of this project. Its manifests keep the names of the Deployments that
 /// they replace, so that an upgrade leaves no second one; so the name alone does not identify the implementation.
-pub const OURS: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
+pub const PART_OF_LABEL: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use metal3_domain::clock::Monotonic;
 
-use super::OURS;
+use super::PART_OF_LABEL;
 
 /// How long the last view counts after the first failed request: a watch that is resumed takes moments. After that the
 /// status is unknown. A broken connection is detected only after [`SILENCE_LIMIT`](crate::watch::SILENCE_LIMIT) in
@@ -86,7 +86,7 @@ impl fmt::Display for GuardStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Clear => write!(f, "no other implementation runs"),
-            Self::Forced => write!(f, "--force-controllers: other implementations are not looked for"),
+            Self::Forced => write!(f, "--force-controllers: other implementations are not checked"),
             Self::Present { foreign, replicas, .. } => write!(
                 f,
                 "controllers of {} are idle: {foreign} runs (replicas: {replicas}); scale it to 0, or start with \
@@ -116,7 +116,7 @@ impl DeploymentView {
     pub(super) fn new(foreign: ForeignDeployment) -> Self {
         let status = GuardStatus::Unknown {
             foreign: foreign.clone(),
-            why: "it has not been looked at yet".to_owned(),
+            why: "it was not read yet".to_owned(),
         };
         Self {
             foreign,
@@ -181,7 +181,7 @@ fn replicas(deployment: &Deployment) -> u32 {
 }
 
 fn is_ours(deployment: &Deployment) -> bool {
-    let (label, value) = OURS;
+    let (label, value) = PART_OF_LABEL;
     let pod = deployment
         .spec
         .as_ref()

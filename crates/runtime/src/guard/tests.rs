@@ -23,7 +23,7 @@ use crate::clock::TimerClock;
 use crate::metrics::Metrics;
 
 crate::role! {
-    /// What a guard declares.
+    /// The role of a guard.
     pub(crate) struct Guarding {
         Deployment: List, Watch;
     }
@@ -31,13 +31,13 @@ crate::role! {
 
 const SOON: Duration = Duration::from_secs(5);
 
-struct World {
+struct TestEnv {
     cluster: Cluster,
     deployments: Api<Deployment>,
     tasks: JoinSet<()>,
 }
 
-impl World {
+impl TestEnv {
     async fn start() -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let (namespace, _) = CAPM3;
@@ -99,134 +99,127 @@ fn foreign_labels() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_begins_when_nobody_else_is_there() {
-    let mut world = World::start().await;
-    let guard = world.guard();
+async fn a_group_starts_when_no_other_implementation_runs() {
+    let mut env = TestEnv::start().await;
+    let guard = env.guard();
     assert!(
         matches!(guard.status(), GuardStatus::Unknown { .. }),
-        "before the first look nobody knows"
+        "the status is unknown before the first list"
     );
     timeout(SOON, guard.clear()).await.unwrap();
     assert_eq!(guard.status(), GuardStatus::Clear);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_is_idle_while_the_other_has_replicas_and_begins_at_once_when_it_has_none() {
-    let mut world = World::start().await;
-    // No number of replicas means one.
-    world.install(&Value::Null, &foreign_labels()).await;
-    let guard = world.guard();
+async fn a_group_is_idle_while_the_other_deployment_has_replicas_and_starts_at_once_without_them() {
+    let mut env = TestEnv::start().await;
+    // Absent replicas mean one.
+    env.install(&Value::Null, &foreign_labels()).await;
+    let guard = env.guard();
     assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
-    let said = guard.status().to_string();
+    let status = guard.status().to_string();
     for part in [
         "capm3",
         "Deployment capm3-system/capm3-controller-manager",
         "(replicas: 1)",
         "--force-controllers",
     ] {
-        assert!(said.contains(part), "{said}");
+        assert!(status.contains(part), "{status}");
     }
-    world.patch(json!({"spec": {"replicas": 0}})).await;
+    env.patch(json!({"spec": {"replicas": 0}})).await;
     timeout(SOON, guard.clear()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_scaled_down_counts_until_its_pods_are_gone() {
-    let mut world = World::start().await;
-    world.install(&json!(2), &foreign_labels()).await;
-    world.patch_status(json!({"status": {"replicas": 2}})).await;
-    let guard = world.guard();
-    world.patch(json!({"spec": {"replicas": 0}})).await;
+async fn a_scaled_down_deployment_counts_until_its_pods_are_deleted() {
+    let mut env = TestEnv::start().await;
+    env.install(&json!(2), &foreign_labels()).await;
+    env.patch_status(json!({"status": {"replicas": 2}})).await;
+    let guard = env.guard();
+    env.patch(json!({"spec": {"replicas": 0}})).await;
     assert!(timeout(Duration::from_mins(10), guard.clear()).await.is_err());
-    world.patch_status(json!({"status": {"replicas": 0}})).await;
+    env.patch_status(json!({"status": {"replicas": 0}})).await;
     timeout(SOON, guard.clear()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_stops_when_the_other_comes_back_and_goes_on_when_it_is_deleted() {
-    let mut world = World::start().await;
-    let guard = world.guard();
+async fn a_group_stops_when_the_other_deployment_returns_and_resumes_when_it_is_deleted() {
+    let mut env = TestEnv::start().await;
+    let guard = env.guard();
     timeout(SOON, guard.clear()).await.unwrap();
-    world.install(&json!(1), &foreign_labels()).await;
+    env.install(&json!(1), &foreign_labels()).await;
     timeout(SOON, guard.blocked()).await.unwrap();
-    world
-        .deployments
-        .delete(CAPM3.1, &DeleteParams::default())
-        .await
-        .unwrap();
+    env.deployments.delete(CAPM3.1, &DeleteParams::default()).await.unwrap();
     timeout(SOON, guard.clear()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn our_own_deployment_under_the_same_name_is_not_another() {
-    let mut world = World::start().await;
-    let (label, value) = OURS;
-    world.install(&json!(2), &json!({"a": "b", label: value})).await;
-    let guard = world.guard();
+async fn own_deployment_under_the_same_name_is_not_foreign() {
+    let mut env = TestEnv::start().await;
+    let (label, value) = PART_OF_LABEL;
+    env.install(&json!(2), &json!({"a": "b", label: value})).await;
+    let guard = env.guard();
     timeout(SOON, guard.clear()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_not_be_looked_at_is_not_absent() {
-    let mut world = World::start().await;
+async fn forbidden_deployment_is_unknown_and_not_absent() {
+    let mut env = TestEnv::start().await;
     let forbidden = Fault::Refused {
         code: 403,
         retry_after: None,
     };
-    world
-        .cluster
+    env.cluster
         .inject(Plan::none().with(Rule::random(1000, forbidden).resource("deployments")));
-    let guard = world.guard();
+    let guard = env.guard();
     assert!(timeout(Duration::from_hours(3), guard.clear()).await.is_err());
-    let said = guard.status().to_string();
+    let status = guard.status().to_string();
     assert!(
-        said.contains("not known (403") && said.contains("list and watch"),
-        "{said}"
+        status.contains("not known (403") && status.contains("list and watch"),
+        "{status}"
     );
-    // Once it may be looked at, the watch finds out by itself.
-    world.cluster.inject(Plan::none());
+    // Once reads are permitted, the watch recovers.
+    env.cluster.inject(Plan::none());
     timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_outlives_a_short_interruption_and_no_long_one() {
-    let mut world = World::start().await;
-    let guard = world.guard();
+async fn a_view_stays_valid_during_a_short_interruption_and_not_during_a_long_one() {
+    let mut env = TestEnv::start().await;
+    let guard = env.guard();
     timeout(SOON, guard.clear()).await.unwrap();
     let down = Fault::Refused {
         code: 503,
         retry_after: None,
     };
-    // The watch that is open goes on until it ends by itself; the next one is refused.
-    world
-        .cluster
+    // The open watch continues until the server ends it; the next one is rejected.
+    env.cluster
         .inject(Plan::none().with(Rule::random(1000, down).resource("deployments")));
     timeout(Duration::from_mins(10), guard.blocked()).await.unwrap();
     assert!(matches!(guard.status(), GuardStatus::Unknown { .. }));
-    world
-        .cluster
+    env.cluster
         .inject(Plan::none().with(Rule::at(2, down).resource("deployments")));
     timeout(Duration::from_mins(2), guard.clear()).await.unwrap();
     assert!(
         timeout(Duration::from_mins(30), guard.blocked()).await.is_err(),
-        "one refusal does not stop a group"
+        "one rejected watch does not stop a group"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_deployment_costs_a_watch_and_no_polling() {
-    let mut world = World::start().await;
-    world.install(&json!(1), &foreign_labels()).await;
-    let _guard = world.guard();
+async fn an_unchanged_deployment_costs_a_watch_and_no_polling() {
+    let mut env = TestEnv::start().await;
+    env.install(&json!(1), &foreign_labels()).await;
+    let _guard = env.guard();
     sleep(Duration::from_secs(10)).await;
-    world.cluster.reset_audit();
+    env.cluster.reset_audit();
     sleep(Duration::from_hours(1)).await;
-    let audit = world.cluster.audit();
+    let audit = env.cluster.audit();
     assert_eq!(
         audit.of("manager", "list", "deployments") + audit.of("manager", "get", "deployments"),
         0
     );
-    // Each watch is asked to end after 290 seconds, and the next one begins a second later.
+    // Each watch has a timeout of 290 seconds, and the next one starts a second later.
     assert_eq!(audit.of("manager", "watch", "deployments"), 12, "{audit:?}");
 }
 
@@ -235,10 +228,10 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, GuardStatus) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let service = service_fn(move |request: Request<Body>| {
-        // In a loop time stands still: then the server falls silent, and the number tells.
+        // Paused time does not advance in a tight loop: beyond 1000 requests the server stops answering.
         let loops = count.fetch_add(1, Ordering::Relaxed) > 1000;
         let watches = request.uri().query().is_some_and(|query| query.contains("watch="));
-        let text = if watches { watched } else { NOBODY };
+        let text = if watches { watched } else { EMPTY_LIST };
         async move {
             if loops {
                 std::future::pending::<()>().await;
@@ -254,13 +247,13 @@ async fn requests_in_a_minute(watched: &'static str) -> (usize, GuardStatus) {
     (asked.load(Ordering::Relaxed), guard.status())
 }
 
-const NOBODY: &str =
+const EMPTY_LIST: &str =
     r#"{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
 const BOOKMARK: &str = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\",\
                         \"metadata\":{\"resourceVersion\":\"2\"}}}\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loop() {
+async fn a_watch_without_events_gives_no_view_and_one_that_ends_at_once_no_loop() {
     let (asked, status) = requests_in_a_minute("").await;
     assert_eq!(status, GuardStatus::Clear, "each list was an answer");
     assert!(
@@ -272,20 +265,20 @@ async fn a_watch_that_brings_nothing_is_no_view_and_one_that_ends_at_once_no_loo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_died_without_a_word_is_not_trusted_beyond_the_quiet_of_a_cache() {
-    let mut world = World::start().await;
+async fn a_silent_watch_is_not_trusted_beyond_the_silence_limit() {
+    let mut env = TestEnv::start().await;
     let frozen = Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch");
-    world.cluster.inject(Plan::none().with(frozen.resource("deployments")));
-    let guard = world.guard();
+    env.cluster.inject(Plan::none().with(frozen.resource("deployments")));
+    let guard = env.guard();
     timeout(SOON, guard.clear()).await.unwrap();
-    world.install(&json!(1), &foreign_labels()).await;
+    env.install(&json!(1), &foreign_labels()).await;
     timeout(crate::watch::SILENCE_LIMIT + SOON, guard.blocked())
         .await
         .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_forced_group_is_clear_and_stays_so() {
+async fn a_forced_group_stays_clear() {
     let guard = Guard::forced();
     guard.clear().await;
     assert!(timeout(Duration::from_hours(1), guard.blocked()).await.is_err());

@@ -153,7 +153,7 @@ impl LeaderElector {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the record of a lease is ours alone, and is written back as read, with its resourceVersion"
+        reason = "only candidates write the record, and the Lease is written back as it was read, with its resourceVersion"
     )]
     async fn update(&self, params: &PostParams, lease: &Lease) -> kube::Result<Lease> {
         self.api.replace(&self.place.name, params, lease).await
@@ -197,7 +197,7 @@ impl LeaderElector {
     fn log_leader(&self, before: Option<&str>) {
         let leader = self.election.leader();
         if leader != before {
-            let leader = leader.unwrap_or("nobody");
+            let leader = leader.unwrap_or("none");
             tracing::info!(lease = self.place.name, leader, "the lease is held");
         }
     }

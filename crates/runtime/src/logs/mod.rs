@@ -45,12 +45,12 @@ pub enum Level {
 
 /// Not a level or verbosity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("log level: {0:?} is none; possible are error, warn, info, debug, trace, or a verbosity from 0 to 10")]
+#[error("log level: {0:?} is not valid; use error, warn, info, debug, trace, or a verbosity from 0 to 10")]
 pub struct NoLevel(String);
 
 /// Not a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--logging-format: {0:?} is none; possible are text and json")]
+#[error("--logging-format: {0:?} is not valid; use text or json")]
 pub struct NoFormat(String);
 
 impl FromStr for Format {

@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 
 use super::*;
 
-/// A writer that keeps what is logged.
+/// A writer that keeps the log.
 #[derive(Clone, Default)]
 pub(crate) struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -71,22 +71,22 @@ fn json_is_one_object_a_line_with_the_fields_at_its_top() {
 }
 
 #[test]
-fn no_level_shows_answers_that_the_client_could_not_decode() {
+fn no_level_shows_responses_that_the_client_could_not_decode() {
     let text = written(Format::Text, Level::Trace, |_| {
         tracing::warn!(target: "kube_client::client", "{{\"kind\":\"Secret\",\"data\":\"c2VjcmV0\"}}, expected `,`");
         tracing::error!(target: "kube_client", "the same");
-        tracing::warn!(target: "ours", "heard");
+        tracing::warn!(target: "metal3", "visible");
     });
-    assert!(!text.contains("Secret") && text.contains("heard"), "{text}");
+    assert!(!text.contains("Secret") && text.contains("visible"), "{text}");
 }
 
 #[test]
-fn libraries_are_quieter_than_we_are() {
+fn libraries_log_less_than_the_program() {
     let text = written(Format::Text, Level::Trace, |_| {
         tracing::debug!(target: "hyper::proto", "chatter");
-        tracing::warn!(target: "h2", "trouble");
+        tracing::warn!(target: "h2", "failure");
     });
-    assert!(!text.contains("chatter") && text.contains("trouble"), "{text}");
+    assert!(!text.contains("chatter") && text.contains("failure"), "{text}");
 }
 
 #[test]

@@ -93,47 +93,47 @@ impl Families {
         };
         registry.register(
             "controller_runtime_reconcile",
-            "Passes over a key, by controller and result",
+            "Reconciles of a key, by controller and result",
             families.passes.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_errors",
-            "Passes that failed, by controller",
+            "Reconciles that failed, by controller",
             families.errors.clone(),
         );
         registry.register(
             "controller_runtime_terminal_reconcile_errors",
-            "Passes that failed and will not be tried again until the object changes, by controller",
+            "Reconciles that failed and will not be retried until the object changes, by controller",
             families.terminal.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_panics",
-            "Passes that panicked, by controller",
+            "Reconciles that panicked, by controller",
             families.panics.clone(),
         );
         registry.register(
             "controller_runtime_reconcile_time_seconds",
-            "Seconds a pass took, by controller",
+            "Seconds a reconcile took, by controller",
             families.seconds.clone(),
         );
         registry.register(
             "controller_runtime_max_concurrent_reconciles",
-            "Passes that may run at once, by controller",
+            "Reconciles that may run at once, by controller",
             families.workers.clone(),
         );
         registry.register(
             "controller_runtime_active_workers",
-            "Passes that run now, by controller",
+            "Reconciles that run now, by controller",
             families.active.clone(),
         );
         registry.register(
             "metal3_controller_faults",
-            "Passes that failed, by controller and sort of trouble",
+            "Reconciles that failed, by controller and error category",
             families.faults.clone(),
         );
         registry.register(
             "metal3_controller_waiting_keys",
-            "Keys that wait for somebody else, by controller and reason: the condition of the object says the same",
+            "Keys that wait for another actor, by controller and reason, as in the condition of the object",
             families.waiting.clone(),
         );
         families

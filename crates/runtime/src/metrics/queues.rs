@@ -142,12 +142,14 @@ fn depths(encoder: &mut DescriptorEncoder<'_>, queues_read: &[(ByQueue, QueueSta
 type Row<T> = (&'static str, &'static str, fn(&QueueStats) -> T);
 
 const COUNTERS: [Row<u64>; 2] = [
-    ("workqueue_adds", "Adds that were news to the queue", |stats| stats.adds),
     (
-        "workqueue_retries",
-        "Keys that are tried again after a failure",
-        |stats| stats.retries,
+        "workqueue_adds",
+        "Adds of keys that were not enqueued already",
+        |stats| stats.adds,
     ),
+    ("workqueue_retries", "Keys that are retried after a failure", |stats| {
+        stats.retries
+    }),
 ];
 
 const GAUGES: [Row<f64>; 4] = [
@@ -163,12 +165,12 @@ const GAUGES: [Row<f64>; 4] = [
     ),
     (
         "metal3_workqueue_failing_keys",
-        "Keys with a failure that no success has followed yet",
+        "Keys with a failure and no success since",
         |stats| count(stats.failing),
     ),
     (
         "metal3_workqueue_held_keys",
-        "Keys that would be ready, did not a write of theirs have to show first",
+        "Keys that are held until one of their writes is in the cache",
         |stats| count(stats.held),
     ),
 ];

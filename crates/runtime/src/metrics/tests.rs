@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Name on the wire, type, labels. What the dashboards and alerts of the Go managers ask for.
+/// Name on the wire, type, labels. The dashboards and alerts of the Go managers query these.
 const TABLE: [(&str, &str, &str); 35] = [
     ("certwatcher_read_certificate_errors_total", "counter", ""),
     ("certwatcher_read_certificate_total", "counter", ""),
@@ -50,7 +50,7 @@ const TABLE: [(&str, &str, &str); 35] = [
     ("z", "gauge", ""),
 ];
 
-/// One of everything.
+/// Metrics with one sample of each series.
 fn exercised() -> Metrics {
     let metrics = Metrics::new();
     let controller = metrics.controller("metal3machine", 10);
@@ -82,7 +82,7 @@ fn exercised() -> Metrics {
     metrics
 }
 
-/// A sample line apart: name, labels in order, value.
+/// A sample line, split into name, ordered labels and value.
 fn sample(line: &str) -> (&str, Vec<&str>, &str) {
     let (series, value) = line.rsplit_once(' ').unwrap();
     let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
@@ -137,7 +137,7 @@ fn the_text_is_openmetrics_that_describes_nothing_twice() {
 }
 
 #[test]
-fn a_controller_shows_zeros_before_its_first_pass() {
+fn a_controller_shows_zeros_before_its_first_reconcile() {
     let metrics = Metrics::new();
     let _controller = metrics.controller("ippool", 5);
     let text = metrics.render();
@@ -153,7 +153,7 @@ fn a_controller_shows_zeros_before_its_first_pass() {
 }
 
 #[test]
-fn each_result_counts_where_the_framework_counts_it() {
+fn each_result_is_counted_as_in_controller_runtime() {
     // Result; then label, errors, terminal errors, panics.
     let rows = [
         (ReconcileResult::Done, "success", "0", "0", "0"),
@@ -177,7 +177,7 @@ fn each_result_counts_where_the_framework_counts_it() {
 }
 
 #[test]
-fn a_worker_is_active_until_its_pass_ends_or_is_dropped() {
+fn a_worker_is_active_until_its_reconcile_ends_or_is_dropped() {
     let metrics = Metrics::new();
     let controller = metrics.controller("c", 2);
     let active = || value(&metrics.render(), "controller_runtime_active_workers{controller=\"c\"}").unwrap();
@@ -192,11 +192,11 @@ fn a_worker_is_active_until_its_pass_ends_or_is_dropped() {
         &metrics.render(),
         "controller_runtime_reconcile_time_seconds_count{controller=\"c\"}",
     );
-    assert_eq!(passes.as_deref(), Some("1"), "a pass that was dropped has no result");
+    assert_eq!(passes.as_deref(), Some("1"), "a dropped reconcile has no result");
 }
 
 #[test]
-fn queues_are_looked_at_when_scraped_and_lanes_are_priorities() {
+fn queues_are_read_at_each_scrape_and_lanes_are_priorities() {
     let text = exercised().render();
     let of = |name: &str| value(&text, name).unwrap();
     for queue in ["metal3machine", "ippool"] {
@@ -209,7 +209,7 @@ fn queues_are_looked_at_when_scraped_and_lanes_are_priorities() {
 }
 
 #[test]
-fn an_answered_request_and_one_without_answer_are_told_apart() {
+fn requests_with_and_without_a_response_are_counted_separately() {
     let metrics = Metrics::new();
     metrics.requests().answered(409, "PATCH", "h");
     metrics.requests().unanswered("GET", "h");
@@ -221,7 +221,7 @@ fn an_answered_request_and_one_without_answer_are_told_apart() {
 }
 
 #[test]
-fn the_process_shows_plausible_figures_of_itself() {
+fn the_process_metrics_are_plausible() {
     let text = Metrics::new().render();
     let of = |name: &str| value(&text, name).unwrap().parse::<f64>().unwrap();
     assert!(of("process_resident_memory_bytes") > 100_000.0);

@@ -9,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{ObjectMeta, PartialObjectMeta};
 use metal3_sim_cluster::{Cluster, Options};
-use metal3_sim_faults::{Fault as Blow, Plan, Rule};
+use metal3_sim_faults::{Fault as ServerFault, Plan, Rule};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -30,7 +30,7 @@ crate::role! {
 
 type Names = SharedCache<PartialObjectMeta<Secret>>;
 
-struct Rig {
+struct Fixture {
     cluster: Cluster,
     secrets: Api<Secret>,
     live: ObjectReader<Reader, Secret>,
@@ -38,7 +38,7 @@ struct Rig {
     _watch: JoinSet<()>,
 }
 
-async fn rig(names: &[&str]) -> Rig {
+async fn fixture(names: &[&str]) -> Fixture {
     let cluster = Cluster::start(&Options::seeded(1));
     let secrets: Api<Secret> = Api::namespaced(cluster.client("user"), "default");
     for name in names {
@@ -59,15 +59,15 @@ async fn rig(names: &[&str]) -> Rig {
     let live = ObjectReader::new(client, &cache);
     let mut running = JoinSet::new();
     running.spawn(watch.run(CancellationToken::new()));
-    let rig = Rig {
+    let fixture = Fixture {
         cluster,
         secrets,
         live,
         cache,
         _watch: running,
     };
-    timeout(Duration::from_secs(9), rig.cache.synced()).await.unwrap();
-    rig
+    timeout(Duration::from_secs(9), fixture.cache.synced()).await.unwrap();
+    fixture
 }
 
 fn key(name: &str) -> Key {
@@ -88,7 +88,7 @@ fn password(found: Result<Observed<Arc<Secret>>, Fault>) -> Option<String> {
     }
 }
 
-impl Rig {
+impl Fixture {
     fn reads(&self) -> u64 {
         self.cluster.audit().of("reader", "get", "secrets")
     }
@@ -100,77 +100,79 @@ impl Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_version_is_read_once_and_what_is_not_there_never() {
-    let rig = rig(&["a"]).await;
+async fn each_version_is_read_once_and_an_absent_object_never() {
+    let fixture = fixture(&["a"]).await;
     for _ in 0..3 {
-        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("hunter2"));
-        assert_eq!(password(rig.live.get(&key("b")).await), None);
+        assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("hunter2"));
+        assert_eq!(password(fixture.live.get(&key("b")).await), None);
     }
-    assert_eq!(rig.reads(), 1);
-    rig.change("two").await;
+    assert_eq!(fixture.reads(), 1);
+    fixture.change("two").await;
     sleep(Duration::from_secs(1)).await;
     for _ in 0..3 {
-        assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+        assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
     }
-    assert_eq!(rig.reads(), 2);
+    assert_eq!(fixture.reads(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_at_the_same_time_shares_one_read() {
-    let rig = rig(&["a"]).await;
+async fn concurrent_readers_share_one_read() {
+    let fixture = fixture(&["a"]).await;
     let name = key("a");
-    let found = join_all((0..10).map(|_| rig.live.get(&name))).await;
+    let found = join_all((0..10).map(|_| fixture.live.get(&name))).await;
     assert!(
         found
             .into_iter()
             .all(|found| password(found).as_deref() == Some("hunter2"))
     );
-    assert_eq!(rig.reads(), 1);
+    assert_eq!(fixture.reads(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn content_newer_than_the_cache_is_not_read_again_when_the_watch_brings_it() {
-    let rig = rig(&["a"]).await;
-    // The watch has not told of it when it is read.
-    rig.change("two").await;
-    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+async fn content_newer_than_the_cache_is_not_read_again_when_the_watch_delivers_it() {
+    let fixture = fixture(&["a"]).await;
+    // The watch has not reported the change when the Secret is read.
+    fixture.change("two").await;
+    assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
-    assert_eq!(rig.reads(), 1);
+    assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
+    assert_eq!(fixture.reads(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn content_is_forgotten_with_its_object() {
-    let rig = rig(&["a"]).await;
-    assert!(password(rig.live.get(&key("a")).await).is_some());
-    rig.secrets.delete("a", &DeleteParams::default()).await.unwrap();
+async fn content_is_dropped_with_its_object() {
+    let fixture = fixture(&["a"]).await;
+    assert!(password(fixture.live.get(&key("a")).await).is_some());
+    fixture.secrets.delete("a", &DeleteParams::default()).await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(password(rig.live.get(&key("a")).await), None);
-    assert_eq!(rig.live.slots.lock().len(), 0);
-    assert_eq!(rig.reads(), 1);
+    assert_eq!(password(fixture.live.get(&key("a")).await), None);
+    assert_eq!(fixture.live.slots.lock().len(), 0);
+    assert_eq!(fixture.reads(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_is_a_fault_and_neither_absence_nor_an_old_version() {
-    let rig = rig(&["a"]).await;
-    assert!(password(rig.live.get(&key("a")).await).is_some());
-    rig.change("two").await;
+async fn read_error_is_a_fault_and_neither_absence_nor_an_old_version() {
+    let fixture = fixture(&["a"]).await;
+    assert!(password(fixture.live.get(&key("a")).await).is_some());
+    fixture.change("two").await;
     sleep(Duration::from_secs(1)).await;
     for (code, category) in [(403, "forbidden"), (500, "server_failed")] {
-        let refused = Blow::Refused {
+        let refused = ServerFault::Refused {
             code,
             retry_after: None,
         };
-        rig.cluster.inject(Plan::none().with(Rule::at(1, refused).verb("get")));
-        let fault = rig.live.get(&key("a")).await.unwrap_err();
+        fixture
+            .cluster
+            .inject(Plan::none().with(Rule::at(1, refused).verb("get")));
+        let fault = fixture.live.get(&key("a")).await.unwrap_err();
         assert_eq!(fault.category(), category);
-        assert!(!format!("{:?} {}", rig.live, fault.report()).contains("hunter2"));
+        assert!(!format!("{:?} {}", fixture.live, fault.report()).contains("hunter2"));
     }
-    assert_eq!(password(rig.live.get(&key("a")).await).as_deref(), Some("two"));
+    assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn before_the_first_list_nobody_can_say() {
+async fn before_the_first_list_every_object_is_unknown() {
     let cluster = Cluster::start(&Options::seeded(1));
     let cache = Names::default();
     let live: ObjectReader<Reader, Secret> = ObjectReader::new(cluster.client("reader"), &cache);

@@ -19,15 +19,13 @@ pub struct TlsOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsOptionsError {
     /// Unknown version.
-    #[error(
-        "--tls-min-version, --tls-max-version: {0:?} is no TLS version; possible are VersionTLS12 and VersionTLS13"
-    )]
+    #[error("--tls-min-version, --tls-max-version: {0:?} is not a TLS version; use VersionTLS12 or VersionTLS13")]
     Version(String),
     /// No version is left between the two.
     #[error("--tls-max-version: must not be older than --tls-min-version")]
     Order,
     /// Unknown cipher suite.
-    #[error("--tls-cipher-suites: {name:?} is no cipher suite; possible are {possible}")]
+    #[error("--tls-cipher-suites: {name:?} is not a cipher suite; use one of {possible}")]
     Suite {
         /// The requested name.
         name: String,
@@ -35,13 +33,13 @@ pub enum TlsOptionsError {
         possible: String,
     },
     /// All requested suites are known and too weak.
-    #[error("--tls-cipher-suites: none of the suites is offered; possible are {0}")]
+    #[error("--tls-cipher-suites: none of the suites is supported; use {0}")]
     NoSuite(String),
     /// Unknown key exchange.
-    #[error("--tls-curve-preferences: {0:?} is no curve; possible are X25519, CurveP256 and CurveP384")]
+    #[error("--tls-curve-preferences: {0:?} is not a curve; use X25519, CurveP256 or CurveP384")]
     Curve(String),
     /// All requested key exchanges are known and not implemented.
-    #[error("--tls-curve-preferences: none of the curves is offered; possible are X25519, CurveP256 and CurveP384")]
+    #[error("--tls-curve-preferences: none of the curves is supported; use X25519, CurveP256 or CurveP384")]
     NoCurve,
 }
 

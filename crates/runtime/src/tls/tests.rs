@@ -29,7 +29,7 @@ use super::server::connect;
 use super::*;
 use crate::metrics::Metrics;
 
-/// A folder that goes away with the test.
+/// A folder that is deleted with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -103,7 +103,7 @@ async fn certificates(folder: &Folder) -> Certificates {
     Certificates::read(folder.files(), metrics().1).await.unwrap()
 }
 
-/// A handshake without a socket; what was agreed on, or that nothing was.
+/// A handshake without a socket; returns the agreed parameters.
 async fn agree(
     options: &TlsOptions,
     certificates: &Certificates,
@@ -115,7 +115,7 @@ async fn agree(
     agreed
 }
 
-/// Whether the server shows the certificate of this pair.
+/// Whether the server presents the certificate of this pair.
 async fn shows(certificates: &Certificates, pair: &Pair) -> bool {
     agree(&TlsOptions::default(), certificates, &trusting(&[pair], &BOTH))
         .await
@@ -123,10 +123,10 @@ async fn shows(certificates: &Certificates, pair: &Pair) -> bool {
 }
 
 #[tokio::test]
-async fn files_that_make_no_pair_are_refused_with_the_file_and_without_content() {
+async fn files_without_a_key_pair_are_rejected_with_the_file_name_and_without_content() {
     let (one, other) = (pair(), pair());
     let half = |text: &str| text.split_at(text.len() / 2).0.to_owned();
-    // Certificate, key, and what the refusal names.
+    // Certificate, key, and a part of the error.
     let rows = [
         (one.certificate.clone(), other.key.clone(), "use the certificate of"),
         (one.key.clone(), one.key.clone(), "find a certificate"),
@@ -155,13 +155,13 @@ async fn files_that_make_no_pair_are_refused_with_the_file_and_without_content()
 }
 
 #[tokio::test]
-async fn a_bad_renewal_is_counted_and_the_pair_before_stays_in_use() {
+async fn a_bad_renewal_is_counted_and_the_previous_key_pair_stays_in_use() {
     let (old, new) = (pair(), pair());
     let folder = Folder::new();
     folder.write(&old);
     let (metrics, counters) = metrics();
     let certificates = Certificates::read(folder.files(), counters).await.unwrap();
-    // Half of a renewal: the chain is new, the key is not yet.
+    // Half of a renewal: the chain is new, the key is old.
     std::fs::write(folder.files().certificate, &new.certificate).unwrap();
     assert!(matches!(
         certificates.reload().await,
@@ -171,7 +171,7 @@ async fn a_bad_renewal_is_counted_and_the_pair_before_stays_in_use() {
     std::fs::write(folder.files().key, &new.key).unwrap();
     assert!(certificates.reload().await.unwrap());
     assert!(shows(&certificates, &new).await && !shows(&certificates, &old).await);
-    assert!(!certificates.reload().await.unwrap(), "the same files are no news");
+    assert!(!certificates.reload().await.unwrap(), "equal files are no change");
     let text = metrics.render();
     assert!(text.contains("certwatcher_read_certificate_total 4\n"), "{text}");
     assert!(text.contains("certwatcher_read_certificate_errors_total 1\n"), "{text}");
@@ -202,7 +202,7 @@ async fn a_swapped_link_above_the_files_is_noticed_within_the_period() {
     assert!(shows(&certificates, &new).await);
 }
 
-/// A server on loopback that answers `hello`, and `slow` after half a second; it says when it began to be slow.
+/// A server on loopback that answers `hello`, and `slow` after half a second; it signals the start of the slow request.
 struct Serving {
     address: std::net::SocketAddr,
     busy: Arc<Notify>,
@@ -295,7 +295,7 @@ async fn certificates_change_under_live_connections_without_a_failed_request() {
     }
     done.store(true, Ordering::Relaxed);
     clients.join_all().await;
-    // The last one written is the old one.
+    // The last written pair is the old one.
     let mut connections = JoinSet::new();
     assert!(
         open(&serving, &trusting(&[&old], &BOTH), &mut connections)
@@ -311,7 +311,7 @@ async fn certificates_change_under_live_connections_without_a_failed_request() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_lets_requests_under_way_end_and_takes_no_new_ones() {
+async fn a_stopping_server_lets_running_requests_end_and_accepts_no_new_ones() {
     let only = pair();
     let folder = Folder::new();
     folder.write(&only);
@@ -333,7 +333,7 @@ async fn a_server_that_stops_lets_requests_under_way_end_and_takes_no_new_ones()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_says_nothing_is_cut_off_after_ten_seconds() {
+async fn a_silent_client_is_disconnected_after_ten_seconds() {
     let folder = Folder::new();
     folder.write(&pair());
     let certificates = certificates(&folder).await;
@@ -345,26 +345,26 @@ async fn a_client_that_says_nothing_is_cut_off_after_ten_seconds() {
         if plain {
             near.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
         }
-        let mut heard = Vec::new();
-        let both = async { tokio::join!(server, near.read_to_end(&mut heard)) };
+        let mut received = Vec::new();
+        let both = async { tokio::join!(server, near.read_to_end(&mut received)) };
         assert!(timeout(Duration::from_secs(11), both).await.is_ok(), "plain: {plain}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_died_without_a_word_is_closed_within_a_minute() {
-    // The preface of HTTP/2 and an empty frame of settings; then nothing, not even an answer to a ping.
+async fn a_broken_http2_connection_is_closed_within_a_minute() {
+    // The preface of HTTP/2 and an empty frame of settings; then nothing, not even a reply to a ping.
     let hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     let ((mut near, far), running) = (duplex(1024), GracefulShutdown::new());
     let server = connect(far, None, Router::new(), running.watcher());
     near.write_all(hello).await.unwrap();
-    let mut heard = Vec::new();
-    let both = async { tokio::join!(server, near.read_to_end(&mut heard)) };
+    let mut received = Vec::new();
+    let both = async { tokio::join!(server, near.read_to_end(&mut received)) };
     let began = tokio::time::Instant::now();
     assert!(timeout(Duration::from_mins(1), both).await.is_ok());
     assert!(
         began.elapsed() >= Duration::from_secs(30),
-        "a quiet connection is no dead one"
+        "an idle connection is closed too early"
     );
 }
 
@@ -381,7 +381,7 @@ async fn versions_and_suites_are_those_of_the_flags() {
     let folder = Folder::new();
     folder.write(&only);
     let certificates = certificates(&folder).await;
-    // Flags; then the suite that a client of TLS 1.2 gets, if any, and whether one of 1.3 gets through.
+    // Flags; the suite of a TLS 1.2 client, if any, and whether a TLS 1.3 client connects.
     let rows = [
         ("", "", "", Some(AES), true),
         ("VersionTLS12", "", "", Some(AES), true),
@@ -420,7 +420,7 @@ async fn versions_and_suites_are_those_of_the_flags() {
 }
 
 #[test]
-fn flags_that_make_no_offer_are_refused_with_what_they_may_be() {
+fn invalid_flags_are_rejected_with_their_valid_values() {
     assert_eq!(offer("TLS13", "TLS12", "").unwrap_err(), TlsOptionsError::Order);
     let unknown = offer("VersionTLS14", "", "").unwrap_err().to_string();
     assert!(
@@ -448,7 +448,7 @@ async fn key_exchanges_are_those_of_the_flag() {
         let curves: Vec<String> = curves.split(',').map(str::to_owned).collect();
         TlsOptions::default().with_curves(&curves)
     };
-    // Flag; then what a client that speaks them all agrees on, and what is left out.
+    // Flag; the group that a client with all groups agrees on, and the groups that are not offered.
     let rows = [
         ("CurveP384", "secp384r1", ""),
         ("23", "secp256r1", ""),

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_object_that_cannot_be_decoded_spoils_no_page_and_shows_no_content() {
+    fn object_that_cannot_be_decoded_fails_no_page_and_shows_no_content() {
         let text = r#"{"kind":"SecretList","metadata":{"resourceVersion":"9","continue":"more"},"items":[
             {"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}]}},
             {"metadata":{"name":"b","namespace":"n","uid":"v","resourceVersion":"8"},"type":["hunter2, expected x"]},
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn object_without_identity_is_refused_for_it_cannot_be_kept() {
+    fn object_without_identity_is_rejected() {
         let text = r#"{"metadata":{"resourceVersion":"9"},"items":[{"data":7}]}"#;
         assert!(matches!(
             page::<ConfigMap>(text),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_object_that_cannot_be_decoded_is_gone_all_the_same() {
+    fn deleted_object_that_cannot_be_decoded_is_deleted_from_the_cache() {
         let line = r#"{"type":"DELETED","object":{"data":7,"metadata":{"name":"a","uid":"u","resourceVersion":"7"}}}"#;
         assert!(matches!(event::<ConfigMap>(line.as_bytes()), Ok(Event::Deleted(_))));
     }

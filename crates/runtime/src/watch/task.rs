@@ -44,7 +44,7 @@ const MAX_STALE_LISTS: u32 = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The version has expired.
-    #[error("the server no longer knows the version to go on from")]
+    #[error("the version to resume from has expired")]
     Expired,
     /// The server, or the connection to it, refuses.
     #[error(transparent)]
@@ -61,7 +61,7 @@ pub enum WatchError {
         message: String,
     },
     /// Nothing arrived in time.
-    #[error("nothing came for {}s: neither change nor bookmark", .0.as_secs())]
+    #[error("no event or bookmark for {}s", .0.as_secs())]
     Silent(Duration),
     /// A watch ended regularly without any event.
     #[error("the watch ended before it has_events anything")]
@@ -70,7 +70,7 @@ pub enum WatchError {
     #[error(transparent)]
     DecodeError(#[from] DecodeError),
     /// The list is older than the cache.
-    #[error("the list is of version {list}, older than {seen}, which was seen already")]
+    #[error("the list is of version {list}, older than {seen}, which is cached already")]
     Behind {
         /// Of the list.
         list: ResourceVersion,

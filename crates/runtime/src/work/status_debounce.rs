@@ -57,7 +57,7 @@ mod tests {
     use crate::clock::TimerClock;
 
     #[tokio::test(start_paused = true)]
-    async fn wait_is_told_after_a_moment_however_it_changes_and_the_next_one_has_its_own() {
+    async fn status_is_reported_after_the_debounce_however_it_changes_and_the_next_one_has_its_own() {
         let debounce = StatusDebounce::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
         assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));
         tokio::time::sleep(DEBOUNCE / 4).await;
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(
             (debounce.remaining(&"m0"), debounce.remaining(&"m0")),
             (None, None),
-            "until it is told"
+            "until it is reported"
         );
         debounce.clear(&"m0");
         assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));

@@ -32,7 +32,7 @@ fn start(mode: Mode) -> (Cluster, Writer<Tester>) {
     (cluster, writer)
 }
 
-/// Installs the kinds that have a status here.
+/// Installs the kinds with a status.
 fn with_kinds(cluster: &Cluster) {
     let mut definitions = metal3_api::catalog::definitions();
     definitions.retain(|definition| ["IPPool", "Metal3Machine"].contains(&definition.kind));
@@ -65,7 +65,7 @@ fn patch(document: &Value) -> MergePatch {
     Changes::between(&json!({}), document).main.unwrap()
 }
 
-/// The requests of the tester so far: how many writes reached the server.
+/// Number of writes of the tester that reached the server.
 fn requests(cluster: &Cluster) -> u64 {
     cluster.audit().counts().map(|(_, count)| count).sum()
 }

@@ -1,40 +1,43 @@
-//! What holds on a simulated server and on a real one.
+//! Tests for a simulated server and a real one.
 
 use metal3_sim_faults::{Fault, Plan, Rule};
 
-use crate::ours::{Awareness, run};
-use crate::{FEWER, MANY, WRITES, clean, harm, on_writes};
+use crate::own_controller::{Barrier, run};
+use crate::{FEWER, MANY, WRITES, no_defects, on_writes, without_effort};
 
 #[tokio::test(start_paused = true)]
-async fn late_watch_costs_an_aware_flow_nothing() {
-    let tally = run(MANY, Plan::none(), Awareness::Barrier).await;
-    println!("aware, no faults: {tally}");
-    assert_eq!(harm(&tally), clean(MANY));
-    assert_eq!((tally.writes, tally.passes, tally.failed), (WRITES * MANY, 5 * MANY, 0));
+async fn late_watch_costs_nothing_with_the_barrier() {
+    let counts = run(MANY, Plan::none(), Barrier::On).await;
+    println!("with barrier, no faults: {counts}");
+    assert_eq!(without_effort(&counts), no_defects(MANY));
+    assert_eq!(
+        (counts.writes, counts.reconciles, counts.failed),
+        (WRITES * MANY, 5 * MANY, 0)
+    );
 }
 
-/// Each write is a program's last. Several workers write at once, so a start makes more than one.
+/// Each write is followed by a crash. Several workers write at once, so one process makes more than one write.
 #[tokio::test(start_paused = true)]
-async fn flow_in_which_every_write_is_followed_by_a_crash_still_ends() {
+async fn flow_with_a_crash_after_every_write_still_ends() {
     let plan = on_writes(Plan::none(), || Rule::random(1000, Fault::CrashAfter));
-    let tally = run(FEWER, plan, Awareness::Barrier).await;
-    println!("aware, a crash after every write: {tally}");
-    assert_eq!(harm(&tally), clean(FEWER));
-    assert!(tally.restarts > FEWER / 10, "{tally}");
+    let counts = run(FEWER, plan, Barrier::On).await;
+    println!("with barrier, a crash after every write: {counts}");
+    assert_eq!(without_effort(&counts), no_defects(FEWER));
+    assert!(counts.restarts > FEWER / 10, "{counts}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_are_lost_on_the_way_make_no_duplicates() {
+async fn lost_responses_make_no_duplicates() {
     let plan = on_writes(Plan::seeded(7), || Rule::random(200, Fault::ReplyLost));
-    let tally = run(FEWER, plan, Awareness::Barrier).await;
-    println!("aware, a fifth of the answers lost: {tally}");
-    assert_eq!(harm(&tally), clean(FEWER));
-    assert!(tally.failed > FEWER / 2, "{tally}");
+    let counts = run(FEWER, plan, Barrier::On).await;
+    println!("with barrier, a fifth of the answers lost: {counts}");
+    assert_eq!(without_effort(&counts), no_defects(FEWER));
+    assert!(counts.failed > FEWER / 2, "{counts}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_the_barrier_the_same_flow_conflicts_with_itself_and_looks_in_vain() {
-    let tally = run(FEWER, Plan::none(), Awareness::None).await;
-    println!("unaware, no faults: {tally}");
-    assert!(tally.conflicts > 0 && tally.extra > 0, "{tally}");
+async fn without_the_barrier_the_same_flow_conflicts_with_itself_and_reconciles_in_vain() {
+    let counts = run(FEWER, Plan::none(), Barrier::Off).await;
+    println!("without barrier, no faults: {counts}");
+    assert!(counts.conflicts > 0 && counts.extra > 0, "{counts}");
 }

@@ -1,8 +1,8 @@
-//! The flow: a claim gets a numbered child, the child claims from a pool, that claim gets a numbered address, and what
-//! came of it goes back up into the statuses.
+//! The flow: a claim gets a numbered child, the child claims from a pool, that claim gets a numbered address, and the
+//! results are written to the statuses.
 //!
 //! Six writes a claim: child, status of the claim; claim from the pool; address, status of that claim; status of the
-//! child. Each stage looks once when its object appears, and once more when what it waits for is there.
+//! child. Each stage reconciles an object once when it appears, and once more when its dependency is ready.
 
 use std::sync::Arc;
 
@@ -27,78 +27,78 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// Passes over each key that something outside the stage explains.
-    pub(crate) const fn passes(self) -> u32 {
+    /// Reconciles of each key that changes outside the stage explain.
+    pub(crate) const fn reconciles(self) -> u32 {
         match self {
-            // Appears; its child is ready.
+            // Creation; child ready.
             Self::Claim => 2,
-            // Appears; its address is there.
+            // Creation; address assigned.
             Self::Child => 2,
-            // Appears.
+            // Creation.
             Self::Pool => 1,
         }
     }
 }
 
 /// A kind of the flow.
-pub(crate) trait AnswerContent: Kind {
-    /// Whether its status says that all is done.
+pub(crate) trait FlowObject: Kind {
+    /// Whether its status is complete.
     fn done(&self) -> bool;
-    /// The status that says so.
+    /// The complete status.
     fn outcome(made: &str) -> Value;
     /// The n-th object of the kind, for a claim.
     fn numbered(number: u32, claim: &str) -> Self;
 }
 
-/// What a stage sees and does. Whose cache and whose client it is, is what this experiment compares.
-pub(crate) trait Port: Send + Sync {
-    type Refusal: Send;
+/// Reads and writes of a stage. The experiment compares its two implementations.
+pub(crate) trait Backend: Send + Sync {
+    type Error: Send;
 
-    fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>>;
+    fn named<K: FlowKind>(&self, name: &str) -> Option<Arc<K>>;
     /// The child of a claim, found by an index.
-    fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>>;
-    /// A number that this process has not given out, and nobody is seen to have.
-    fn number<K: Seen>(&self) -> u32;
-    fn create<K: Seen>(&self, object: K) -> impl Future<Output = Result<K, Self::Refusal>> + Send;
-    /// Writes the status of an object, if it still is as it was seen.
-    fn report<K: Seen>(&self, object: &K, status: Value) -> impl Future<Output = Result<(), Self::Refusal>> + Send;
+    fn made_for<K: FlowKind>(&self, claim: &str) -> Option<Arc<K>>;
+    /// A number that this process has not allocated and no cached object has.
+    fn number<K: FlowKind>(&self) -> u32;
+    fn create<K: FlowKind>(&self, object: K) -> impl Future<Output = Result<K, Self::Error>> + Send;
+    /// Writes the status of an object, with its resource version as precondition.
+    fn report<K: FlowKind>(&self, object: &K, status: Value) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// A part that both sides know where to find.
-pub(crate) trait Seen: AnswerContent + crate::ours::Held + crate::theirs::Held {}
+/// A kind with a cache in both implementations.
+pub(crate) trait FlowKind: FlowObject + crate::own_controller::Cached + crate::kube_controller::Stored {}
 
-impl<K: AnswerContent + crate::ours::Held + crate::theirs::Held> Seen for K {}
+impl<K: FlowObject + crate::own_controller::Cached + crate::kube_controller::Stored> FlowKind for K {}
 
-/// One pass of a stage.
-pub(crate) async fn pass<P: Port>(port: &P, stage: Stage, key: &str) -> Result<(), P::Refusal> {
+/// Reconciles a key of a stage.
+pub(crate) async fn reconcile<P: Backend>(backend: &P, stage: Stage, key: &str) -> Result<(), P::Error> {
     match stage {
-        Stage::Claim => allot::<P, Metal3DataClaim, Metal3Data>(port, key).await,
-        Stage::Child => furnish(port, key).await,
-        Stage::Pool => allot::<P, IPClaim, IPAddress>(port, key).await,
+        Stage::Claim => allocate::<P, Metal3DataClaim, Metal3Data>(backend, key).await,
+        Stage::Child => complete_child(backend, key).await,
+        Stage::Pool => allocate::<P, IPClaim, IPAddress>(backend, key).await,
     }
 }
 
-async fn allot<P: Port, C: Seen, T: Seen>(port: &P, name: &str) -> Result<(), P::Refusal> {
-    let Some(claim) = port.named::<C>(name).filter(|claim| !claim.done()) else {
+async fn allocate<P: Backend, C: FlowKind, T: FlowKind>(backend: &P, name: &str) -> Result<(), P::Error> {
+    let Some(claim) = backend.named::<C>(name).filter(|claim| !claim.done()) else {
         return Ok(());
     };
-    let made = match port.made_for::<T>(name) {
+    let made = match backend.made_for::<T>(name) {
         Some(made) => made,
-        None => Arc::new(port.create(T::numbered(port.number::<T>(), name)).await?),
+        None => Arc::new(backend.create(T::numbered(backend.number::<T>(), name)).await?),
     };
     let made = made.meta().name.clone().unwrap_or_default();
-    port.report(&*claim, C::outcome(&made)).await
+    backend.report(&*claim, C::outcome(&made)).await
 }
 
-async fn furnish<P: Port>(port: &P, name: &str) -> Result<(), P::Refusal> {
-    let Some(child) = port.named::<Metal3Data>(name).filter(|child| !child.done()) else {
+async fn complete_child<P: Backend>(backend: &P, name: &str) -> Result<(), P::Error> {
+    let Some(child) = backend.named::<Metal3Data>(name).filter(|child| !child.done()) else {
         return Ok(());
     };
-    let Some(claim) = port.named::<IPClaim>(name) else {
-        return port.create(claim_from_pool(&child)).await.map(drop);
+    let Some(claim) = backend.named::<IPClaim>(name) else {
+        return backend.create(claim_from_pool(&child)).await.map(drop);
     };
     if claim.done() {
-        port.report(&*child, Metal3Data::outcome(name)).await?;
+        backend.report(&*child, Metal3Data::outcome(name)).await?;
     }
     Ok(())
 }
@@ -108,7 +108,7 @@ fn claim_from_pool(child: &Metal3Data) -> IPClaim {
         metadata: named(child.metadata.name.as_deref().unwrap_or_default(), None),
         ..IPClaim::default()
     };
-    // The identity that the create of the child returned.
+    // The identity from the response to the create of the child.
     claim.metadata.owner_references = Some(vec![OwnerReference {
         api_version: Metal3Data::group_version(),
         kind: Metal3Data::KIND.to_owned(),
@@ -134,7 +134,7 @@ pub(crate) fn claim_of<K: kube::Resource>(object: &K) -> Option<String> {
     object.meta().labels.as_ref()?.get(CLAIM).cloned()
 }
 
-impl AnswerContent for Metal3DataClaim {
+impl FlowObject for Metal3DataClaim {
     fn done(&self) -> bool {
         self.status.rendered_data.is_some()
     }
@@ -151,7 +151,7 @@ impl AnswerContent for Metal3DataClaim {
     }
 }
 
-impl AnswerContent for Metal3Data {
+impl FlowObject for Metal3Data {
     fn done(&self) -> bool {
         self.status.ready == Some(true)
     }
@@ -170,7 +170,7 @@ impl AnswerContent for Metal3Data {
     }
 }
 
-impl AnswerContent for IPClaim {
+impl FlowObject for IPClaim {
     fn done(&self) -> bool {
         self.status.address.is_some()
     }
@@ -184,7 +184,7 @@ impl AnswerContent for IPClaim {
     }
 }
 
-impl AnswerContent for IPAddress {
+impl FlowObject for IPAddress {
     fn done(&self) -> bool {
         true
     }

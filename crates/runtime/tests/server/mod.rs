@@ -1,4 +1,4 @@
-//! The server of a suite: the simulated one, or the real one that a kubeconfig leads to.
+//! The server of a suite: the simulated one, or the real one of a kubeconfig.
 
 use std::env;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use metal3_runtime::client::{ClientFactory, Settings, load_config};
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster, Options};
 
-/// Names the kubeconfig of a server that is there for these suites alone.
+/// Names the kubeconfig of a server dedicated to these suites.
 const VARIABLE: &str = "METAL3_API_SERVER";
 
 pub(crate) enum Server {
@@ -19,7 +19,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// The real server where there is one, under real time; else a simulated one.
+    /// The real server if the variable names one, under real time; otherwise a simulated one.
     pub(crate) async fn open() -> Self {
         let Some(kubeconfig) = env::var_os(VARIABLE) else {
             return Self::simulated();

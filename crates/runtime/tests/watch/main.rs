@@ -1,14 +1,14 @@
-//! A cache and its watch beside an API server: the simulated one, under paused time. What is in `anywhere` also runs beside
-//! a real one, whose kubeconfig METAL3_API_SERVER names.
+//! A cache and its watch with the simulated API server, under paused time. The tests in `anywhere` also run with a real
+//! one, whose kubeconfig METAL3_API_SERVER names.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod anywhere;
-mod counted;
-mod demand;
-mod holds;
-mod quiet;
+mod counters;
+mod faults;
+mod idle;
+mod on_demand;
 #[path = "../server/mod.rs"]
 mod server;
-mod trouble;
-mod world;
+mod setup;
+mod uncertain_writes;

@@ -40,7 +40,7 @@ fn judged(error: &Error, category: &str, words: &str) {
 }
 
 #[tokio::test]
-async fn a_read_that_ironic_refused_has_the_kind_and_the_words_that_it_had_then() {
+async fn a_recorded_rejected_read_gives_the_recorded_error_kind_and_message() {
     for (answer, category, words) in [
         (
             recorded!("wrong-login"),
@@ -56,7 +56,7 @@ async fn a_read_that_ironic_refused_has_the_kind_and_the_words_that_it_had_then(
 }
 
 #[tokio::test]
-async fn a_change_that_ironic_refused_has_the_kind_and_the_words_that_it_had_then() {
+async fn a_recorded_rejected_change_gives_the_recorded_error_kind_and_message() {
     for (answer, category, words) in [
         (recorded!("exists"), "exists", "already exists"),
         (recorded!("unknown-driver"), "invalid", "No valid host was found"),
@@ -78,7 +78,7 @@ async fn a_change_that_ironic_refused_has_the_kind_and_the_words_that_it_had_the
 
 /// Both pass by themselves; a lock is asked for again, and a node in transition is to be looked at first.
 #[tokio::test]
-async fn a_change_of_a_node_at_work_is_refused_as_it_was_then() {
+async fn a_recorded_change_of_a_locked_node_is_rejected() {
     for (answer, category, words) in [
         (recorded!("locked"), "locked", "is locked by host"),
         (
@@ -95,7 +95,7 @@ async fn a_change_of_a_node_at_work_is_refused_as_it_was_then() {
 
 /// Ironic was asked in dialects that nobody microversion. What the client microversion is within the range, so it does not ask again.
 #[tokio::test]
-async fn a_dialect_that_ironic_does_not_speak_is_told_with_the_range_that_it_named() {
+async fn an_unsupported_microversion_is_reported_with_the_range_of_ironic() {
     for answer in [recorded!("version-too-new"), recorded!("version-too-old")] {
         let server = Scripted::answers(vec![answer]);
         let client = client(&server).await;
@@ -107,7 +107,7 @@ async fn a_dialect_that_ironic_does_not_speak_is_told_with_the_range_that_it_nam
 
 /// The last release without virtual media in its API. The client asks once and knows enough.
 #[tokio::test]
-async fn an_ironic_that_is_too_old_is_refused_with_the_range_that_it_named_and_the_cure() {
+async fn a_recorded_old_ironic_is_rejected_with_its_range_and_the_cure() {
     let server = Scripted::answers(vec![recorded!("ironic-too-old")]);
     let client = client(&server).await;
     let error = client.send(&node::get(&named())).await.unwrap_err();
@@ -145,7 +145,7 @@ async fn a_certificate_that_another_authority_signed_is_untrusted_and_nothing_is
 
 /// A read is sent again, and comes whole; a change is not, for it may have been carried out.
 #[tokio::test]
-async fn an_answer_whose_connection_was_reset_in_the_middle_is_asked_for_again_only_if_nothing_changes() {
+async fn a_request_is_retried_after_a_reset_only_if_it_changes_nothing() {
     let whole = answer("200 OK", RANGE, r#"{"drivers": []}"#);
     let server = Scripted::resets_after(recorded!("reset-in-body"), vec![whole.clone()]);
     let again = client(&server).await;
@@ -177,7 +177,7 @@ async fn an_answer_of_fifty_megabytes_is_not_read_to_its_end() {
 
 /// What nginx answers when Ironic is down, and when it is sent more than it takes.
 #[tokio::test]
-async fn a_page_of_a_real_proxy_is_told_as_one_and_is_no_word_of_ironic() {
+async fn a_recorded_page_of_a_real_proxy_is_an_unexpected_response() {
     let error = read_node(&Scripted::answers(vec![recorded!("proxy-502")])).await;
     assert_eq!(error.category(), "unexpected", "{error}");
     assert!(error.to_string().contains("a page of HTML"), "{error}");
@@ -189,7 +189,7 @@ async fn a_page_of_a_real_proxy_is_told_as_one_and_is_no_word_of_ironic() {
 }
 
 #[tokio::test]
-async fn a_change_that_ironic_took_is_taken_with_the_identity_of_its_request() {
+async fn a_recorded_accepted_change_gives_its_request_id() {
     let server = Scripted::answers(vec![recorded!("accepted")]);
     let call = provision::request(&NodeRef::Name("n".into()), Transition::Manage).unwrap();
     let answered = client(&server).await.send(&call).await.unwrap();

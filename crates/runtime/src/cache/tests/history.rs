@@ -1,4 +1,4 @@
-//! The cache beside a server with a history: the watch brings it late, answers arrive in any order.
+//! The cache against a model server: watch events are late, responses arrive in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,19 @@ const NAMES: [&str; 3] = ["n0", "n1", "n2"];
 
 #[derive(Debug, Clone, Copy)]
 enum Op {
-    /// Creates or changes the object of this name; `ours` waits for an answer.
+    /// Creates or changes the object of this name; `own` writes get a response.
     Put {
         name: u8,
         owner: u8,
-        ours: bool,
+        own: bool,
     },
     Delete {
         name: u8,
-        ours: bool,
+        own: bool,
     },
     /// The watch delivers its next event.
     Watch,
-    /// The answer to our n-th open request arrives.
+    /// The response to the n-th open request arrives.
     Answer(usize),
     Relist,
 }
@@ -43,7 +43,7 @@ struct Server {
 }
 
 impl Server {
-    fn put(&mut self, name: &str, owner: &str, ours: bool) {
+    fn put(&mut self, name: &str, owner: &str, own: bool) {
         self.now += 1;
         let born = format!("u{}", self.now);
         let uid = self
@@ -54,12 +54,12 @@ impl Server {
         let new = object(name, &uid, self.now, owner);
         self.objects.insert(name.to_owned(), new.clone());
         self.events.push(Event::Live(Box::new(new.clone())));
-        if ours {
+        if own {
             self.answers.push(Event::Live(Box::new(new)));
         }
     }
 
-    fn delete(&mut self, name: &str, ours: bool) {
+    fn delete(&mut self, name: &str, own: bool) {
         let Some(last) = self.objects.remove(name) else { return };
         self.now += 1;
         let last = Identity::of(&last).unwrap();
@@ -68,8 +68,8 @@ impl Server {
             ..last.clone()
         };
         self.events.push(Event::Gone(deletion));
-        if ours {
-            // The answer to a delete names the object, not the version of its deletion.
+        if own {
+            // The response to a delete contains the object, not the version of its deletion.
             self.answers.push(Event::Gone(last));
         }
     }
@@ -94,62 +94,62 @@ impl Server {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        4 => (0_u8..3, 0_u8..2, any::<bool>()).prop_map(|(name, owner, ours)| Op::Put { name, owner, ours }),
-        3 => (0_u8..3, any::<bool>()).prop_map(|(name, ours)| Op::Delete { name, ours }),
+        4 => (0_u8..3, 0_u8..2, any::<bool>()).prop_map(|(name, owner, own)| Op::Put { name, owner, own }),
+        3 => (0_u8..3, any::<bool>()).prop_map(|(name, own)| Op::Delete { name, own }),
         6 => Just(Op::Watch),
         4 => (0_usize..4).prop_map(Op::Answer),
         1 => Just(Op::Relist),
     ]
 }
 
-/// What subscribers learned by themselves, from changes alone.
-type Heard = std::sync::Arc<parking_lot::Mutex<BTreeMap<String, u64>>>;
+/// Object versions that a subscriber derives from changes alone.
+type Reported = std::sync::Arc<parking_lot::Mutex<BTreeMap<String, u64>>>;
 
-fn follow(cache: &mut TestCache) -> Heard {
-    let heard = Heard::default();
-    let sink = Heard::clone(&heard);
+fn follow(cache: &mut TestCache) -> Reported {
+    let reported = Reported::default();
+    let sink = Reported::clone(&reported);
     cache.subscribe(move |change| {
-        let mut heard = sink.lock();
+        let mut reported = sink.lock();
         match change {
             crate::cache::Change::Applied { old, new, .. } => {
                 let at: u64 = new.metadata.resource_version.as_ref().unwrap().parse().unwrap();
                 let name = new.metadata.name.clone().unwrap();
-                let before = heard.insert(name, at);
+                let before = reported.insert(name, at);
                 assert_eq!(before.is_some(), old.is_some());
                 assert!(
                     before.is_none_or(|before| before < at),
                     "went back from {before:?} to {at}"
                 );
             }
-            crate::cache::Change::Deleted { key, .. } => assert!(heard.remove(&key.name).is_some()),
+            crate::cache::Change::Deleted { key, .. } => assert!(reported.remove(&key.name).is_some()),
             crate::cache::Change::Unreadable { .. } | crate::cache::Change::Synced => {}
         }
     });
-    heard
+    reported
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn cache_never_goes_back_and_ends_where_the_server_is(ops in prop::collection::vec(op(), 0..80)) {
+    fn cache_never_goes_back_and_converges_with_the_server(ops in prop::collection::vec(op(), 0..80)) {
         let (mut server, mut cache) = (Server::default(), TestCache::default());
         // An empty server has a version too.
         server.now = 1;
-        let heard = follow(&mut cache);
+        let reported = follow(&mut cache);
         let mut dead = BTreeSet::new();
         server.relist(&mut cache);
         for op in ops {
             match op {
-                Op::Put { name, owner, ours } => server.put(&format!("n{name}"), &format!("o{owner}"), ours),
-                Op::Delete { name, ours } => server.delete(&format!("n{name}"), ours),
+                Op::Put { name, owner, own } => server.put(&format!("n{name}"), &format!("o{owner}"), own),
+                Op::Delete { name, own } => server.delete(&format!("n{name}"), own),
                 Op::Watch => server.watch(&mut cache),
                 Op::Relist => server.relist(&mut cache),
                 Op::Answer(nth) if nth < server.answers.len() => match server.answers.remove(nth) {
                     Event::Live(object) => {
                         let written = Identity::of(&*object).unwrap();
                         cache.wrote(*object).unwrap();
-                        // What we deleted before the answer came is not to be shown.
+                        // An object deleted before the response arrived stays hidden.
                         prop_assert!(cache.unconfirmed_deletes() > 0 || cache.shows(&written.key, &written.version), "not read: {written:?}");
                     }
                     Event::Gone(last) => {
@@ -162,7 +162,7 @@ proptest! {
             for name in NAMES {
                 if let Observed::Present(object) = cache.get(&key(name)) {
                     let uid = object.metadata.uid.as_deref().unwrap_or_default();
-                    prop_assert!(!dead.contains(uid), "{name} {uid} was deleted by us, and is back");
+                    prop_assert!(!dead.contains(uid), "{name} {uid} was deleted and is cached again");
                 }
             }
         }
@@ -172,7 +172,7 @@ proptest! {
         for name in NAMES {
             let real = server.objects.get(name).and_then(|o| o.metadata.resource_version.as_ref()?.parse().ok());
             prop_assert_eq!(shown(&cache, name), real, "{}", name);
-            prop_assert_eq!(heard.lock().get(name).copied(), real);
+            prop_assert_eq!(reported.lock().get(name).copied(), real);
         }
         for wanted in ["o0", "o1"] {
             let real: Vec<String> = server.objects.iter()

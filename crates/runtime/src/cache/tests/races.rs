@@ -6,10 +6,10 @@ use super::*;
 use crate::cache::{Barrier, Change, MissingMetadata};
 use crate::plan::UnknownReason;
 
-/// Records what a subscriber hears, as text.
+/// Records the changes that a subscriber receives, as text.
 fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&heard);
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&changes);
     let at = |object: Option<&ConfigMap>| {
         object
             .and_then(|o| o.metadata.resource_version.clone())
@@ -19,12 +19,12 @@ fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
         let text = match change {
             Change::Applied { old, new, .. } => format!("{}>{}", at(*old), at(Some(new))),
             Change::Unreadable { key, old } => format!("{} unreadable after {}", key.name, at(*old)),
-            Change::Deleted { key, old, .. } => format!("{} gone at {}", key.name, at(*old)),
+            Change::Deleted { key, old, .. } => format!("{} deleted at {}", key.name, at(*old)),
             Change::Synced => "synced".to_owned(),
         };
         sink.lock().push(text);
     });
-    heard
+    changes
 }
 
 fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
@@ -45,31 +45,31 @@ fn nothing_is_absent_before_the_first_list() {
 }
 
 #[test]
-fn subscribers_hear_old_and_new_and_deletes() {
+fn subscribers_receive_old_and_new_objects_and_deletes() {
     let mut cache = TestCache::default();
-    let heard = record(&mut cache);
+    let changes = record(&mut cache);
     cache.listed(vec![live("a", "u", 2)], version(3)).unwrap();
     cache.observed(live("a", "u", 4)).unwrap();
     cache.observed_deleted(&identity("a", "u", 5));
     cache.listed(Vec::new(), version(6)).unwrap();
-    assert_eq!(*heard.lock(), [">2", "synced", "2>4", "a gone at 4"]);
+    assert_eq!(*changes.lock(), [">2", "synced", "2>4", "a deleted at 4"]);
 }
 
 #[test]
-fn own_write_enters_at_once_and_its_echo_is_silent() {
+fn own_write_enters_at_once_and_its_watch_event_is_not_delivered() {
     let mut cache = synced(1);
-    let heard = record(&mut cache);
+    let changes = record(&mut cache);
     cache.wrote(object("a", "u", 7, "o")).unwrap();
     for late in [5, 6, 7] {
         cache.observed(live("a", "u", late)).unwrap();
     }
-    assert_eq!((shown(&cache, "a"), heard.lock().len()), (Some(7), 1));
+    assert_eq!((shown(&cache, "a"), changes.lock().len()), (Some(7), 1));
     cache.observed(live("a", "u", 8)).unwrap();
     assert_eq!(shown(&cache, "a"), Some(8));
 }
 
 #[test]
-fn answer_that_arrives_after_the_delete_brings_nothing_back() {
+fn response_that_arrives_after_the_delete_brings_no_object_back() {
     let mut cache = synced(1);
     cache.observed(live("a", "u", 7)).unwrap();
     cache.observed_deleted(&identity("a", "u", 8));
@@ -80,7 +80,7 @@ fn answer_that_arrives_after_the_delete_brings_nothing_back() {
 }
 
 #[test]
-fn object_we_deleted_stays_dead_whatever_the_watch_says_late() {
+fn object_deleted_by_the_program_stays_deleted_despite_late_watch_events() {
     let mut cache = synced(1);
     cache.observed(live("a", "u", 2)).unwrap();
     cache.deleted(&identity("a", "u", 2));
@@ -96,7 +96,7 @@ fn object_we_deleted_stays_dead_whatever_the_watch_says_late() {
 }
 
 #[test]
-fn late_delete_of_the_old_object_spares_the_new_one_of_its_name() {
+fn late_delete_of_the_old_object_keeps_the_new_one_of_its_name() {
     let mut cache = synced(1);
     cache.observed(live("a", "old", 2)).unwrap();
     cache.deleted(&identity("a", "old", 2));
@@ -107,35 +107,35 @@ fn late_delete_of_the_old_object_spares_the_new_one_of_its_name() {
 }
 
 #[test]
-fn new_object_of_an_old_name_is_heard_as_gone_and_live() {
+fn new_object_of_an_old_name_is_delivered_as_deleted_and_applied() {
     let mut cache = synced(1);
     cache.observed(live("a", "old", 2)).unwrap();
-    let heard = record(&mut cache);
+    let changes = record(&mut cache);
     cache.wrote(object("a", "new", 5, "o")).unwrap();
-    assert_eq!(*heard.lock(), ["a gone at 2", ">5"]);
+    assert_eq!(*changes.lock(), ["a deleted at 2", ">5"]);
 }
 
 #[test]
-fn relist_removes_what_vanished_and_keeps_what_we_wrote_since() {
+fn relist_removes_missing_objects_and_keeps_own_later_writes() {
     let mut cache = TestCache::default();
     cache
         .listed(vec![live("a", "1", 2), live("b", "2", 3)], version(3))
         .unwrap();
     cache.wrote(object("c", "3", 9, "o")).unwrap();
-    let heard = record(&mut cache);
+    let changes = record(&mut cache);
     cache.listed(vec![live("b", "2", 3)], version(8)).unwrap();
     assert_eq!(
         (shown(&cache, "a"), shown(&cache, "b"), shown(&cache, "c")),
         (None, Some(3), Some(9))
     );
-    assert_eq!(*heard.lock(), ["a gone at 2"]);
-    // The list that is newer than our write, and lacks it, is right.
+    assert_eq!(*changes.lock(), ["a deleted at 2"]);
+    // A list newer than the write removes the object.
     cache.listed(vec![live("b", "2", 3)], version(10)).unwrap();
     assert_eq!(cache.get(&key("c")), Observed::Absent);
 }
 
 #[test]
-fn server_that_was_put_back_in_time_is_believed() {
+fn list_of_a_restored_server_is_accepted() {
     let mut cache = synced(1);
     cache.observed(live("a", "u", 50)).unwrap();
     cache.wrote(object("b", "v", 60, "o")).unwrap();
@@ -146,9 +146,9 @@ fn server_that_was_put_back_in_time_is_believed() {
 }
 
 #[test]
-fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
+fn unreadable_object_is_unknown_and_keeps_its_place_in_the_indexes() {
     let mut cache = synced(1);
-    let heard = record(&mut cache);
+    let changes = record(&mut cache);
     cache.observed(live("a", "u", 2)).unwrap();
     cache.observed(unreadable("a", "u", 3)).unwrap();
     cache.observed(unreadable("b", "v", 4)).unwrap();
@@ -163,12 +163,18 @@ fn unreadable_object_is_known_as_such_and_keeps_its_place_in_the_indexes() {
         (vec![], vec!["a".to_owned()])
     );
     cache.observed_deleted(&identity("b", "v", 6));
-    let expected = [">2", "a unreadable after 2", "b unreadable after ", "2>5", "b gone at "];
-    assert_eq!(*heard.lock(), expected);
+    let expected = [
+        ">2",
+        "a unreadable after 2",
+        "b unreadable after ",
+        "2>5",
+        "b deleted at ",
+    ];
+    assert_eq!(*changes.lock(), expected);
 }
 
 #[test]
-fn unreadable_objects_are_found_without_a_look_at_the_others() {
+fn unreadable_objects_are_found_without_visiting_the_others() {
     let mut cache = synced(1);
     for number in 0..1000 {
         let (name, uid) = (format!("n{number}"), format!("u{number}"));
@@ -186,7 +192,7 @@ fn unreadable_objects_are_found_without_a_look_at_the_others() {
 }
 
 #[test]
-fn barrier_lets_go_of_what_is_shown_and_of_nothing_else() {
+fn barrier_releases_exactly_the_waits_whose_version_is_cached() {
     let mut barrier = Barrier::default();
     barrier.hold("x5", key("a"), version(5));
     barrier.hold("x4", key("a"), version(4));
@@ -218,20 +224,20 @@ fn bookkeeping_is_not_stored() {
 }
 
 #[test]
-fn list_with_an_object_that_cannot_be_placed_changes_nothing() {
+fn list_with_an_object_without_identity_changes_nothing() {
     let mut cache = synced(1);
-    let mut odd = object("b", "v", 3, "o");
-    odd.metadata.resource_version = Some("abc".to_owned());
-    let refused = cache.listed(vec![live("a", "u", 2), Item::Object(odd)], version(3));
+    let mut unplaced = object("b", "v", 3, "o");
+    unplaced.metadata.resource_version = Some("abc".to_owned());
+    let refused = cache.listed(vec![live("a", "u", 2), Item::Object(unplaced)], version(3));
     assert!(matches!(refused, Err(MissingMetadata::Version(_))));
     assert_eq!(cache.get(&key("a")), Observed::Absent);
 }
 
 #[test]
-fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
+fn object_that_became_readable_is_never_the_same() {
     let mut cache = synced(1);
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&heard);
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&changes);
     cache.subscribe(move |change| {
         let same = change.is_same(|_, _| true);
         sink.lock().push((same, change.became_readable()));
@@ -246,7 +252,7 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
     }
     cache.observed(unreadable("a", "u", 6)).unwrap();
     cache.observed_deleted(&identity("a", "u", 7));
-    let told = [
+    let expected = [
         (false, false),
         (true, false),
         (false, false),
@@ -254,5 +260,5 @@ fn cure_is_never_the_same_even_if_the_object_is_what_it_was_before() {
         (false, false),
         (false, true),
     ];
-    assert_eq!(*heard.lock(), told);
+    assert_eq!(*changes.lock(), expected);
 }

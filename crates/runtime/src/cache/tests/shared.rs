@@ -1,4 +1,4 @@
-//! The cache between tasks: who is woken, who is held, and who is spared the news of what it did.
+//! The cache between tasks: which keys are enqueued, which are held, and which own writes enqueue nothing.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ fn queue() -> Queue<String> {
     Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)))
 }
 
-/// A cache that was listed, empty, at `at`, and feeds `queue` with the names of its objects.
-fn feeding(queue: &Queue<String>, at: u64) -> Shared {
+/// A cache with an empty first list at `at`, which adds the names of its objects to `queue`.
+fn enqueueing(queue: &Queue<String>, at: u64) -> Shared {
     let cache = Shared::default();
     cache.listed(Vec::new(), version(at)).unwrap();
     cache.enqueue_changes(queue, |change| change.key().map(|key| key.name));
@@ -29,23 +29,23 @@ fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
     Item::Object(object(name, uid, at, "o"))
 }
 
-async fn pass(queue: &Queue<String>, name: &str) -> WorkItem<String> {
+async fn item(queue: &Queue<String>, name: &str) -> WorkItem<String> {
     queue.add(name.to_owned(), Lane::High);
-    let pass = queue.take().await.unwrap();
-    assert_eq!(pass.key(), name);
-    pass
+    let item = queue.take().await.unwrap();
+    assert_eq!(item.key(), name);
+    item
 }
 
-/// The key that is ready, if any.
+/// The ready key, if any.
 async fn ready(queue: &Queue<String>) -> Option<(String, Lane)> {
-    let pass = timeout(Duration::ZERO, queue.take()).await.ok()??;
-    let taken = (pass.key().clone(), pass.taken().lane);
-    pass.finish(Outcome::Done);
+    let item = timeout(Duration::ZERO, queue.take()).await.ok()??;
+    let taken = (item.key().clone(), item.taken().lane);
+    item.finish(Outcome::Done);
     Some(taken)
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
+async fn late_queue_receives_the_cached_objects() {
     let (cache, queue) = (Shared::default(), queue());
     cache.listed(vec![live("a", "u", 2)], version(3)).unwrap();
     cache.enqueue_changes(&queue, |change| change.key().map(|key| key.name));
@@ -53,13 +53,13 @@ async fn what_is_known_when_a_queue_comes_late_is_told_to_it() {
     cache.observed(live("b", "v", 4)).unwrap();
     assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::High)));
     cache.listed(vec![live("b", "v", 5)], version(6)).unwrap();
-    // The relist: "a" is gone, "b" has changed.
+    // The relist removes "a" and changes "b".
     assert_eq!(ready(&queue).await, Some(("a".to_owned(), Lane::Low)));
     assert_eq!(ready(&queue).await, Some(("b".to_owned(), Lane::Low)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn found_is_kept_beyond_the_lock() {
+async fn found_object_is_valid_beyond_the_lock() {
     let cache = Shared::default();
     assert_eq!(cache.find(&key("a")), Observed::Unknown(UnknownReason::NotListed));
     cache
@@ -86,34 +86,38 @@ async fn synced_waits_for_the_first_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn own_write_wakes_others_and_not_its_author() {
+async fn own_write_enqueues_other_keys_and_not_its_source() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     cache.enqueue_changes(&queue, |_| Some("owner".to_owned()));
     while ready(&queue).await.is_some() {}
-    let pass = pass(&queue, "a").await;
+    let item = item(&queue, "a").await;
     cache
-        .wrote_by(&pass.request_source(), object("a", "u", 5, "o"))
+        .wrote_by(&item.request_source(), object("a", "u", 5, "o"))
         .unwrap();
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await.unwrap().0, "owner");
     cache.observed(live("a", "u", 5)).unwrap();
-    assert_eq!(ready(&queue).await, None, "the echo is no news");
+    assert_eq!(
+        ready(&queue).await,
+        None,
+        "the watch event of the own write enqueues nothing"
+    );
     cache.observed(live("a", "u", 6)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreign_write_inside_our_answer_wakes_us_when_the_watch_passes_it() {
+async fn write_of_another_client_inside_the_own_response_enqueues_the_key_with_the_watch_event() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     cache.observed(live("a", "u", 2)).unwrap();
     assert!(ready(&queue).await.is_some());
-    let pass = pass(&queue, "a").await;
+    let item = item(&queue, "a").await;
     cache
-        .wrote_by(&pass.request_source(), object("a", "u", 7, "o"))
+        .wrote_by(&item.request_source(), object("a", "u", 7, "o"))
         .unwrap();
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await, None);
     cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
@@ -122,63 +126,63 @@ async fn foreign_write_inside_our_answer_wakes_us_when_the_watch_passes_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_read_before_our_write_is_no_news_when_the_watch_brings_it_late() {
+async fn version_older_than_the_own_write_enqueues_no_key_when_the_watch_delivers_it_late() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     cache.listed(vec![live("a", "u", 3)], version(2)).unwrap();
     assert!(ready(&queue).await.is_some());
-    let pass = pass(&queue, "a").await;
+    let item = item(&queue, "a").await;
     cache
-        .wrote_by(&pass.request_source(), object("a", "u", 7, "o"))
+        .wrote_by(&item.request_source(), object("a", "u", 7, "o"))
         .unwrap();
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     cache.observed(live("a", "u", 3)).unwrap();
-    assert_eq!(ready(&queue).await, None, "it was told when it was read");
+    assert_eq!(ready(&queue).await, None, "the list has enqueued this version");
     cache.observed(live("a", "u", 5)).unwrap();
-    assert_eq!(ready(&queue).await.unwrap().0, "a", "it came inside our answer");
+    assert_eq!(ready(&queue).await.unwrap().0, "a", "the response included it");
 }
 
 #[tokio::test(start_paused = true)]
-async fn relist_wakes_whoever_it_may_have_robbed_of_news() {
+async fn relist_enqueues_sources_that_may_have_missed_a_change() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     for (name, at) in [("a", 5), ("b", 9)] {
-        let pass = pass(&queue, name).await;
+        let item = item(&queue, name).await;
         cache
-            .wrote_by(&pass.request_source(), object(name, name, at, "o"))
+            .wrote_by(&item.request_source(), object(name, name, at, "o"))
             .unwrap();
-        pass.finish(Outcome::Done);
+        item.finish(Outcome::Done);
     }
     cache.listed(vec![live("a", "a", 5)], version(7)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
-    assert_eq!(ready(&queue).await, None, "the watch will bring all about b");
+    assert_eq!(ready(&queue).await, None, "the watch reports b completely");
 }
 
 #[tokio::test(start_paused = true)]
-async fn echo_before_the_answer_is_no_news_either() {
+async fn watch_event_before_the_response_enqueues_no_key_either() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
-    let pass = pass(&queue, "a").await;
-    let writing = cache.start_write(&pass.request_source(), key("a"));
+    let cache = enqueueing(&queue, 1);
+    let item = item(&queue, "a").await;
+    let writing = cache.start_write(&item.request_source(), key("a"));
     cache.observed(live("a", "u", 5)).unwrap();
     writing
         .wrote(object("a", "u", 5, "o"), AnswerContent::OwnChange)
         .unwrap();
-    let deleting = cache.start_write(&pass.request_source(), key("a"));
+    let deleting = cache.start_write(&item.request_source(), key("a"));
     cache.observed_deleted(&identity("a", "u", 6));
     deleting.deleted(&identity("a", "u", 5));
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await, None);
     assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
+async fn write_of_another_client_enqueues_the_key_before_and_after_its_own_write() {
     for foreign in [4, 6] {
         let queue = queue();
-        let cache = feeding(&queue, 1);
-        let pass = pass(&queue, "a").await;
-        let writing = cache.start_write(&pass.request_source(), key("a"));
+        let cache = enqueueing(&queue, 1);
+        let item = item(&queue, "a").await;
+        let writing = cache.start_write(&item.request_source(), key("a"));
         let mut seen = [foreign, 5];
         seen.sort_unstable();
         for at in seen {
@@ -187,47 +191,47 @@ async fn foreign_write_beside_ours_is_news_whether_before_or_after_it() {
         writing
             .wrote(object("a", "u", 5, "o"), AnswerContent::OwnChange)
             .unwrap();
-        pass.finish(Outcome::Done);
+        item.finish(Outcome::Done);
         assert_eq!(ready(&queue).await.unwrap().0, "a", "{foreign}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn write_without_an_answer_may_have_been_ours_so_its_author_looks() {
+async fn write_without_a_response_may_be_an_own_one_so_its_source_reconciles() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
-    let pass = pass(&queue, "a").await;
-    let writing = cache.start_write(&pass.request_source(), key("a"));
+    let cache = enqueueing(&queue, 1);
+    let item = item(&queue, "a").await;
+    let writing = cache.start_write(&item.request_source(), key("a"));
     cache.observed(live("a", "u", 5)).unwrap();
     drop(writing);
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn author_of_a_lost_write_is_held_until_the_object_was_read_afresh() {
+async fn source_of_a_lost_write_is_held_until_the_object_was_read_again() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     let mut refresher = cache.refresher();
-    let pass = pass(&queue, "a").await;
-    drop(cache.start_write(&pass.request_source(), key("a")));
-    pass.finish(Outcome::Failed);
-    let doubt = refresher.next().await.unwrap();
+    let item = item(&queue, "a").await;
+    drop(cache.start_write(&item.request_source(), key("a")));
+    item.finish(Outcome::Failed);
+    let uncertain = refresher.next().await.unwrap();
     assert!(timeout(Duration::from_secs(9), queue.take()).await.is_err());
-    assert!(matches!(&doubt, UncertainWrite::Lost { object, .. } if *object == key("a")));
+    assert!(matches!(&uncertain, UncertainWrite::Lost { object, .. } if *object == key("a")));
     assert_eq!(queue.stats().held, 1);
     cache
         .refreshed(&key("a"), Some(live("a", "u", 5)), &version(6))
         .unwrap();
     assert_eq!(cache.read(|cache| shown(cache, "a")), Some(5));
-    drop(doubt);
+    drop(uncertain);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
     cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn fresh_read_that_finds_nothing_buries_what_is_not_newer() {
+async fn read_that_finds_no_object_deletes_cached_versions_that_are_not_newer() {
     let cache = Shared::default();
     cache
         .listed(vec![live("old", "u", 2), live("new", "v", 2)], version(3))
@@ -237,41 +241,45 @@ async fn fresh_read_that_finds_nothing_buries_what_is_not_newer() {
         cache.refreshed(&key(name), None, &version(8)).unwrap();
     }
     cache.observed(live("old", "u", 7)).unwrap();
-    assert_eq!(cache.find(&key("old")), Observed::Absent, "late news of the dead");
+    assert_eq!(
+        cache.find(&key("old")),
+        Observed::Absent,
+        "a late event of a deleted object"
+    );
     assert_eq!(cache.read(|cache| shown(cache, "new")), Some(9));
     cache.observed_deleted(&identity("old", "u", 8));
     assert_eq!(cache.read(Cache::unconfirmed_deletes), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_write_leaves_no_doubt_and_nobody_to_resolve_it_holds_nobody() {
+async fn rejected_write_is_certain_and_without_a_refresher_no_key_is_held() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
-    let pass = pass(&queue, "a").await;
-    drop(cache.start_write(&pass.request_source(), key("a")));
+    let cache = enqueueing(&queue, 1);
+    let item = item(&queue, "a").await;
+    drop(cache.start_write(&item.request_source(), key("a")));
     let mut refresher = cache.refresher();
-    cache.start_write(&pass.request_source(), key("a")).refused();
+    cache.start_write(&item.request_source(), key("a")).refused();
     assert!(timeout(Duration::from_secs(9), refresher.next()).await.is_err());
     drop(refresher);
-    drop(cache.start_write(&pass.request_source(), key("a")));
-    pass.finish(Outcome::Done);
+    drop(cache.start_write(&item.request_source(), key("a")));
+    item.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn key_is_held_until_every_cache_shows_what_it_wrote() {
+async fn key_is_held_until_every_cache_has_its_writes() {
     let queue = queue();
-    let (pools, claims) = (feeding(&queue, 1), feeding(&queue, 1));
+    let (pools, claims) = (enqueueing(&queue, 1), enqueueing(&queue, 1));
     let _kept = (pools.refresher(), claims.refresher());
-    let pass = pass(&queue, "a").await;
-    pools.hold(&pass.request_source(), &identity("a", "u", 5));
+    let item = item(&queue, "a").await;
+    pools.hold(&item.request_source(), &identity("a", "u", 5));
     claims
-        .start_write(&pass.request_source(), key("b"))
+        .start_write(&item.request_source(), key("b"))
         .wrote_version(&identity("b", "v", 7), AnswerContent::OwnChange);
-    claims.hold(&pass.request_source(), &identity("c", "w", 1));
+    claims.hold(&item.request_source(), &identity("c", "w", 1));
     assert_eq!((pools.held(), claims.held()), (1, 1), "version 1 is shown already");
-    pass.finish(Outcome::Done);
+    item.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     pools.observed(live("a", "u", 5)).unwrap();
     assert_eq!(ready(&queue).await, None);
@@ -281,53 +289,53 @@ async fn key_is_held_until_every_cache_shows_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_held_write_shows_later_is_its_own_doing() {
+async fn watch_event_of_a_held_write_is_an_own_write() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     let _kept = cache.refresher();
-    let pass = pass(&queue, "a").await;
-    cache.hold(&pass.request_source(), &identity("a", "u", 5));
-    pass.finish(Outcome::Done);
+    let item = item(&queue, "a").await;
+    cache.hold(&item.request_source(), &identity("a", "u", 5));
+    item.finish(Outcome::Done);
     cache.observed(live("a", "u", 5)).unwrap();
     assert_eq!((ready(&queue).await, cache.held()), (None, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn server_that_was_put_back_in_time_holds_nobody() {
+async fn restored_server_holds_no_key() {
     let queue = queue();
-    let cache = feeding(&queue, 50);
+    let cache = enqueueing(&queue, 50);
     let _kept = cache.refresher();
-    let pass = pass(&queue, "a").await;
-    cache.hold(&pass.request_source(), &identity("a", "u", 60));
-    pass.finish(Outcome::Done);
+    let item = item(&queue, "a").await;
+    cache.hold(&item.request_source(), &identity("a", "u", 60));
+    item.finish(Outcome::Done);
     cache.listed(Vec::new(), version(30)).unwrap();
     assert_eq!(ready(&queue).await.unwrap().0, "a");
 }
 
 #[tokio::test(start_paused = true)]
-async fn cache_that_nobody_fills_holds_nobody() {
-    for refresher in [None, Some(feeding(&queue(), 1).refresher())] {
+async fn cache_without_a_refresher_holds_no_key() {
+    for refresher in [None, Some(enqueueing(&queue(), 1).refresher())] {
         let queue = queue();
-        let cache = feeding(&queue, 1);
-        let _another_caches = refresher;
-        let pass = pass(&queue, "a").await;
-        cache.hold(&pass.request_source(), &identity("a", "u", 5));
-        pass.finish(Outcome::Done);
+        let cache = enqueueing(&queue, 1);
+        let _of_another_cache = refresher;
+        let item = item(&queue, "a").await;
+        cache.hold(&item.request_source(), &identity("a", "u", 5));
+        item.finish(Outcome::Done);
         queue.add("a".to_owned(), Lane::High);
         assert_eq!((ready(&queue).await.unwrap().0, cache.held()), ("a".to_owned(), 0));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn holds_end_with_the_last_one_who_fills_the_cache() {
+async fn holds_end_with_the_last_refresher() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     let first = cache.refresher();
-    let pass = pass(&queue, "a").await;
-    cache.hold(&pass.request_source(), &identity("a", "u", 5));
+    let item = item(&queue, "a").await;
+    cache.hold(&item.request_source(), &identity("a", "u", 5));
     let second = cache.refresher();
-    cache.hold(&pass.request_source(), &identity("b", "v", 6));
-    pass.finish(Outcome::Done);
+    cache.hold(&item.request_source(), &identity("b", "v", 6));
+    item.finish(Outcome::Done);
     queue.add("a".to_owned(), Lane::High);
     drop(first);
     assert_eq!((ready(&queue).await, cache.held()), (None, 2));
@@ -336,16 +344,16 @@ async fn holds_end_with_the_last_one_who_fills_the_cache() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_watch_never_has_in_sight_is_forgotten_when_it_has_passed() {
+async fn tombstone_outside_the_watch_scope_is_removed_once_the_watch_has_passed_it() {
     let queue = queue();
-    let cache = feeding(&queue, 1);
+    let cache = enqueueing(&queue, 1);
     let _kept = cache.refresher();
-    let pass = pass(&queue, "a").await;
+    let item = item(&queue, "a").await;
     for number in 0..100 {
         let name = format!("out-of-scope-{number}");
-        cache.hold(&pass.request_source(), &identity(&name, &name, 5));
+        cache.hold(&item.request_source(), &identity(&name, &name, 5));
         cache
-            .start_write(&pass.request_source(), key(&name))
+            .start_write(&item.request_source(), key(&name))
             .deleted(&identity(&name, &name, 5));
     }
     assert_eq!(cache.read(Cache::unconfirmed_deletes), 100);
@@ -360,8 +368,8 @@ async fn what_the_watch_never_has_in_sight_is_forgotten_when_it_has_passed() {
 }
 
 #[test]
-#[should_panic(expected = "inside a cache nobody may look into a cache")]
-fn subscriber_that_looks_into_another_cache_is_found_at_its_first_change() {
+#[should_panic(expected = "a subscriber of a cache must not use a cache")]
+fn subscriber_that_uses_another_cache_panics_at_its_first_change() {
     let (machines, hosts) = (Shared::default(), Shared::default());
     machines.subscribe(move |_| drop(hosts.find(&key("a"))));
     machines.listed(Vec::new(), version(1)).unwrap();
@@ -369,16 +377,16 @@ fn subscriber_that_looks_into_another_cache_is_found_at_its_first_change() {
 
 #[test]
 fn shared_indexes_follow_their_cache_and_may_be_read_from_inside_another() {
-    type Tied = SharedCache<ConfigMap, SharedIndexes<ByOwner>>;
-    let (machines, hosts) = (Tied::default(), Shared::default());
-    let (owners, (tell, told)) = (machines.indexes(), std::sync::mpsc::channel());
+    type IndexedCache = SharedCache<ConfigMap, SharedIndexes<ByOwner>>;
+    let (machines, hosts) = (IndexedCache::default(), Shared::default());
+    let (owners, (sender, counts)) = (machines.indexes(), std::sync::mpsc::channel());
     hosts.subscribe(move |_| {
         let owned = owners.read(|indexes| indexes.0.get(&"o".to_owned()).count());
-        tell.send(owned).unwrap();
+        sender.send(owned).unwrap();
     });
     machines.listed(vec![live("a", "u", 2)], version(3)).unwrap();
     hosts.listed(Vec::new(), version(1)).unwrap();
     machines.listed(Vec::new(), version(4)).unwrap();
     hosts.observed(live("h", "v", 5)).unwrap();
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(counts.try_iter().collect::<Vec<_>>(), [1, 0]);
 }

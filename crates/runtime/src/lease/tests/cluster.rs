@@ -1,4 +1,4 @@
-//! Contenders on a simulated API server, under paused time.
+//! Candidates on a simulated API server, under paused time.
 
 use std::fmt;
 use std::pin::pin;
@@ -26,12 +26,12 @@ use crate::metrics::Metrics;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A clock whose wall can be set.
-struct Adjustable {
+struct AdjustableClock {
     timer: TimerClock,
     seconds_off: AtomicI64,
 }
 
-impl Adjustable {
+impl AdjustableClock {
     fn start() -> Arc<Self> {
         Arc::new(Self {
             timer: TimerClock::start(DateTime::UNIX_EPOCH),
@@ -44,13 +44,13 @@ impl Adjustable {
     }
 }
 
-impl fmt::Debug for Adjustable {
+impl fmt::Debug for AdjustableClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Adjustable")
+        f.write_str("AdjustableClock")
     }
 }
 
-impl Clock for Adjustable {
+impl Clock for AdjustableClock {
     fn now(&self) -> DateTime<Utc> {
         self.timer.now() + TimeDelta::seconds(self.seconds_off.load(Ordering::Relaxed))
     }
@@ -60,18 +60,18 @@ impl Clock for Adjustable {
     }
 }
 
-struct World {
+struct TestEnv {
     cluster: Cluster,
-    clock: Arc<Adjustable>,
+    clock: Arc<AdjustableClock>,
     metrics: Metrics,
     tasks: JoinSet<(String, Ended)>,
 }
 
-impl World {
+impl TestEnv {
     fn start() -> Self {
         Self {
             cluster: Cluster::start(&Options::seeded(1)),
-            clock: Adjustable::start(),
+            clock: AdjustableClock::start(),
             metrics: Metrics::new(),
             tasks: JoinSet::new(),
         }
@@ -94,7 +94,7 @@ impl World {
         )
     }
 
-    /// Lets a elector run.
+    /// Starts an elector.
     fn campaign(&mut self, lease: &str, identity: &str) -> (Leadership, CancellationToken) {
         let (elector, leadership) = self.elector(lease, identity);
         let stop = CancellationToken::new();
@@ -118,59 +118,58 @@ fn everything(fault: Fault) -> Plan {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_candidates_one_leads_and_stays() {
-    let mut world = World::start();
-    let (a, _a) = world.campaign(CAPM3_LEASE, "a");
+async fn one_of_two_candidates_leads_and_keeps_leading() {
+    let mut env = TestEnv::start();
+    let (a, _a) = env.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
+    let (b, _b) = env.campaign(CAPM3_LEASE, "b");
     for _ in 0..600 {
         sleep(SECOND).await;
         assert!(a.check().is_ok() && b.check().is_err());
     }
-    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+    assert_eq!(env.record(CAPM3_LEASE).await.lease_transitions, Some(0));
     assert!(
-        world
-            .metrics
+        env.metrics
             .render()
             .contains(&format!("leader_election_master_status{{name=\"{CAPM3_LEASE}\"}} "))
     );
-    // A renewal every two seconds, and nothing but the first look is read by the leader.
-    let audit = world.cluster.audit();
+    // A renewal every two seconds, and the leader reads only at the start.
+    let audit = env.cluster.audit();
     assert!((298..=302).contains(&audit.of("a", "update", "leases")), "{audit:?}");
     assert_eq!(audit.of("a", "get", "leases"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_clean_exit_hands_over_within_a_retry_period() {
-    let mut world = World::start();
-    let (a, stop) = world.campaign(CAPM3_LEASE, "a");
+    let mut env = TestEnv::start();
+    let (a, stop) = env.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
+    let (b, _b) = env.campaign(CAPM3_LEASE, "b");
     sleep(Duration::from_secs(30)).await;
     let before = Instant::now();
     stop.cancel();
-    assert_eq!(world.ended().await, ("a".to_owned(), Ended::Released));
+    assert_eq!(env.ended().await, ("a".to_owned(), Ended::Released));
     assert!(a.check().is_err());
     b.acquired().await;
     assert!(before.elapsed() <= Duration::from_secs(2), "{:?}", before.elapsed());
-    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(1));
+    assert_eq!(env.record(CAPM3_LEASE).await.lease_transitions, Some(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_successor_waits_out_the_lease_of_one_that_crashed() {
-    let mut world = World::start();
-    let (elector, a) = world.elector(CAPM3_LEASE, "a");
+async fn a_successor_waits_until_the_lease_of_a_crashed_leader_expires() {
+    let mut env = TestEnv::start();
+    let (elector, a) = env.elector(CAPM3_LEASE, "a");
     drop(timeout(Duration::from_secs(20), elector.run(CancellationToken::new())).await);
     let before = Instant::now();
-    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
+    let (b, _b) = env.campaign(CAPM3_LEASE, "b");
     b.acquired().await;
     assert!(a.check().is_err());
     let waited = before.elapsed().as_secs();
     assert!((15..=17).contains(&waited), "{waited}");
-    assert_eq!(world.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("b"));
+    assert_eq!(env.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("b"));
 }
 
-/// Writes as fast as it is let, and counts what was refused.
+/// Writes while the process leads, and counts the rejected writes.
 async fn write_while_leading(cluster: &Cluster, user: &str, leadership: &Leadership, refused: &AtomicI64) {
     let api: Api<ConfigMap> = Api::namespaced(cluster.client(user), "default");
     for number in 0_u64.. {
@@ -186,65 +185,65 @@ async fn write_while_leading(cluster: &Cluster, user: &str, leadership: &Leaders
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_leader_that_goes_on_starts_no_write_after_its_deadline() {
-    // How long the old leader stands still: just beyond its deadline, and long after the successor took over.
+async fn a_suspended_leader_sends_no_write_after_its_deadline() {
+    // Pause of the old leader: from just beyond its deadline to long after the takeover.
     for pause in [10, 12, 60, 3600] {
-        let mut world = World::start();
-        let (elector, old) = world.elector(CAPM3_LEASE, "old");
+        let mut env = TestEnv::start();
+        let (elector, old) = env.elector(CAPM3_LEASE, "old");
         let refused = AtomicI64::new(0);
-        let cluster = world.cluster.clone();
+        let cluster = env.cluster.clone();
         let mut leader = pin!(elector.run(CancellationToken::new()));
         let mut writer = pin!(write_while_leading(&cluster, "old", &old, &refused));
         let both = async { tokio::join!(&mut leader, &mut writer).0 };
-        // Between two writes, so that none is half way.
+        // Ends between two writes, so that none is in flight.
         assert!(timeout(Duration::from_millis(20_050), both).await.is_err());
-        let written = world.cluster.audit().of("old", "create", "configmaps");
+        let written = env.cluster.audit().of("old", "create", "configmaps");
         assert!(written > 100, "{written}");
         assert_eq!(refused.load(Ordering::Relaxed), 0);
 
-        let (new, _new) = world.campaign(CAPM3_LEASE, "new");
-        // Nobody polls the old leader: its process is stopped.
+        let (new, _new) = env.campaign(CAPM3_LEASE, "new");
+        // The old leader is not polled: its process is paused.
         sleep(Duration::from_secs(pause)).await;
         assert_eq!(new.check().is_ok(), pause > 15);
 
         let both = async {
             tokio::select! {
                 biased;
-                () = &mut writer => panic!("it writes for ever"),
-                // Even when the writer has its turns before the elector has any.
+                () = &mut writer => panic!("the writer does not stop"),
+                // The writer is polled before the elector.
                 ended = async { sleep(Duration::from_secs(5)).await; (&mut leader).await } => ended,
             }
         };
         assert_eq!(both.await, Ended::Lost);
         assert!(refused.load(Ordering::Relaxed) > 40);
         assert_eq!(
-            world.cluster.audit().of("old", "create", "configmaps"),
+            env.cluster.audit().of("old", "create", "configmaps"),
             written,
             "after {pause} s"
         );
     }
 }
 
-/// A client whose writes are a minute under way before they arrive.
+/// A client whose writes arrive a minute late.
 fn slow_client(cluster: &Cluster, user: &str) -> kube::Client {
-    let door = cluster.service(user);
+    let service = cluster.service(user);
     let network = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let door = door.clone();
+        let service = service.clone();
         async move {
             if request.method() != http::Method::GET {
                 sleep(Duration::from_mins(1)).await;
             }
-            door.oneshot(request).await
+            service.oneshot(request).await
         }
     });
     kube::Client::new(network, "default")
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_would_have_made() {
-    let mut world = World::start();
-    let direct: Api<ConfigMap> = Api::namespaced(world.cluster.client("new"), "default");
-    let slow: Api<ConfigMap> = Api::namespaced(slow_client(&world.cluster, "old"), "default");
+async fn late_write_of_an_old_leader_fails_its_precondition_or_equals_that_of_the_new_leader() {
+    let mut env = TestEnv::start();
+    let direct: Api<ConfigMap> = Api::namespaced(env.cluster.client("new"), "default");
+    let slow: Api<ConfigMap> = Api::namespaced(slow_client(&env.cluster, "old"), "default");
     let mut host = ConfigMap::default();
     host.metadata.name = Some("host".into());
     let host = direct.create(&PostParams::default(), &host).await.unwrap();
@@ -255,16 +254,16 @@ async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_w
     let mut child = ConfigMap::default();
     child.metadata.name = Some("child-of-host".into());
 
-    let (elector, old) = world.elector(CAPM3_LEASE, "old");
+    let (elector, old) = env.elector(CAPM3_LEASE, "old");
     drop(timeout(SECOND, elector.run(CancellationToken::new())).await);
     assert!(old.check().is_ok());
     let (patch, made) = (PatchParams::default(), PostParams::default());
-    let (theirs, ours) = (claim("old"), claim("new"));
-    let late = async { tokio::join!(slow.patch("host", &patch, &theirs), slow.create(&made, &child)) };
-    let (new, _new) = world.campaign(CAPM3_LEASE, "new");
+    let (old_claim, new_claim) = (claim("old"), claim("new"));
+    let late = async { tokio::join!(slow.patch("host", &patch, &old_claim), slow.create(&made, &child)) };
+    let (new, _new) = env.campaign(CAPM3_LEASE, "new");
     let successor = async {
         new.acquired().await;
-        direct.patch("host", &patch, &ours).await.unwrap();
+        direct.patch("host", &patch, &new_claim).await.unwrap();
         direct.create(&made, &child).await.unwrap();
     };
     let ((patched, created), ()) = tokio::join!(late, successor);
@@ -279,44 +278,43 @@ async fn what_an_old_leader_had_sent_fails_on_its_precondition_or_is_what_both_w
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
-    let mut world = World::start();
+    let mut env = TestEnv::start();
     let place = LeaseTarget {
         namespace: "default".into(),
         name: CAPM3_LEASE.into(),
         identity: "old".into(),
     };
-    // A first term over a fast network, then the same candidate over the slow one.
-    let (fast, _old) = world.elector(CAPM3_LEASE, "old");
+    // The candidate leads first over a fast network, then over the slow one.
+    let (fast, _old) = env.elector(CAPM3_LEASE, "old");
     drop(timeout(SECOND, fast.run(CancellationToken::new())).await);
-    let (metrics, clock) = (world.metrics.lease("slow"), world.clock.clone());
-    let client = slow_client(&world.cluster, "old");
+    let (metrics, clock) = (env.metrics.lease("slow"), env.clock.clone());
+    let client = slow_client(&env.cluster, "old");
     let (slow, old) = LeaderElector::new::<super::Leading>(client, place, LeaseTimings::default(), clock, metrics);
-    world
-        .tasks
+    env.tasks
         .spawn(async move { ("old".to_owned(), slow.run(CancellationToken::new()).await) });
-    let (new, _new) = world.campaign(CAPM3_LEASE, "new");
+    let (new, _new) = env.campaign(CAPM3_LEASE, "new");
     new.acquired().await;
     for _ in 0..300 {
         sleep(SECOND).await;
         assert!(new.check().is_ok() && old.check().is_err());
     }
-    assert_eq!(world.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("new"));
+    assert_eq!(env.record(CAPM3_LEASE).await.holder_identity.as_deref(), Some("new"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
+async fn a_leader_without_a_server_stops_at_its_deadline() {
     let down = Fault::Refused {
         code: 503,
         retry_after: None,
     };
     for fault in [down, Fault::Delay(Duration::from_hours(1))] {
-        let mut world = World::start();
-        let (a, _stop) = world.campaign(CAPM3_LEASE, "a");
+        let mut env = TestEnv::start();
+        let (a, _stop) = env.campaign(CAPM3_LEASE, "a");
         a.acquired().await;
         sleep(Duration::from_millis(20_500)).await;
-        world.cluster.inject(everything(fault));
+        env.cluster.inject(everything(fault));
         let before = Instant::now();
-        assert_eq!(world.ended().await.1, Ended::Lost);
+        assert_eq!(env.ended().await.1, Ended::Lost);
         assert!(a.check().is_err());
         let lasted = before.elapsed().as_secs();
         assert!(
@@ -328,47 +326,46 @@ async fn a_leader_that_reaches_nobody_stops_at_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_outage_costs_nothing() {
-    let mut world = World::start();
-    let (a, _stop) = world.campaign(CAPM3_LEASE, "a");
+    let mut env = TestEnv::start();
+    let (a, _stop) = env.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
     for _ in 0..20 {
-        world.cluster.inject(everything(Fault::ReplyLost));
+        env.cluster.inject(everything(Fault::ReplyLost));
         sleep(Duration::from_secs(6)).await;
-        world.cluster.inject(Plan::none());
+        env.cluster.inject(Plan::none());
         sleep(Duration::from_secs(6)).await;
         assert!(a.check().is_ok());
     }
-    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+    assert_eq!(env.record(CAPM3_LEASE).await.lease_transitions, Some(0));
     assert!(
-        world
-            .metrics
+        env.metrics
             .render()
             .contains(&format!("leader_election_slowpath_total{{name=\"{CAPM3_LEASE}\"}}"))
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn wall_clocks_that_jump_change_nothing() {
-    let mut world = World::start();
-    let (a, _a) = world.campaign(CAPM3_LEASE, "a");
+async fn jumps_of_the_wall_clock_change_nothing() {
+    let mut env = TestEnv::start();
+    let (a, _a) = env.campaign(CAPM3_LEASE, "a");
     a.acquired().await;
-    let (b, _b) = world.campaign(CAPM3_LEASE, "b");
+    let (b, _b) = env.campaign(CAPM3_LEASE, "b");
     for jump in [86_400, -400_000, 3, -3, 31_536_000] {
-        world.clock.jump(jump);
+        env.clock.jump(jump);
         for _ in 0..60 {
             sleep(SECOND).await;
             assert!(a.check().is_ok() && b.check().is_err(), "after {jump}");
         }
     }
-    assert_eq!(world.record(CAPM3_LEASE).await.lease_transitions, Some(0));
+    assert_eq!(env.record(CAPM3_LEASE).await.lease_transitions, Some(0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_that_start_at_once_do_not_both_lead() {
+async fn candidates_that_start_together_do_not_both_lead() {
     for round in 0..5 {
-        let mut world = World::start();
-        let (a, _a) = world.campaign(CAPM3_LEASE, "a");
-        let (b, _b) = world.campaign(CAPM3_LEASE, "b");
+        let mut env = TestEnv::start();
+        let (a, _a) = env.campaign(CAPM3_LEASE, "a");
+        let (b, _b) = env.campaign(CAPM3_LEASE, "b");
         for _ in 0..100 {
             sleep(Duration::from_millis(100 + round)).await;
             assert!(!(a.check().is_ok() && b.check().is_ok()));
@@ -378,13 +375,13 @@ async fn two_that_start_at_once_do_not_both_lead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_are_held_apart_from_each_other() {
-    let mut world = World::start();
-    let (capm3, stop) = world.campaign(CAPM3_LEASE, "a");
-    let (hosts, _hosts) = world.campaign(HOSTS_LEASE, "a");
+async fn leases_are_independent() {
+    let mut env = TestEnv::start();
+    let (capm3, stop) = env.campaign(CAPM3_LEASE, "a");
+    let (hosts, _hosts) = env.campaign(HOSTS_LEASE, "a");
     tokio::join!(capm3.acquired(), hosts.acquired());
     stop.cancel();
-    world.ended().await;
+    env.ended().await;
     sleep(SECOND).await;
     assert!(capm3.check().is_err() && hosts.check().is_ok());
     let refusal = capm3.check().unwrap_err().to_string();
@@ -392,9 +389,9 @@ async fn leases_are_held_apart_from_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lease_of_a_go_manager_is_respected_for_as_long_as_it_says() {
-    let mut world = World::start();
-    let api: Api<Lease> = Api::namespaced(world.cluster.client("go"), "default");
+async fn the_lease_of_a_go_manager_is_respected_for_its_duration() {
+    let mut env = TestEnv::start();
+    let api: Api<Lease> = Api::namespaced(env.cluster.client("go"), "default");
     let lease: Lease = serde_json::from_value(serde_json::json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -410,16 +407,16 @@ async fn the_lease_of_a_go_manager_is_respected_for_as_long_as_it_says() {
     .unwrap();
     api.create(&PostParams::default(), &lease).await.unwrap();
     let before = Instant::now();
-    let (ours, _stop) = world.campaign(HOSTS_LEASE, "ours");
-    ours.acquired().await;
+    let (new, _stop) = env.campaign(HOSTS_LEASE, "new");
+    new.acquired().await;
     let waited = before.elapsed().as_secs();
     assert!((60..=62).contains(&waited), "{waited}");
-    assert_eq!(world.record(HOSTS_LEASE).await.lease_transitions, Some(4));
+    assert_eq!(env.record(HOSTS_LEASE).await.lease_transitions, Some(4));
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_election_one_leads_from_the_start() {
-    let leadership = Leadership::without_election(Adjustable::start());
+async fn without_election_leadership_holds_from_the_start() {
+    let leadership = Leadership::without_election(AdjustableClock::start());
     leadership.acquired().await;
     sleep(Duration::from_hours(24)).await;
     assert!(leadership.check().is_ok());

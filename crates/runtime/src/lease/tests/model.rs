@@ -1,5 +1,5 @@
-//! Random histories: two candidates, requests that take effect late or lose their answers, candidates that stand still.
-//! Whatever happens, no two lead at once.
+//! Random histories: two candidates, requests that take effect late or lose their answers, paused candidates.
+//! Two candidates never lead at once.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ enum Flight {
 #[derive(Debug)]
 struct Candidate {
     election: Election,
-    /// Its clock shows this much more than the world's.
+    /// How far its clock is ahead of real time.
     ahead: Duration,
     flight: Option<(Monotonic, Flight)>,
     lost: bool,
@@ -74,15 +74,15 @@ impl Candidate {
         }
     }
 
-    fn leads(&self, world: Monotonic) -> bool {
-        let now = world.after(self.ahead);
+    fn leads(&self, real_time: Monotonic) -> bool {
+        let now = real_time.after(self.ahead);
         self.election.deadline().is_some_and(|deadline| now < deadline)
     }
 
-    /// One step: send, take effect, or hear; or hear nothing, if `lose`.
-    fn step(&mut self, world: Monotonic, server: &mut Server, lose: bool) {
-        let now = world.after(self.ahead);
-        let wall = DateTime::UNIX_EPOCH + world.since_start();
+    /// One step: the request is sent, takes effect, or its response arrives; `lose` drops the response.
+    fn step(&mut self, real_time: Monotonic, server: &mut Server, lose: bool) {
+        let now = real_time.after(self.ahead);
+        let wall = DateTime::UNIX_EPOCH + real_time.since_start();
         match self.flight.take() {
             None if self.lost => {}
             None => {
@@ -118,7 +118,7 @@ impl Candidate {
     }
 }
 
-/// Who moves, how much later than the step before, and whether an answer that arrives is lost.
+/// The candidate, the time since the previous step, and whether an arriving response is lost.
 fn steps() -> impl Strategy<Value = Vec<(bool, u64, bool)>> {
     let pause = prop_oneof![8 => 0..400_u64, 3 => 400..3_000_u64, 1 => 3_000..20_000_u64];
     prop::collection::vec((any::<bool>(), pause, prop::bool::weighted(0.1)), 1..400)
@@ -130,32 +130,32 @@ proptest! {
     fn no_two_candidates_lead_at_once(steps in steps()) {
         let mut server = Server::default();
         let mut candidates = [Candidate::new("a", 0), Candidate::new("b", 1_000_000)];
-        let mut world = Monotonic::default();
+        let mut real_time = Monotonic::default();
         for (second, pause, lose) in steps {
-            // Time passes in small steps, so that the claim is checked between any two actions.
+            // Time advances in small steps, so that the property is checked between any two actions.
             for _ in 0..10 {
-                world = world.after(Duration::from_millis(pause) / 10);
-                prop_assert!(!candidates.iter().all(|candidate| candidate.leads(world)));
+                real_time = real_time.after(Duration::from_millis(pause) / 10);
+                prop_assert!(!candidates.iter().all(|candidate| candidate.leads(real_time)));
             }
-            candidates[usize::from(second)].step(world, &mut server, lose);
-            prop_assert!(!candidates.iter().all(|candidate| candidate.leads(world)));
+            candidates[usize::from(second)].step(real_time, &mut server, lose);
+            prop_assert!(!candidates.iter().all(|candidate| candidate.leads(real_time)));
         }
     }
 }
 
 #[test]
 fn the_model_lets_leadership_change_hands() {
-    // Without this the claim above could hold because nobody ever leads.
+    // The property above also holds when no candidate ever leads; this test excludes that.
     let mut server = Server::default();
     let [mut a, mut b] = [Candidate::new("a", 0), Candidate::new("b", 50)];
-    let mut world = Monotonic::default();
+    let mut real_time = Monotonic::default();
     for _ in 0..6 {
-        a.step(world, &mut server, false);
+        a.step(real_time, &mut server, false);
     }
-    assert!(a.leads(world));
+    assert!(a.leads(real_time));
     for _ in 0..200 {
-        world = world.after(Duration::from_millis(200));
-        b.step(world, &mut server, false);
+        real_time = real_time.after(Duration::from_millis(200));
+        b.step(real_time, &mut server, false);
     }
-    assert!(b.leads(world) && !a.leads(world));
+    assert!(b.leads(real_time) && !a.leads(real_time));
 }

@@ -31,14 +31,14 @@ fn leader() -> Election {
     assert_eq!(election.next(at(0), WALL), Step::Read);
     election.observed(at(0), None);
     let Step::Create(lease) = election.next(at(0), WALL) else {
-        panic!("nobody holds it");
+        panic!("the lease is free");
     };
     election.written(at(0), at(0), *lease);
     election
 }
 
 #[test]
-fn durations_that_do_not_fit_together_are_refused() {
+fn contradictory_durations_are_rejected() {
     let timings = |lease, renew, retry| {
         let [lease, renew, retry] = [lease, renew, retry].map(Duration::from_millis);
         LeaseTimings::new(lease, renew, retry)
@@ -59,14 +59,14 @@ fn leadership_counts_from_when_the_renewal_was_sent() {
     let mut election = candidate("me");
     election.observed(at(0), None);
     let Step::Create(lease) = election.next(at(0), WALL) else {
-        panic!("nobody holds it");
+        panic!("the lease is free");
     };
     election.written(at(1), at(9), *lease);
     assert_eq!(election.deadline(), Some(at(11)));
 }
 
 #[test]
-fn a_foreign_record_is_measured_by_our_clock_whatever_its_timestamps_say() {
+fn a_record_of_another_candidate_is_measured_by_the_own_clock_whatever_its_timestamps() {
     for stamp in [WALL, WALL + TimeDelta::days(1000), WALL - TimeDelta::days(1000)] {
         let mut election = candidate("me");
         election.observed(at(100), Some(held_by("other", "1", stamp)));
@@ -84,25 +84,28 @@ fn a_foreign_record_is_measured_by_our_clock_whatever_its_timestamps_say() {
 }
 
 #[test]
-fn only_a_new_record_is_a_sign_of_life() {
+fn only_a_new_record_counts_as_a_renewal() {
     let mut election = candidate("me");
     election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
     election.observed(at(16), Some(held_by("other", "2", WALL)));
     assert!(
         matches!(election.next(at(16), WALL), Step::Update(_)),
-        "a version is none"
+        "a new resource version alone is no new record"
     );
 
     let mut election = candidate("me");
     election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
     election.observed(at(16), Some(held_by("other", "2", WALL + TimeDelta::seconds(1))));
-    assert!(matches!(election.next(at(16), WALL), Step::Wait(_)), "a renewal is one");
+    assert!(
+        matches!(election.next(at(16), WALL), Step::Wait(_)),
+        "a renewal is a new record"
+    );
 }
 
 #[test]
-fn what_cannot_be_read_does_not_restart_the_measure() {
+fn failed_reads_do_not_restart_the_lease_duration() {
     let mut election = candidate("me");
     election.observed(at(0), Some(held_by("other", "1", WALL)));
     election.next(at(0), WALL);
@@ -118,14 +121,14 @@ fn a_record_without_holder_is_taken_at_once() {
     let mut election = candidate("me");
     election.observed(at(0), Some(held_by("", "7", WALL)));
     let Step::Update(lease) = election.next(at(0), WALL) else {
-        panic!("it is free");
+        panic!("the lease is free");
     };
     assert_eq!(lease.metadata.resource_version.as_deref(), Some("7"));
     assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
 }
 
 #[test]
-fn a_record_without_duration_counts_for_ours() {
+fn a_record_without_duration_counts_for_the_own_duration() {
     let mut lease = held_by("other", "1", WALL);
     lease.spec.as_mut().unwrap().lease_duration_seconds = Some(-5);
     let mut election = candidate("me");
@@ -164,7 +167,7 @@ fn a_leader_keeps_trying_and_loses_at_its_deadline() {
 }
 
 #[test]
-fn a_leader_that_sees_another_name_has_lost() {
+fn a_leader_that_reads_another_holder_has_lost() {
     let mut election = leader();
     election.next(at(2), WALL);
     election.failed(at(2));
@@ -173,7 +176,7 @@ fn a_leader_that_sees_another_name_has_lost() {
 }
 
 #[test]
-fn a_write_whose_answer_was_lost_is_found_by_its_name() {
+fn a_write_with_a_lost_response_is_found_by_its_name() {
     let mut election = candidate("me");
     election.observed(at(0), None);
     assert!(matches!(election.next(at(0), WALL), Step::Create(_)));
@@ -181,17 +184,17 @@ fn a_write_whose_answer_was_lost_is_found_by_its_name() {
     election.next(at(7), WALL);
     election.observed(at(7), Some(held_by("me", "3", WALL)));
     let Step::Update(lease) = election.next(at(7), WALL + TimeDelta::seconds(7)) else {
-        panic!("it is ours");
+        panic!("this candidate holds the lease");
     };
     let spec = lease.spec.as_ref().unwrap();
-    assert_eq!(spec.lease_transitions, Some(0), "it never changed hands");
-    assert_ne!(spec.acquire_time, spec.renew_time, "and is held since then");
+    assert_eq!(spec.lease_transitions, Some(0), "the holder never changed");
+    assert_ne!(spec.acquire_time, spec.renew_time, "the renewal is newer");
     election.written(at(7), at(7), *lease);
     assert_eq!(election.deadline(), Some(at(17)));
 }
 
 #[test]
-fn giving_up_clears_our_name_and_no_other() {
+fn release_clears_the_own_holder_and_no_other() {
     let mut election = leader();
     let given = election.release(Some(held_by("me", "4", WALL)), WALL).unwrap();
     let spec = given.spec.unwrap();
@@ -207,14 +210,14 @@ fn giving_up_clears_our_name_and_no_other() {
 }
 
 #[test]
-fn what_is_no_record_of_ours_survives_a_write() {
+fn fields_outside_the_record_survive_a_write() {
     let mut lease = held_by("", "7", WALL);
     lease.metadata.labels = Some([("team".to_owned(), "metal".to_owned())].into());
     lease.spec.as_mut().unwrap().strategy = Some("OldestEmulationVersion".into());
     let mut election = candidate("me");
     election.observed(at(0), Some(lease.clone()));
     let Step::Update(written) = election.next(at(0), WALL) else {
-        panic!("it is free");
+        panic!("the lease is free");
     };
     assert_eq!(written.metadata, lease.metadata);
     assert_eq!(written.spec.unwrap().strategy, lease.spec.unwrap().strategy);

@@ -1,4 +1,4 @@
-//! The queue beside a naive model: plain lists, searched from the front.
+//! Compares the queue with a naive model: plain lists, searched from the front.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::queue::{FIRST_DELAY, LONGEST_DELAY, Lane, Outcome, WorkQueue};
 enum Op {
     Add(u8, Lane),
     Take,
-    /// Ends the pass that began as the n-th of those under way.
+    /// Finishes the n-th key in work.
     Finish(usize, Outcome),
     Wait(u64),
     Hold(u8),
@@ -26,7 +26,7 @@ struct Model {
     delayed: Vec<(Duration, u8, Lane)>,
     /// One entry for each hold.
     holds: Vec<u8>,
-    /// Would be ready.
+    /// Held keys that are otherwise ready.
     held: Vec<(Lane, u8)>,
     /// Key, end of its window, length of its window.
     failing: Vec<(u8, Duration, Duration)>,
@@ -152,9 +152,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn queue_does_what_plain_lists_do(ops in prop::collection::vec(op(), 0..120)) {
+    fn queue_behaves_as_the_model_with_plain_lists(ops in prop::collection::vec(op(), 0..120)) {
         let (mut queue, mut model, mut now) = (WorkQueue::default(), Model::default(), Duration::ZERO);
-        // In the end everything is finished and every timer runs out, so a lost key would show.
+        // At the end every key finishes and every timer expires, so a lost key is detected.
         let free = (0..6).flat_map(|key| std::iter::repeat_n(Op::Free(key), 120));
         let end = std::iter::repeat_n([Op::Finish(0, Outcome::Done), Op::Wait(10_000_000), Op::Take], 20).flatten();
         for op in ops.into_iter().chain(free).chain(end) {
@@ -185,7 +185,7 @@ proptest! {
                         prop_assert!(first.is_some(), "{taken:?} came from an empty lane");
                         let (lane, key) = model.ready.remove(first.unwrap());
                         prop_assert_eq!((taken.lane, taken.key), (lane, key), "not first come, first served");
-                        prop_assert!(!model.holds.contains(&key), "{key} was given out while held");
+                        prop_assert!(!model.holds.contains(&key), "{key} is dispatched while held");
                         prop_assert!(model.working.iter().all(|(working, _)| *working != key), "{key} runs twice at once");
                         model.working.push((key, lane));
                     }

@@ -1,4 +1,4 @@
-//! The shell under paused time.
+//! The async queue under paused time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ async fn failing_key_returns_after_5_10_20_40_milliseconds() {
     let start = tokio::time::Instant::now();
     let mut seen = Vec::new();
     for _ in 0..5 {
-        let pass = queue.take().await.unwrap();
+        let item = queue.take().await.unwrap();
         seen.push(start.elapsed().as_millis());
-        pass.finish(Outcome::Failed);
+        item.finish(Outcome::Failed);
     }
     assert_eq!(seen, [0, 5, 15, 35, 75]);
 }
@@ -36,11 +36,11 @@ async fn waiting_taker_is_woken_by_an_add() {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         queue.add(7, Lane::Low);
     });
-    assert_eq!(taken.map(|pass| *pass.key()), Some(7));
+    assert_eq!(taken.map(|item| *item.key()), Some(7));
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropped_pass_counts_as_failed() {
+async fn dropped_work_item_counts_as_failed() {
     let queue = queue();
     queue.add(1, Lane::High);
     drop(queue.take().await.unwrap());
@@ -51,7 +51,7 @@ async fn dropped_pass_counts_as_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn giving_up_waiting_loses_no_key() {
+async fn dropping_a_take_loses_no_key() {
     let queue = queue();
     let second = Duration::from_secs(1);
     assert!(timeout(second, queue.take()).await.is_err());
@@ -74,22 +74,22 @@ async fn closing_releases_every_taker_and_refuses_adds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_keys_pass_eight_workers_each_once() {
+async fn ten_thousand_keys_are_reconciled_by_eight_workers_each_once() {
     let queue = queue();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let workers = TaskTracker::new();
     for _ in 0..8 {
         let (queue, seen) = (queue.clone(), Arc::clone(&seen));
         workers.spawn(async move {
-            while let Some(pass) = queue.take().await {
+            while let Some(item) = queue.take().await {
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                seen.lock().push(*pass.key());
-                pass.finish(Outcome::Done);
+                seen.lock().push(*item.key());
+                item.finish(Outcome::Done);
             }
         });
     }
     (0..10_000).for_each(|key| queue.add(key, Lane::High));
-    // 10,000 passes of 1 ms by eight workers take 1.25 s.
+    // 10,000 reconciles of 1 ms by eight workers take 1.25 s.
     tokio::time::sleep(Duration::from_millis(1_300)).await;
     queue.close();
     workers.close();
@@ -100,12 +100,12 @@ async fn ten_thousand_keys_pass_eight_workers_each_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
+async fn held_key_is_handed_out_after_the_last_hold_and_only_if_enqueued() {
     let queue = queue();
     queue.add(1, Lane::High);
-    let pass = queue.take().await.unwrap();
-    let holds = [pass.request_source().hold(), pass.request_source().hold()];
-    pass.finish(Outcome::Failed);
+    let item = queue.take().await.unwrap();
+    let holds = [item.request_source().hold(), item.request_source().hold()];
+    item.finish(Outcome::Failed);
     queue.add(2, Lane::Low);
     let other = queue.take().await.unwrap();
     assert_eq!(*other.key(), 2);
@@ -124,7 +124,7 @@ async fn held_key_is_given_out_with_the_last_hold_and_only_if_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn author_is_one_key_of_one_queue() {
+async fn request_source_is_one_key_of_one_queue() {
     let (one, other) = (queue(), queue());
     let source = RequestSource::new(one.clone(), 1);
     assert!(source.is(&one, &1));

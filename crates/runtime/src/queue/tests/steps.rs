@@ -38,7 +38,7 @@ fn event_moves_a_low_key_to_the_high_lane_and_keeps_its_waiting_time() {
 }
 
 #[test]
-fn key_added_while_worked_on_runs_once_more_and_not_beside() {
+fn key_added_during_its_reconcile_runs_once_more_afterwards() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
     assert_eq!(take(&mut queue, NOW), Some("a"));
@@ -52,7 +52,7 @@ fn key_added_while_worked_on_runs_once_more_and_not_beside() {
 }
 
 #[test]
-fn recheck_waits_its_time_unless_an_event_comes_first() {
+fn recheck_waits_its_time_unless_an_event_is_first() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
     take(&mut queue, NOW);
@@ -65,7 +65,7 @@ fn recheck_waits_its_time_unless_an_event_comes_first() {
 }
 
 #[test]
-fn success_forgets_failures() {
+fn success_resets_failures() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
     for (now, due) in [(0, 5), (5, 15), (15, 35)] {
@@ -116,7 +116,7 @@ fn hot_keys_do_not_starve_others_of_their_lane() {
     (0..10_000).for_each(|key| {
         queue.add(key, Lane::High, NOW);
     });
-    // Each key is wanted again while it is worked on; nevertheless everyone has a turn before anyone has two.
+    // Each key is added again while in work; still every key runs once before any runs twice.
     for expected in (0..10_000).chain(0..10_000) {
         assert_eq!(take(&mut queue, NOW), Some(expected));
         queue.add(expected, Lane::High, NOW);
@@ -125,7 +125,7 @@ fn hot_keys_do_not_starve_others_of_their_lane() {
 }
 
 #[test]
-fn figures_tell_depth_and_latency() {
+fn stats_contain_depth_and_latency() {
     let mut queue = WorkQueue::default();
     for (key, lane) in [
         ("a", Lane::High),
@@ -157,7 +157,7 @@ fn figures_tell_depth_and_latency() {
 }
 
 #[test]
-fn finishing_what_nobody_works_on_changes_nothing() {
+fn finishing_a_key_that_is_not_in_work_changes_nothing() {
     let mut queue = WorkQueue::default();
     queue.add("a", Lane::High, NOW);
     assert_eq!(queue.finish(&"a", Outcome::Done, NOW), None);

@@ -38,7 +38,7 @@ fn undecodable() -> kube::Error {
 }
 
 #[test]
-fn errors_of_the_client_are_sorted_by_what_they_say_and_not_how() {
+fn client_errors_are_classified_by_status_and_not_by_message() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let table = [
         (answer(400, "BadRequest"), Class::Invalid),
@@ -80,7 +80,7 @@ fn errors_of_the_client_are_sorted_by_what_they_say_and_not_how() {
 }
 
 #[test]
-fn faults_say_what_the_queue_does_and_metrics_count() {
+fn faults_determine_queue_outcome_and_metrics() {
     let pause = Duration::from_secs(7);
     let transient = || Fault::transient("read pool", Category::SERVER, "it is down");
     let table = [
@@ -100,7 +100,7 @@ fn faults_say_what_the_queue_does_and_metrics_count() {
 }
 
 #[test]
-fn waiting_is_settled_unless_nothing_watches_the_other_side() {
+fn waiting_is_done_for_the_queue_unless_it_has_a_recheck() {
     let pause = Duration::from_secs(30);
     let table = [
         (Next::Done, Outcome::Done),
@@ -118,7 +118,7 @@ fn waiting_is_settled_unless_nothing_watches_the_other_side() {
 }
 
 #[test]
-fn what_a_decoder_quotes_reaches_no_report() {
+fn content_quoted_by_a_decoder_reaches_no_report() {
     assert!(undecodable().to_string().contains("hunter2"));
     let fault = read_fault("read secret", undecodable());
     let shown = format!("{} {fault:?}", fault.report());

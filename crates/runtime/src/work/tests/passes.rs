@@ -30,10 +30,10 @@ crate::role! {
 
 const WAITS: Reason = Reason::new("WaitingForOther");
 
-/// Does what its script says for a name, and notes when.
+/// Executes the scripted steps of each name, and records the times.
 #[derive(Default)]
 struct Scripted {
-    /// What the passes over a name do, one after the other; afterwards they settle.
+    /// Steps of the reconciles of each name, in order; later reconciles return `Done`.
     script: Mutex<BTreeMap<String, Vec<Step>>>,
     seen: Mutex<Vec<(String, u128)>>,
     at_once: AtomicUsize,
@@ -45,20 +45,20 @@ struct Scripted {
 enum Step {
     Panic,
     Bug,
-    /// The server asks to come back in two seconds.
+    /// The server requests a retry after two seconds.
     Throttled,
     Wait,
     RequeueAfter(u64),
     Requeue,
-    /// Takes so many seconds, then settles.
+    /// Runs for these seconds, then returns `Done`.
     Take(u64),
-    /// Changes the object it was woken for.
+    /// Creates an object of the same key.
     Write,
 }
 
-struct Under(Arc<Scripted>, SharedCache<ConfigMap>);
+struct ScriptedReconciler(Arc<Scripted>, SharedCache<ConfigMap>);
 
-impl Reconciler for Under {
+impl Reconciler for ScriptedReconciler {
     type Key = Key;
     type Role = Tester;
 
@@ -67,8 +67,8 @@ impl Reconciler for Under {
         self.0.seen.lock().push((key.name.clone(), now.as_millis()));
         let step = self.0.script.lock().get_mut(&key.name).and_then(Vec::pop);
         match step {
-            Some(Step::Panic) => panic!("the script says so"),
-            Some(Step::Bug) => Err(Fault::bug("the script says so")),
+            Some(Step::Panic) => panic!("scripted"),
+            Some(Step::Bug) => Err(Fault::bug("scripted")),
             Some(Step::Throttled) => Err(Fault::Transient {
                 op: "get".to_owned(),
                 category: Category::THROTTLED,
@@ -114,7 +114,7 @@ fn at(version: u64) -> ResourceVersion {
     ResourceVersion::parse(&version.to_string()).unwrap()
 }
 
-struct Rig {
+struct Fixture {
     cache: SharedCache<ConfigMap>,
     scripted: Arc<Scripted>,
     metrics: Metrics,
@@ -123,7 +123,7 @@ struct Rig {
     _cluster: Cluster,
 }
 
-impl Rig {
+impl Fixture {
     fn start(workers: usize, script: &[(&str, &[Step])]) -> Self {
         Self::in_mode(Mode::Perform, workers, script)
     }
@@ -139,15 +139,20 @@ impl Rig {
         let (metrics, stop) = (Metrics::new(), CancellationToken::new());
         let writer = Writer::new(cluster.client("tester"), mode);
         let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
-        let controller = Controller::new("scripted", clock, writer, Under(Arc::clone(&scripted), cache.clone()))
-            .watches(&cache, |change| {
-                change.key().map(|key| Key {
-                    name: key.name.trim_end_matches("-copy").to_owned(),
-                    ..key
-                })
+        let controller = Controller::new(
+            "scripted",
+            clock,
+            writer,
+            ScriptedReconciler(Arc::clone(&scripted), cache.clone()),
+        )
+        .watches(&cache, |change| {
+            change.key().map(|key| Key {
+                name: key.name.trim_end_matches("-copy").to_owned(),
+                ..key
             })
-            .workers(workers)
-            .metrics(&metrics);
+        })
+        .workers(workers)
+        .metrics(&metrics);
         let mut running = JoinSet::new();
         running.spawn(controller.run(stop.clone()));
         Self {
@@ -199,67 +204,67 @@ async fn seconds(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_pass_is_made_before_the_first_list() {
-    let rig = Rig::start(1, &[]);
-    rig.cache.observed(object("a", 1)).unwrap();
+async fn no_reconcile_runs_before_the_first_list() {
+    let fixture = Fixture::start(1, &[]);
+    fixture.cache.observed(object("a", 1)).unwrap();
     seconds(60).await;
-    assert!(rig.seen("a").is_empty());
-    rig.listed(&["a", "b"]);
+    assert!(fixture.seen("a").is_empty());
+    fixture.listed(&["a", "b"]);
     seconds(1).await;
-    assert_eq!((rig.seen("a").len(), rig.seen("b").len()), (1, 1));
+    assert_eq!((fixture.seen("a").len(), fixture.seen("b").len()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_is_counted_and_its_key_is_tried_again_while_others_go_on() {
-    let rig = Rig::start(1, &[("a", &[Step::Panic, Step::Panic, Step::Bug])]);
-    rig.listed(&["a", "b"]);
+async fn a_panic_is_counted_and_its_key_is_retried_while_others_continue() {
+    let fixture = Fixture::start(1, &[("a", &[Step::Panic, Step::Panic, Step::Bug])]);
+    fixture.listed(&["a", "b"]);
     seconds(1).await;
     // The back-off of the queue: 5, 10, 20 milliseconds.
-    assert_eq!(rig.seen("a"), [0, 5, 15, 35]);
-    assert_eq!(rig.seen("b"), [0]);
+    assert_eq!(fixture.seen("a"), [0, 5, 15, 35]);
+    assert_eq!(fixture.seen("b"), [0]);
     assert_eq!(
-        [PANICS, ERRORS, SUCCESS].map(|metric| rig.count(metric)),
+        [PANICS, ERRORS, SUCCESS].map(|metric| fixture.count(metric)),
         ["2", "3", "2"]
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_costs_nothing_and_a_timer_only_what_it_says() {
+async fn waiting_costs_no_reconcile_and_a_timer_exactly_its_own() {
     let script: [(&str, &[Step]); 3] = [
         ("waits", &[Step::Wait]),
         ("timed", &[Step::RequeueAfter(40)]),
         ("again", &[Step::Requeue]),
     ];
-    let rig = Rig::start(2, &script);
-    rig.listed(&["waits", "timed", "again"]);
+    let fixture = Fixture::start(2, &script);
+    fixture.listed(&["waits", "timed", "again"]);
     seconds(3600).await;
-    assert_eq!(rig.seen("waits").len(), 1);
-    assert_eq!(rig.seen("timed"), [0, 40_000]);
-    assert_eq!(rig.seen("again"), [0, 0]);
-    rig.cache.observed(object("waits", 11)).unwrap();
+    assert_eq!(fixture.seen("waits").len(), 1);
+    assert_eq!(fixture.seen("timed"), [0, 40_000]);
+    assert_eq!(fixture.seen("again"), [0, 0]);
+    fixture.cache.observed(object("waits", 11)).unwrap();
     seconds(1).await;
-    assert_eq!(rig.seen("waits").len(), 2);
+    assert_eq!(fixture.seen("waits").len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn metrics_tell_what_keys_wait_for_and_what_sort_of_trouble_there_was() {
+async fn metrics_show_the_reasons_of_waits_and_the_categories_of_faults() {
     let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
     let fault = |category| format!(r#"metal3_controller_faults_total{{controller="scripted",category="{category}"}}"#);
     let script: [(&str, &[Step]); 2] = [
         ("a", &[Step::Wait, Step::Bug, Step::Wait]),
         ("b", &[Step::Wait, Step::Throttled, Step::Panic]),
     ];
-    let rig = Rig::start(1, &script);
-    rig.listed(&["a", "b"]);
+    let fixture = Fixture::start(1, &script);
+    fixture.listed(&["a", "b"]);
     seconds(1).await;
-    assert_eq!(rig.count(waits), "2");
-    rig.cache.observed(object("a", 11)).unwrap();
-    rig.cache.observed(object("b", 12)).unwrap();
+    assert_eq!(fixture.count(waits), "2");
+    fixture.cache.observed(object("a", 11)).unwrap();
+    fixture.cache.observed(object("b", 12)).unwrap();
     seconds(60).await;
-    // A fault in between does not end what "a" waits for; "b" waits for nothing any more.
-    assert_eq!(rig.count(waits), "1");
+    // A fault does not end the wait of "a"; "b" no longer waits.
+    assert_eq!(fixture.count(waits), "1");
     assert_eq!(
-        ["bug", "throttled", "panic"].map(|category| rig.count(&fault(category))),
+        ["bug", "throttled", "panic"].map(|category| fixture.count(&fault(category))),
         ["1", "1", "1"]
     );
 }
@@ -270,11 +275,11 @@ async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
     let writer = log.clone();
     let (subscriber, _verbosity) = subscriber(Format::Text, "4".parse().unwrap(), move || writer.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
-    let rig = Rig::start(1, &[("a", &[Step::Wait, Step::Wait, Step::Wait])]);
-    rig.listed(&["a"]);
+    let fixture = Fixture::start(1, &[("a", &[Step::Wait, Step::Wait, Step::Wait])]);
+    fixture.listed(&["a"]);
     for version in [11, 12] {
         seconds(1).await;
-        rig.cache.observed(object("a", version)).unwrap();
+        fixture.cache.observed(object("a", version)).unwrap();
     }
     seconds(1).await;
     let text = log.text();
@@ -286,41 +291,41 @@ async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
         "{text}"
     );
     let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
-    assert_eq!(rig.count(waits), "1");
+    assert_eq!(fixture.count(waits), "1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn workers_bound_what_runs_at_once() {
+async fn workers_bound_concurrent_reconciles() {
     let names: Vec<String> = (0..20).map(|number| format!("k{number}")).collect();
     let script: Vec<(&str, &[Step])> = names
         .iter()
         .map(|name| (name.as_str(), [Step::Take(1)].as_slice()))
         .collect();
-    let rig = Rig::start(3, &script);
-    rig.listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let fixture = Fixture::start(3, &script);
+    fixture.listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
     seconds(60).await;
-    assert_eq!(rig.scripted.most_at_once.load(Ordering::SeqCst), 3);
-    assert_eq!(rig.count(SUCCESS), "20");
+    assert_eq!(fixture.scripted.most_at_once.load(Ordering::SeqCst), 3);
+    assert_eq!(fixture.count(SUCCESS), "20");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_pass_writes_does_not_wake_its_own_key() {
-    let rig = Rig::start(1, &[("a", &[Step::Write])]);
-    rig.listed(&["a"]);
+async fn writes_of_a_reconcile_do_not_enqueue_its_own_key() {
+    let fixture = Fixture::start(1, &[("a", &[Step::Write])]);
+    fixture.listed(&["a"]);
     seconds(60).await;
-    assert_eq!(rig.seen("a").len(), 1);
-    assert_eq!(rig.cache.read(|cache| cache.objects().count()), 2);
+    assert_eq!(fixture.seen("a").len(), 1);
+    assert_eq!(fixture.cache.read(|cache| cache.objects().count()), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_lets_passes_finish_within_the_grace() {
+async fn stopping_lets_reconciles_finish_within_the_grace_period() {
     for (takes, stopped, finished) in [(5, Stopped::Drained, "1"), (60, Stopped::Abandoned(1), "0")] {
-        let rig = Rig::start(2, &[("a", &[Step::Take(takes)])]);
-        rig.listed(&["a"]);
+        let fixture = Fixture::start(2, &[("a", &[Step::Take(takes)])]);
+        fixture.listed(&["a"]);
         seconds(1).await;
-        let metrics = rig.metrics.clone();
+        let metrics = fixture.metrics.clone();
         let began = Instant::now();
-        assert_eq!(rig.stopped().await, stopped);
+        assert_eq!(fixture.stopped().await, stopped);
         assert!(began.elapsed() <= Duration::from_secs(10));
         assert_eq!(count(&metrics, SUCCESS), finished);
     }
@@ -328,27 +333,27 @@ async fn stopping_lets_passes_finish_within_the_grace() {
 
 #[tokio::test(start_paused = true)]
 async fn stopping_before_the_first_list_stops_at_once() {
-    let rig = Rig::start(1, &[]);
+    let fixture = Fixture::start(1, &[]);
     seconds(1).await;
-    assert_eq!(rig.stopped().await, Stopped::Drained);
+    assert_eq!(fixture.stopped().await, Stopped::Drained);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_observes_does_not_look_again_at_what_it_did_not_do() {
-    let rig = Rig::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Requeue, Step::RequeueAfter(40)])]);
-    rig.listed(&["a"]);
+async fn dry_run_does_not_requeue_after_writes_that_were_not_sent() {
+    let fixture = Fixture::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Requeue, Step::RequeueAfter(40)])]);
+    fixture.listed(&["a"]);
     seconds(3600).await;
-    assert_eq!(rig.seen("a"), [0]);
-    rig.cache.observed(object("a", 11)).unwrap();
+    assert_eq!(fixture.seen("a"), [0]);
+    fixture.cache.observed(object("a", 11)).unwrap();
     seconds(60).await;
-    assert_eq!(rig.seen("a").len(), 3, "a timer still counts");
+    assert_eq!(fixture.seen("a").len(), 3, "a timer still triggers");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_asks_to_stay_away_does_not_make_failures_forgotten() {
-    let rig = Rig::start(1, &[("a", &[Step::Bug, Step::Throttled, Step::Bug])]);
-    rig.listed(&["a"]);
+async fn throttling_does_not_reset_the_count_of_failures() {
+    let fixture = Fixture::start(1, &[("a", &[Step::Bug, Step::Throttled, Step::Bug])]);
+    fixture.listed(&["a"]);
     seconds(60).await;
-    // 5 ms for the first, as long as the server says for the second, and 20 ms for the third in a row.
-    assert_eq!(rig.seen("a"), [0, 5, 2005, 2025]);
+    // 5 ms for the first failure, the delay of the server for the second, 20 ms for the third.
+    assert_eq!(fixture.seen("a"), [0, 5, 2005, 2025]);
 }

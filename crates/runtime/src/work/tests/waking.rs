@@ -1,4 +1,4 @@
-//! Keys woken by what is no cache.
+//! Keys enqueued by sources other than a cache.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ crate::role! {
     struct Nothing {}
 }
 
-/// Notes its keys; for the key `x` it wakes `of-x` of the other, and itself once more for `twice`.
+/// Records its keys; the key `x` enqueues `of-x` of the other controller, and `twice` enqueues itself once.
 struct Neighbour {
     seen: Arc<Mutex<Vec<String>>>,
     own: Waker<String>,
@@ -58,7 +58,7 @@ struct Pair {
     _cluster: Cluster,
 }
 
-/// Two controllers that hold each other's wakers, the first of which waits for a feed.
+/// Two controllers with each other's wakers; the first waits for a feed.
 fn pair() -> Pair {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
@@ -98,19 +98,19 @@ fn names(seen: &Seen) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pass_wakes_keys_of_another_controller_and_its_own() {
+async fn a_reconcile_enqueues_keys_of_another_controller_and_its_own() {
     let mut pair = pair();
     pair.ready.take().unwrap().send(()).unwrap();
     pair.hosts.0.enqueue("twice".to_owned());
     sleep(Duration::from_secs(1)).await;
     assert_eq!(names(&pair.hosts.1), ["twice", "twice"]);
-    // Woken twice, looked at once for each time it was not waiting already.
+    // Enqueued twice; a key that is already queued is not added again.
     assert!(names(&pair.machines).iter().all(|name| name == "of-twice"));
     assert!(!names(&pair.machines).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_pass_is_made_before_a_source_that_is_no_cache_is_ready() {
+async fn no_reconcile_runs_before_a_source_without_a_cache_is_ready() {
     let mut pair = pair();
     pair.hosts.0.enqueue_low_priority(["swept".to_owned()]);
     sleep(Duration::from_mins(5)).await;
@@ -121,7 +121,7 @@ async fn no_pass_is_made_before_a_source_that_is_no_cache_is_ready() {
     assert_eq!(
         names(&pair.hosts.1),
         ["woken", "swept"],
-        "what happened goes before what may have"
+        "the high lane precedes the low lane"
     );
     assert_eq!(names(&pair.machines), ["of-woken", "of-swept"]);
 }

@@ -13,7 +13,7 @@ fn version(object: &ConfigMap) -> ResourceVersion {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_applied_is_ours_and_shows() {
+async fn applied_fields_belong_to_the_manager_and_are_cached() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
@@ -22,17 +22,17 @@ async fn what_is_applied_is_ours_and_shows() {
     let applied = applied.unwrap().object().unwrap();
     assert_eq!(applied.data.unwrap()["host"], "192.0.2.1");
     let Observed::Present(known) = cache.find(&key("a")) else {
-        panic!("the cache lost it")
+        panic!("the object is not cached")
     };
     assert_eq!(known.data.as_ref().unwrap()["host"], "192.0.2.1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn member_that_somebody_else_looks_after_is_not_taken() {
+async fn field_of_another_field_manager_is_not_taken() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
-    // Not by an apply, so in the name of the client.
+    // A patch without apply; the API server names the client as field manager.
     let typed = patch(&json!({ "data": { "host": "192.0.2.9" } }));
     let typed = writer.patch(&cache, &key("a"), typed).await.unwrap().object().unwrap();
     let members = json!({ "data": { "host": "192.0.2.1" } });
@@ -55,7 +55,7 @@ async fn member_that_somebody_else_looks_after_is_not_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_applied_to_an_object_of_another_version() {
+async fn apply_to_an_object_of_another_version_is_rejected() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();

@@ -1,4 +1,4 @@
-//! Both halves of an object changed in one pass.
+//! Changes of an object and of its status in one reconcile.
 
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::{Condition, ConditionStatus};
@@ -13,7 +13,7 @@ use crate::queue::{Lane, Outcome, Queue};
 use crate::version::ResourceVersion;
 use crate::write::{Mode, WriteErrorKind, Writer, Written};
 
-const OURS: &str = "example.com/ours";
+const FINALIZER: &str = "example.com/own";
 
 type Machines = SharedCache<Metal3Machine>;
 
@@ -35,7 +35,7 @@ async fn machine(writer: &Writer<super::Tester>, cache: &Machines) -> Metal3Mach
 }
 
 fn changed(before: &Metal3Machine) -> Metal3Machine {
-    let mut after = with_finalizer(before.clone(), OURS);
+    let mut after = with_finalizer(before.clone(), FINALIZER);
     after.status.conditions = vec![condition("Ready")];
     after
 }
@@ -50,7 +50,7 @@ async fn an_object_and_its_status_change_in_two_requests_and_do_not_conflict_wit
     let after = changed(&before);
     let written = writer.change(&cache, &before, &after).await.unwrap().object().unwrap();
     assert_eq!(requests(&cluster), asked + 2);
-    assert!(has_finalizer(&written, OURS));
+    assert!(has_finalizer(&written, FINALIZER));
     assert_eq!(written.status.conditions.len(), 1);
     assert!(matches!(cache.find(&key("m")), Observed::Present(shown) if *shown == written));
     let same = writer.change(&cache, &written, &written).await.unwrap();
@@ -58,22 +58,22 @@ async fn an_object_and_its_status_change_in_two_requests_and_do_not_conflict_wit
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_somebody_else_wrote_meanwhile_stops_both_halves() {
+async fn concurrent_write_of_another_client_rejects_both_halves() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
     let cache = Machines::default();
     let before = machine(&writer, &cache).await;
-    let mut theirs = before.clone();
-    theirs.status.conditions = vec![condition("Theirs")];
-    writer.status(&cache, &before, &theirs).await.unwrap();
-    // The finalizer alone would not collide with a condition; the conditions that go with it would.
+    let mut foreign = before.clone();
+    foreign.status.conditions = vec![condition("Foreign")];
+    writer.status(&cache, &before, &foreign).await.unwrap();
+    // The finalizer alone does not conflict with the foreign condition; the conditions do.
     let error = writer.change(&cache, &before, &changed(&before)).await.unwrap_err();
     assert_eq!(error.kind, WriteErrorKind::Conflict);
     let Observed::Present(shown) = cache.find(&key("m")) else {
-        panic!("it is gone")
+        panic!("the object is not cached")
     };
-    assert_eq!(shown.status.conditions, theirs.status.conditions);
-    assert!(!has_finalizer(&*shown, OURS));
+    assert_eq!(shown.status.conditions, foreign.status.conditions);
+    assert!(!has_finalizer(&*shown, FINALIZER));
 }
 
 #[tokio::test(start_paused = true)]
@@ -85,9 +85,9 @@ async fn a_status_that_empties_a_list_needs_its_version_too() {
     let mut before = bare.clone();
     before.status.conditions = vec![condition("Ready")];
     let before = writer.status(&cache, &bare, &before).await.unwrap().object().unwrap();
-    let mut theirs = before.clone();
-    theirs.status.conditions.push(condition("Theirs"));
-    writer.status(&cache, &before, &theirs).await.unwrap();
+    let mut foreign = before.clone();
+    foreign.status.conditions.push(condition("Foreign"));
+    writer.status(&cache, &before, &foreign).await.unwrap();
     let mut after = before.clone();
     after.status.conditions.clear();
     let error = writer.status(&cache, &before, &after).await.unwrap_err();
@@ -95,7 +95,7 @@ async fn a_status_that_empties_a_list_needs_its_version_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
+async fn the_source_of_both_halves_is_not_enqueued_by_their_watch_events() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
     let cache = Machines::default();
@@ -113,7 +113,7 @@ async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
     pass.finish(Outcome::Done);
     let last = Identity::of(&main).unwrap();
     let mut first = before.clone();
-    // The version between the two, as the watch brings it.
+    // The watch reports the version between the two writes.
     let between = last.version.as_str().parse::<u64>().unwrap() - 1;
     first.metadata.resource_version = Some(between.to_string());
     cache.observed(Item::Object(first)).unwrap();
@@ -129,13 +129,13 @@ async fn the_author_of_both_halves_is_not_woken_by_their_echoes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_observes_shows_both_halves_and_sends_neither() {
+async fn dry_run_logs_both_halves_and_sends_neither() {
     let (cluster, writer) = start(Mode::Perform);
     with_kinds(&cluster);
     let cache = Machines::default();
     let before = machine(&writer, &cache).await;
-    let looking: Writer<super::Tester> = Writer::new(cluster.client("tester"), Mode::ObserveOnly);
+    let observer: Writer<super::Tester> = Writer::new(cluster.client("tester"), Mode::ObserveOnly);
     let asked = requests(&cluster);
-    let shown = looking.change(&cache, &before, &changed(&before)).await.unwrap();
+    let shown = observer.change(&cache, &before, &changed(&before)).await.unwrap();
     assert_eq!((shown, requests(&cluster)), (Written::DryRun, asked));
 }

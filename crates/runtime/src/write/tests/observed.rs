@@ -11,7 +11,7 @@ use super::{config_map, key, meta, patch, requests, start};
 use crate::cache::SharedCache;
 use crate::write::{Mode, NoCache, Written};
 
-/// A log that can be read back.
+/// A log that the test reads.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -35,7 +35,7 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 #[tokio::test(start_paused = true)]
-async fn observing_prints_each_effect_once_and_performs_none() {
+async fn dry_run_logs_each_effect_once_and_performs_none() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
@@ -80,7 +80,7 @@ async fn observing_prints_each_effect_once_and_performs_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn values_of_secrets_reach_no_log_when_observing() {
+async fn values_of_secrets_reach_no_log_in_a_dry_run() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);

@@ -17,7 +17,7 @@ use crate::work;
 use crate::write::{Mode, NoCache, WriteErrorKind, Written};
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_in_the_cache_before_the_caller_has_it() {
+async fn a_response_is_in_the_cache_before_the_caller_has_it() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
@@ -26,7 +26,7 @@ async fn an_answer_is_in_the_cache_before_the_caller_has_it() {
     let changed = writer.patch(&cache, &key("a"), change).await.unwrap().object().unwrap();
     assert_ne!(changed.resource_version(), made.resource_version());
     let Observed::Present(known) = cache.find(&key("a")) else {
-        panic!("the cache lost it")
+        panic!("the object is not cached")
     };
     assert_eq!(known.resource_version(), changed.resource_version());
     assert_eq!(writer.delete(&cache, &changed).await.unwrap(), Written::Deleted);
@@ -52,7 +52,7 @@ async fn preconditions_make_stale_writes_fail() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_spares_what_took_the_name_and_accepts_what_is_gone() {
+async fn a_delete_keeps_a_newer_object_of_the_name_and_accepts_an_absent_one() {
     let (_cluster, writer) = start(Mode::Perform);
     let (known, unaware) = (SharedCache::<ConfigMap>::default(), SharedCache::<ConfigMap>::default());
     let first = writer.create(&known, &config_map("a")).await.unwrap().object().unwrap();
@@ -64,7 +64,7 @@ async fn a_delete_spares_what_took_the_name_and_accepts_what_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_finalizers_hold_stays_in_the_cache_as_going() {
+async fn object_held_by_finalizers_stays_in_the_cache_as_deleting() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let mut held = config_map("a");
@@ -76,7 +76,7 @@ async fn what_finalizers_hold_stays_in_the_cache_as_going() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_finalizer_takes_what_is_going_out_of_the_cache() {
+async fn removing_the_last_finalizer_removes_the_object_from_the_cache() {
     let (_cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     let mut held = config_map("a");
@@ -144,7 +144,7 @@ async fn a_status_that_replaces_a_list_needs_the_version_it_was_read_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_are_told_from_what_nobody_knows() {
+async fn rejected_writes_are_distinguished_from_unknown_outcomes() {
     let refused = |code, retry_after| Fault::Refused { code, retry_after };
     let seven = Some(Duration::from_secs(7));
     let table = [
@@ -162,7 +162,7 @@ async fn refusals_are_told_from_what_nobody_knows() {
         assert_eq!(error.kind, kind, "{fault:?}");
         assert!(error.source().is_some(), "{fault:?}");
         assert!(!shows(&cache, "a"), "{fault:?}");
-        // The second attempt finds the first by its name, and nothing is there twice.
+        // The second attempt finds the object of the first by its name.
         let second = writer.create(&cache, &config_map("a")).await;
         assert_eq!(
             second.err().map(|error| error.kind),
@@ -173,16 +173,16 @@ async fn refusals_are_told_from_what_nobody_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_create_without_a_name_never_leaves() {
+async fn a_create_without_a_name_is_not_sent() {
     let (cluster, writer) = start(Mode::Perform);
-    let mut nameless = config_map("");
-    nameless.metadata.generate_name = Some("a-".to_owned());
-    let error = writer.create(&NoCache, &nameless).await.unwrap_err();
+    let mut unnamed = config_map("");
+    unnamed.metadata.generate_name = Some("a-".to_owned());
+    let error = writer.create(&NoCache, &unnamed).await.unwrap_err();
     assert_eq!((error.kind, requests(&cluster)), (WriteErrorKind::Malformed, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_becomes_a_fault_that_is_tried_again_and_obeys_the_server() {
+async fn write_error_becomes_a_fault_that_is_retried_after_the_delay_of_the_server() {
     let (cluster, writer) = start(Mode::Perform);
     let fault = Fault::Refused {
         code: 429,
@@ -204,7 +204,7 @@ async fn trouble_becomes_a_fault_that_is_tried_again_and_obeys_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_read_tells_nothing_there_from_nobody_knows() {
+async fn a_live_read_tells_absent_from_unknown() {
     let (cluster, writer) = start(Mode::Perform);
     let cache = SharedCache::<ConfigMap>::default();
     assert!(writer.read(&cache, &key("a")).await.unwrap().is_none());

@@ -1,4 +1,4 @@
-//! What an answer carries besides our own change, and what it says of an object's end.
+//! Foreign changes and deletions in the response to a write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,78 +18,78 @@ use crate::plan::Observed;
 use crate::queue::{Outcome, Queue, WorkItem};
 use crate::write::{Mode, Written};
 
-/// A cache that shows `object`, and a pass over its key.
+/// A cache that contains `object`, and a work item of its key.
 async fn shown(object: &ConfigMap) -> (SharedCache<ConfigMap>, Queue<Key>, WorkItem<Key>) {
     let cache = SharedCache::<ConfigMap>::default();
     let version = Identity::of(object).unwrap().version;
     cache.listed(vec![Item::Object(object.clone())], version).unwrap();
     let queue = Queue::new(Arc::new(TimerClock::start(DateTime::UNIX_EPOCH)));
     cache.enqueue_changes(&queue, |change| change.key());
-    let pass = queue.take().await.unwrap();
-    (cache, queue, pass)
+    let item = queue.take().await.unwrap();
+    (cache, queue, item)
 }
 
-async fn woken(queue: &Queue<Key>) -> bool {
+async fn is_enqueued(queue: &Queue<Key>) -> bool {
     timeout(Duration::from_secs(1), queue.take()).await.is_ok()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_that_found_its_change_made_wakes_its_author_for_what_came_with_it() {
+async fn a_patch_without_effect_enqueues_its_source_for_changes_of_other_clients() {
     let (cluster, writer) = start(Mode::Perform);
     let api: Api<ConfigMap> = Api::namespaced(cluster.client("them"), "default");
-    // What they write, what we write, and whether there is news in the answer.
-    for (name, theirs, news) in [
+    // Name, the foreign write, and whether the response contains a foreign change.
+    for (name, foreign, expected) in [
         ("alone", None, false),
-        ("more", Some(json!({"data": {"ours": "1", "theirs": "1"}})), true),
-        ("nothing-else", Some(json!({"data": {"ours": "1"}})), false),
+        ("more", Some(json!({"data": {"own": "1", "foreign": "1"}})), true),
+        ("nothing-else", Some(json!({"data": {"own": "1"}})), false),
     ] {
         let made = api.create(&PostParams::default(), &config_map(name)).await.unwrap();
-        let (cache, queue, pass) = shown(&made).await;
-        if let Some(theirs) = theirs {
-            let theirs = Patch::Merge(theirs);
-            api.patch(name, &PatchParams::default(), &theirs).await.unwrap();
+        let (cache, queue, item) = shown(&made).await;
+        if let Some(foreign) = foreign {
+            let foreign = Patch::Merge(foreign);
+            api.patch(name, &PatchParams::default(), &foreign).await.unwrap();
         }
-        let ours = patch(&json!({"data": {"ours": "1"}}));
+        let own = patch(&json!({"data": {"own": "1"}}));
         let written = writer
-            .for_key(pass.request_source())
-            .patch(&cache, &key(name), ours)
+            .for_key(item.request_source())
+            .patch(&cache, &key(name), own)
             .await;
         let answer = written.unwrap().object().unwrap();
-        pass.finish(Outcome::Done);
+        item.finish(Outcome::Done);
         cache.observed(Item::Object(answer)).unwrap();
-        assert_eq!(woken(&queue).await, news, "{name}");
+        assert_eq!(is_enqueued(&queue).await, expected, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_patch_of_a_version_that_is_shown_already_is_no_news() {
+async fn a_patch_with_an_already_cached_version_enqueues_no_key() {
     let (cluster, writer) = start(Mode::Perform);
     let api: Api<ConfigMap> = Api::namespaced(cluster.client("them"), "default");
     let mut object = config_map("a");
-    object.data = Some([("ours".to_owned(), "1".to_owned())].into());
+    object.data = Some([("own".to_owned(), "1".to_owned())].into());
     let made = api.create(&PostParams::default(), &object).await.unwrap();
-    let (cache, queue, pass) = shown(&made).await;
-    let same = patch(&json!({"data": {"ours": "1"}}));
+    let (cache, queue, item) = shown(&made).await;
+    let same = patch(&json!({"data": {"own": "1"}}));
     let written = writer
-        .for_key(pass.request_source())
+        .for_key(item.request_source())
         .patch(&cache, &key("a"), same)
         .await;
     assert_eq!(
         written.unwrap().object().unwrap().metadata.resource_version,
         made.metadata.resource_version
     );
-    pass.finish(Outcome::Done);
-    assert!(!woken(&queue).await);
+    item.finish(Outcome::Done);
+    assert!(!is_enqueued(&queue).await);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_is_still_being_emptied_is_not_gone() {
+async fn a_namespace_that_is_still_being_emptied_is_not_deleted() {
     let (cluster, writer) = start(Mode::Perform);
     let api: Api<Namespace> = Api::all(cluster.client("them"));
     let mut tenant = Namespace {
         metadata: ObjectMeta {
             name: Some("tenant".to_owned()),
-            finalizers: Some(vec!["example.com/ours".to_owned()]),
+            finalizers: Some(vec!["example.com/own".to_owned()]),
             ..ObjectMeta::default()
         },
         ..Namespace::default()

@@ -1,4 +1,4 @@
-//! Where a flow runs: a server with its kinds and claims, and nothing else of these kinds.
+//! Environment of a flow: a server with its kinds and claims, and no other objects of these kinds.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use tokio::time::sleep;
 
-use crate::account::finished;
-use crate::flow::{AnswerContent, NAMESPACE};
+use crate::flow::{FlowObject, NAMESPACE};
+use crate::report::finished;
 use crate::server::Server;
 
-pub(crate) struct Site {
+pub(crate) struct TestEnv {
     pub(crate) server: Server,
-    /// Between two looks whether all is done.
-    glance: Duration,
-    /// Longer than any watch is late.
-    echoes: Duration,
+    /// Between two checks for completion.
+    poll_interval: Duration,
+    /// Longer than any watch delay.
+    watch_delay: Duration,
 }
 
-impl Site {
-    /// A site with so many claims.
+impl TestEnv {
+    /// A server with this number of claims.
     pub(crate) async fn open(claims: u32) -> Self {
         let server = Server::open().await;
         let kinds = [Metal3DataClaim::KIND, Metal3Data::KIND, IPClaim::KIND, IPAddress::KIND];
@@ -33,7 +33,7 @@ impl Site {
             .into_iter()
             .filter(|definition| kinds.contains(&definition.kind))
             .collect();
-        let (glance, echoes) = match &server {
+        let (poll_interval, watch_delay) = match &server {
             Server::Simulated(cluster) => {
                 cluster.install(&kinds).unwrap();
                 (Duration::from_secs(10), Duration::from_mins(1))
@@ -49,35 +49,39 @@ impl Site {
             let claim = Metal3DataClaim::numbered(number, "");
             api.create(&PostParams::default(), &claim).await.unwrap();
         }
-        Self { server, glance, echoes }
+        Self {
+            server,
+            poll_interval,
+            watch_delay,
+        }
     }
 
     pub(crate) async fn finished(&self) {
         while !finished(&self.server).await {
-            sleep(self.glance).await;
+            sleep(self.poll_interval).await;
         }
     }
 
-    /// Waits for what is still on its way.
-    pub(crate) async fn echoes(&self) {
-        sleep(self.echoes).await;
+    /// Waits for late watch events.
+    pub(crate) async fn wait_for_watches(&self) {
+        sleep(self.watch_delay).await;
     }
 }
 
-/// Creates the kinds where they are not there yet, and waits until the server serves them.
+/// Creates missing kinds, and waits until the server serves them.
 async fn install(client: &Client, kinds: &[Definition]) {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for kind in kinds {
         let mut document: CustomResourceDefinition = serde_json::from_value(kind.manifest()).unwrap();
-        // There is no webhook here, and the flow uses one version of each kind.
+        // No webhook runs, and the flow uses one version of each kind.
         document.spec.conversion = None;
         let name = document.metadata.name.clone().unwrap();
         match api.get_opt(&name).await.unwrap() {
             None => drop(api.create(&PostParams::default(), &document).await.unwrap()),
-            // An installation converts. What is cleared before a flow would be its addresses and data.
+            // Only an installation converts; clearing would delete its addresses and data.
             Some(there) => assert!(
                 there.spec.conversion.is_none_or(|by| by.strategy == "None"),
-                "{name} is somebody's installation: name a server that is there for these suites alone"
+                "{name} belongs to an installation: name a server dedicated to these suites"
             ),
         }
         let is_served = |definition: CustomResourceDefinition| {
@@ -95,11 +99,11 @@ async fn install(client: &Client, kinds: &[Definition]) {
     }
 }
 
-/// Removes what an earlier flow left.
+/// Deletes the objects of an earlier flow.
 async fn clear(client: &Client) {
-    async fn of<K: AnswerContent>(client: &Client) {
+    async fn of<K: FlowObject>(client: &Client) {
         let api: Api<K> = Api::namespaced(client.clone(), NAMESPACE);
-        // Just established, a kind is not served at once.
+        // A newly established kind is not served at once.
         while api.list(&ListParams::default().limit(1)).await.is_err() {
             sleep(Duration::from_millis(100)).await;
         }

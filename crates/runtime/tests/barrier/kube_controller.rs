@@ -1,4 +1,4 @@
-//! The flow on `kube::runtime`: a `Controller` for each stage, and its store for whoever looks its kind up.
+//! The flow on `kube::runtime`: a `Controller` for each stage, and its store for reads of other kinds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::account::{Account, Tally};
-use crate::flow::{self, NAMESPACE, Port, Seen, Stage, claim_of};
-use crate::late;
-use crate::ours::Numbers;
-use crate::site::Site;
+use crate::delays;
+use crate::flow::{self, Backend, FlowKind, NAMESPACE, Stage, claim_of};
+use crate::own_controller::Numbers;
+use crate::report::{Counters, Counts};
+use crate::setup::TestEnv;
 
-/// The library has no back-off of a key; a second is kind to it.
+/// The library has no backoff per key.
 const RETRY: Duration = Duration::from_secs(1);
-/// The stream that wakes a key and the store that it looks into are two watches. Where the first is ahead, the pass sees
+/// The stream that wakes a key and the store that it keys into are two watches. Where the first is ahead, the reconcile sees
 /// nothing, and nothing wakes the key again: without a timer the flow stands still for ever.
 const RECHECK: Duration = Duration::from_secs(30);
 
@@ -35,14 +35,14 @@ pub(crate) struct Stores {
     addresses: Store<IPAddress>,
 }
 
-/// A part with a store.
-pub(crate) trait Held: Kind {
+/// A kind with a store.
+pub(crate) trait Stored: Kind {
     fn store(stores: &Stores) -> &Store<Self>;
 }
 
-macro_rules! held {
+macro_rules! stored {
     ($($kind:ty: $store:ident;)+) => {$(
-        impl Held for $kind {
+        impl Stored for $kind {
             fn store(stores: &Stores) -> &Store<Self> {
                 &stores.$store
             }
@@ -50,44 +50,44 @@ macro_rules! held {
     )+};
 }
 
-held! {
+stored! {
     Metal3DataClaim: claims;
     Metal3Data: children;
     IPClaim: pool_claims;
     IPAddress: addresses;
 }
 
-struct Theirs {
+struct KubeBackend {
     stage: Stage,
     stores: Arc<Stores>,
     numbers: Numbers,
     client: Client,
-    account: Account,
+    counters: Counters,
 }
 
-impl Port for Theirs {
-    type Refusal = kube::Error;
+impl Backend for KubeBackend {
+    type Error = kube::Error;
 
-    fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>> {
-        <K as Held>::store(&self.stores).get(&ObjectRef::new(name).within(NAMESPACE))
+    fn named<K: FlowKind>(&self, name: &str) -> Option<Arc<K>> {
+        <K as Stored>::store(&self.stores).get(&ObjectRef::new(name).within(NAMESPACE))
     }
 
-    fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>> {
-        <K as Held>::store(&self.stores).find(|object| claim_of(object).as_deref() == Some(claim))
+    fn made_for<K: FlowKind>(&self, claim: &str) -> Option<Arc<K>> {
+        <K as Stored>::store(&self.stores).find(|object| claim_of(object).as_deref() == Some(claim))
     }
 
-    fn number<K: Seen>(&self) -> u32 {
+    fn number<K: FlowKind>(&self) -> u32 {
         let name = |number| K::numbered(number, "").name_any();
         self.numbers
             .next::<K>(|number| self.named::<K>(&name(number)).is_some())
     }
 
-    async fn create<K: Seen>(&self, object: K) -> Result<K, kube::Error> {
+    async fn create<K: FlowKind>(&self, object: K) -> Result<K, kube::Error> {
         let api: Api<K> = Api::namespaced(self.client.clone(), NAMESPACE);
         api.create(&PostParams::default(), &object).await
     }
 
-    async fn report<K: Seen>(&self, object: &K, status: Value) -> Result<(), kube::Error> {
+    async fn report<K: FlowKind>(&self, object: &K, status: Value) -> Result<(), kube::Error> {
         let api: Api<K> = Api::namespaced(self.client.clone(), NAMESPACE);
         let patch = json!({"metadata": {"resourceVersion": object.resource_version()}, "status": status});
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
@@ -95,16 +95,16 @@ impl Port for Theirs {
     }
 }
 
-async fn reconcile<K: Kind>(object: Arc<K>, theirs: Arc<Theirs>) -> Result<Action, kube::Error> {
+async fn reconcile<K: Kind>(object: Arc<K>, backend: Arc<KubeBackend>) -> Result<Action, kube::Error> {
     let key = object.name_any();
-    theirs.account.pass(theirs.stage, &key);
-    let passed = flow::pass(&*theirs, theirs.stage, &key).await;
+    backend.counters.reconcile(backend.stage, &key);
+    let passed = flow::reconcile(&*backend, backend.stage, &key).await;
     passed
-        .inspect_err(|_| theirs.account.failure(theirs.stage, &key))
+        .inspect_err(|_| backend.counters.failure(backend.stage, &key))
         .map(|()| Action::requeue(RECHECK))
 }
 
-fn retry<K: Kind>(_: Arc<K>, _: &kube::Error, _: Arc<Theirs>) -> Action {
+fn retry<K: Kind>(_: Arc<K>, _: &kube::Error, _: Arc<KubeBackend>) -> Action {
     Action::requeue(RETRY)
 }
 
@@ -121,7 +121,7 @@ fn controller<K: Kind>(client: &Client) -> Controller<K> {
     Controller::new(api, watcher::Config::default()).with_config(Config::default().concurrency(10))
 }
 
-fn process(client: &Client, account: &Account) -> JoinSet<()> {
+fn process(client: &Client, counters: &Counters) -> JoinSet<()> {
     let mut process = JoinSet::new();
     let claims = controller::<Metal3DataClaim>(client);
     let children = controller::<Metal3Data>(client);
@@ -134,12 +134,12 @@ fn process(client: &Client, account: &Account) -> JoinSet<()> {
     });
     let numbers = Numbers::default();
     let context = |stage| {
-        Arc::new(Theirs {
+        Arc::new(KubeBackend {
             stage,
             stores: Arc::clone(&stores),
             numbers: numbers.clone(),
             client: client.clone(),
-            account: account.clone(),
+            counters: counters.clone(),
         })
     };
     let config = watcher::Config::default;
@@ -164,14 +164,14 @@ fn process(client: &Client, account: &Account) -> JoinSet<()> {
     process
 }
 
-/// As [`crate::ours::run`], without crashes.
-pub(crate) async fn run(claims: u32, faults: Plan) -> Tally {
-    let site = Site::open(claims).await;
-    let account = Account::default();
-    let client = late::client(site.server.client("flow"), faults, &account);
-    let running = process(&client, &account);
-    site.finished().await;
-    site.echoes().await;
+/// Like [`crate::own_controller::run`], without crashes.
+pub(crate) async fn run(claims: u32, faults: Plan) -> Counts {
+    let env = TestEnv::open(claims).await;
+    let counters = Counters::default();
+    let client = delays::client(env.server.client("flow"), faults, &counters);
+    let running = process(&client, &counters);
+    env.finished().await;
+    env.wait_for_watches().await;
     drop(running);
-    account.close(&site.server, claims).await
+    counters.close(&env.server, claims).await
 }

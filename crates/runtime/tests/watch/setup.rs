@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::counted::{Asked, counted};
+use crate::counters::{RequestCounts, counted};
 use crate::server::Server;
 
 metal3_runtime::role! {
@@ -31,22 +31,22 @@ metal3_runtime::role! {
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct TestEnv {
     server: Server,
     namespace: String,
-    asked: Asked,
+    request_counts: RequestCounts,
     pub(crate) api: Api<ConfigMap>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 /// A simulated server.
-pub(crate) fn world() -> World {
-    World::on(Server::simulated(), "default".to_owned())
+pub(crate) fn simulated() -> TestEnv {
+    TestEnv::on(Server::simulated(), "default".to_owned())
 }
 
-/// A real server where there is one, with a namespace of its own.
-pub(crate) async fn anywhere() -> World {
+/// The real server with a separate namespace if one is configured; otherwise a simulated one.
+pub(crate) async fn any_server() -> TestEnv {
     let server = Server::open().await;
     let namespace = match &server {
         Server::Simulated(_) => "default".to_owned(),
@@ -64,22 +64,22 @@ pub(crate) async fn anywhere() -> World {
             made.unwrap().metadata.name.unwrap()
         }
     };
-    World::on(server, namespace)
+    TestEnv::on(server, namespace)
 }
 
-impl World {
+impl TestEnv {
     fn on(server: Server, namespace: String) -> Self {
         Self {
             api: Api::namespaced(server.client("tester"), &namespace),
             server,
             namespace,
-            asked: Asked::default(),
+            request_counts: RequestCounts::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }
     }
 
-    /// What only a simulated server can be told.
+    /// The simulated cluster; fails for a real server.
     pub(crate) fn cluster(&self) -> &Cluster {
         let simulated = match &self.server {
             Server::Simulated(cluster) => Some(cluster),
@@ -104,30 +104,30 @@ impl World {
         }
     }
 
-    /// The client of the caches, whose lists and watches count.
+    /// The client of the caches, which counts lists and watches.
     pub(crate) fn cache_client(&self) -> kube::Client {
-        counted(self.server.client("cache"), &self.asked)
+        counted(self.server.client("cache"), &self.request_counts)
     }
 
-    /// Waits until it is so. Real time is not to be wasted.
-    pub(crate) async fn until(&self, so: impl FnMut() -> bool) -> Duration {
-        let patience = match self.server {
+    /// Waits until the condition holds; with a shorter limit on a real server.
+    pub(crate) async fn until(&self, condition: impl FnMut() -> bool) -> Duration {
+        let limit = match self.server {
             Server::Simulated(_) => Duration::from_hours(2),
             Server::Real(_) => Duration::from_mins(1),
         };
-        timeout(patience, until(so)).await.unwrap()
+        timeout(limit, until(condition)).await.unwrap()
     }
 
     pub(crate) fn clock(&self) -> Arc<TimerClock> {
         Arc::new(TimerClock::start(DateTime::UNIX_EPOCH))
     }
 
-    pub(crate) fn suffer(&self, rules: impl IntoIterator<Item = Rule>) {
+    pub(crate) fn inject(&self, rules: impl IntoIterator<Item = Rule>) {
         self.cluster()
             .inject(rules.into_iter().fold(Plan::seeded(1), |plan, rule| plan.with(rule)));
     }
 
-    /// Starts to fill a cache.
+    /// Starts the watch of a cache.
     pub(crate) fn fill<K>(&self, cache: &SharedCache<K>, scope: Scope) -> WatchHealth
     where
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
@@ -161,10 +161,10 @@ impl World {
         self.api.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Lists and watches that were asked for.
-    pub(crate) fn asked(&self) -> (u64, u64) {
+    /// Numbers of lists and watches.
+    pub(crate) fn request_counts(&self) -> (u64, u64) {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        (of(&self.asked.lists), of(&self.asked.watches))
+        (of(&self.request_counts.lists), of(&self.request_counts.watches))
     }
 
     /// Ends the tasks and waits for them.
@@ -194,7 +194,7 @@ pub(crate) fn key(name: &str) -> Key {
     }
 }
 
-/// Names and versions of what a cache shows.
+/// Names and versions of the cached objects.
 pub(crate) fn shown<K: Resource>(cache: &SharedCache<K>) -> BTreeMap<String, u64> {
     let entry = |key: &Key, object: &Arc<K>| {
         let version = object.meta().resource_version.as_ref().unwrap();
@@ -203,19 +203,19 @@ pub(crate) fn shown<K: Resource>(cache: &SharedCache<K>) -> BTreeMap<String, u64
     cache.read(|cache| cache.objects().map(|(key, object)| entry(key, object)).collect())
 }
 
-pub(crate) async fn stored(world: &World) -> BTreeMap<String, u64> {
-    let list = world.api.list(&kube::api::ListParams::default()).await.unwrap();
+pub(crate) async fn stored(env: &TestEnv) -> BTreeMap<String, u64> {
+    let list = env.api.list(&kube::api::ListParams::default()).await.unwrap();
     let objects = list.items.into_iter().map(|object| object.metadata);
     objects
         .map(|meta| (meta.name.unwrap(), meta.resource_version.unwrap().parse().unwrap()))
         .collect()
 }
 
-/// Waits until it is so, and says how long that took.
-pub(crate) async fn until(mut so: impl FnMut() -> bool) -> Duration {
+/// Waits until the condition holds, and returns the elapsed time.
+pub(crate) async fn until(mut condition: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     let wait = async {
-        while !so() {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -223,10 +223,10 @@ pub(crate) async fn until(mut so: impl FnMut() -> bool) -> Duration {
     start.elapsed()
 }
 
-/// What a subscriber of a cache hears, as text. Fails when an object goes back to an older version.
-pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&heard);
+/// Records the changes of a cache, as text. Fails when an object returns to an older version.
+pub(crate) fn record_changes(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&changes);
     let version = |object: &ConfigMap| -> u64 { object.metadata.resource_version.as_ref().unwrap().parse().unwrap() };
     cache.subscribe(move |change| {
         let text = match change {
@@ -238,14 +238,14 @@ pub(crate) fn hear(cache: &SharedCache<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
                 format!(
                     "{} {}",
                     Key::of(*new).name,
-                    if old.is_some() { "changed" } else { "came" }
+                    if old.is_some() { "changed" } else { "added" }
                 )
             }
             Change::Unreadable { key, .. } => format!("{} unreadable", key.name),
-            Change::Deleted { key, .. } => format!("{} gone", key.name),
+            Change::Deleted { key, .. } => format!("{} deleted", key.name),
             Change::Synced => "synced".to_owned(),
         };
         sink.lock().push(text);
     });
-    heard
+    changes
 }

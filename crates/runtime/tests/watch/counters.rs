@@ -1,4 +1,4 @@
-//! Counts lists and watches on their way to a server.
+//! Counts the lists and watches of a client.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use kube::Client;
 use kube::client::Body;
 use tower::Service;
 
-/// How often either was asked for; clones share it.
+/// Numbers of lists and watches; clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct RequestCounts {
     pub(crate) lists: Arc<AtomicU64>,
     pub(crate) watches: Arc<AtomicU64>,
 }
@@ -20,11 +20,11 @@ pub(crate) struct Asked {
 #[derive(Clone)]
 struct Counted {
     inner: Client,
-    asked: Asked,
+    asked: RequestCounts,
 }
 
-/// A client whose requests are counted.
-pub(crate) fn counted(inner: Client, asked: &Asked) -> Client {
+/// A client that counts its requests.
+pub(crate) fn counted(inner: Client, asked: &RequestCounts) -> Client {
     let namespace = inner.default_namespace().to_owned();
     let asked = asked.clone();
     Client::new(Counted { inner, asked }, namespace)

@@ -1,5 +1,5 @@
-//! What lies between a flow and its server: watches are late, each event by up to two seconds and in order; writes are
-//! counted, and are struck by the faults of a plan.
+//! Intercepts requests between a flow and its server: delays each watch event by up to two seconds, in order; counts
+//! writes and injects the faults of a plan.
 
 use std::future::pending;
 use std::io;
@@ -16,7 +16,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use kube::Client;
-use kube::client::Body as Asked;
+use kube::client::Body as RequestBody;
 use metal3_sim_faults::{Call, Fault, Plan, Random};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -24,33 +24,33 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 use tower::Service;
 
-use crate::account::Account;
+use crate::report::Counters;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-const LATEST: u64 = 2000;
+const MAX_DELAY_MS: u64 = 2000;
 
 #[derive(Clone)]
-struct Late {
+struct Interceptor {
     server: Client,
     plan: Arc<Mutex<Plan>>,
     random: Arc<Mutex<Random>>,
-    account: Account,
+    counters: Counters,
     tasks: TaskTracker,
 }
 
-pub(crate) fn client(server: Client, faults: Plan, account: &Account) -> Client {
-    let late = Late {
+pub(crate) fn client(server: Client, faults: Plan, counters: &Counters) -> Client {
+    let interceptor = Interceptor {
         server,
         plan: Arc::new(Mutex::new(faults)),
         random: Arc::new(Mutex::new(Random::seeded(11))),
-        account: account.clone(),
+        counters: counters.clone(),
         tasks: TaskTracker::new(),
     };
-    Client::new(late, "default")
+    Client::new(interceptor, "default")
 }
 
-impl Service<Request<Asked>> for Late {
+impl Service<Request<RequestBody>> for Interceptor {
     type Response = Response<Body>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
@@ -59,30 +59,30 @@ impl Service<Request<Asked>> for Late {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Asked>) -> Self::Future {
-        let late = self.clone();
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let interceptor = self.clone();
         Box::pin(async move {
             if request.method() == Method::GET {
-                late.read(request).await
+                interceptor.read(request).await
             } else {
-                late.write(request).await
+                interceptor.write(request).await
             }
         })
     }
 }
 
-impl Late {
-    /// What was sent reaches the server, whatever becomes of who sent it.
-    async fn ask(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
+impl Interceptor {
+    /// A sent request reaches the server even when the caller is dropped.
+    async fn send(&self, request: Request<RequestBody>) -> io::Result<Response<Body>> {
         let server = self.server.clone();
-        let sent = self.account.sent.spawn(async move { server.send(request).await });
+        let sent = self.counters.sent.spawn(async move { server.send(request).await });
         let answer = sent.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
         Ok(answer.map(|body| body.map_err(io::Error::other).boxed_unsync()))
     }
 
-    async fn read(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
+    async fn read(&self, request: Request<RequestBody>) -> io::Result<Response<Body>> {
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let answer = self.ask(request).await?;
+        let answer = self.send(request).await?;
         Ok(if is_watch {
             answer.map(|body| self.delayed(body))
         } else {
@@ -90,8 +90,8 @@ impl Late {
         })
     }
 
-    async fn write(&self, request: Request<Asked>) -> io::Result<Response<Body>> {
-        self.account.writes.fetch_add(1, Ordering::Relaxed);
+    async fn write(&self, request: Request<RequestBody>) -> io::Result<Response<Body>> {
+        self.counters.writes.fetch_add(1, Ordering::Relaxed);
         let verb = if request.method() == Method::POST {
             "create"
         } else {
@@ -104,11 +104,11 @@ impl Late {
         }
         assert!(
             matches!(fault, None | Some(Fault::CrashAfter | Fault::ReplyLost)),
-            "{fault:?} is not of this experiment"
+            "{fault:?} is not supported"
         );
-        let answer = self.ask(request).await?;
+        let answer = self.send(request).await?;
         if answer.status() == StatusCode::CONFLICT {
-            self.account.conflicts.fetch_add(1, Ordering::Relaxed);
+            self.counters.conflicts.fetch_add(1, Ordering::Relaxed);
         }
         match fault {
             Some(Fault::CrashAfter) => self.crash().await,
@@ -117,9 +117,9 @@ impl Late {
         }
     }
 
-    /// Whoever asked is no more, so nobody waits for an answer.
+    /// The calling process is dropped, so the response never arrives.
     async fn crash(&self) -> io::Result<Response<Body>> {
-        self.account.crashes.send_modify(|crashes| *crashes += 1);
+        self.counters.crashes.send_modify(|crashes| *crashes += 1);
         pending().await
     }
 
@@ -134,8 +134,8 @@ impl Late {
                     frame = frames.next() => frame,
                 };
                 let Some(frame) = frame else { return };
-                let late = Duration::from_millis(random.lock().below(LATEST));
-                if sender.send((Instant::now() + late, frame)).is_err() {
+                let interceptor = Duration::from_millis(random.lock().below(MAX_DELAY_MS));
+                if sender.send((Instant::now() + interceptor, frame)).is_err() {
                     return;
                 }
             }

@@ -24,13 +24,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::account::{Account, Tally};
-use crate::flow::{self, NAMESPACE, Port, Seen, Stage, claim_of};
-use crate::late;
-use crate::site::Site;
+use crate::delays;
+use crate::flow::{self, Backend, FlowKind, NAMESPACE, Stage, claim_of};
+use crate::report::{Counters, Counts};
+use crate::setup::TestEnv;
 
 role! {
-    /// All that the flow does.
+    /// All requests of the flow.
     pub(crate) struct Flow {
         Metal3DataClaim: List, Watch, PatchStatus;
         Metal3Data: List, Watch, Create, PatchStatus;
@@ -39,11 +39,11 @@ role! {
     }
 }
 
-/// Whether the caches hear of what we write.
+/// Whether own writes enter the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Awareness {
-    Barrier,
-    None,
+pub(crate) enum Barrier {
+    On,
+    Off,
 }
 
 /// Keys by the claim that an object was made for.
@@ -56,69 +56,69 @@ impl<K: Resource> Indexes<K> for ByClaim {
     }
 }
 
-type Shelf<K> = SharedCache<K, ByClaim>;
+type FlowCache<K> = SharedCache<K, ByClaim>;
 
 #[derive(Clone, Default)]
 pub(crate) struct Caches {
-    claims: Shelf<Metal3DataClaim>,
-    children: Shelf<Metal3Data>,
-    pool_claims: Shelf<IPClaim>,
-    addresses: Shelf<IPAddress>,
+    claims: FlowCache<Metal3DataClaim>,
+    children: FlowCache<Metal3Data>,
+    pool_claims: FlowCache<IPClaim>,
+    addresses: FlowCache<IPAddress>,
 }
 
-/// A part with a cache and the verbs that the flow needs of it.
-pub(crate) trait Held: Kind {
-    fn cache(caches: &Caches) -> &Shelf<Self>;
-    fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>>;
-    fn report(ours: &Ours, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>>;
+/// A kind with a cache and the verbs of the flow.
+pub(crate) trait Cached: Kind {
+    fn cache(caches: &Caches) -> &FlowCache<Self>;
+    fn create(backend: &RuntimeBackend, object: Self) -> BoxFuture<'_, Result<Self, Fault>>;
+    fn report(backend: &RuntimeBackend, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>>;
 }
 
-macro_rules! held {
+macro_rules! cached {
     ($kind:ty, $cache:ident, create: $create:ident, report: $report:ident) => {
-        impl Held for $kind {
-            fn cache(caches: &Caches) -> &Shelf<Self> {
+        impl Cached for $kind {
+            fn cache(caches: &Caches) -> &FlowCache<Self> {
                 &caches.$cache
             }
 
-            fn create(ours: &Ours, object: Self) -> BoxFuture<'_, Result<Self, Fault>> {
-                held!(@$create ours, object)
+            fn create(backend: &RuntimeBackend, object: Self) -> BoxFuture<'_, Result<Self, Fault>> {
+                cached!(@$create backend, object)
             }
 
-            fn report(ours: &Ours, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>> {
-                held!(@$report ours, key, patch)
+            fn report(backend: &RuntimeBackend, key: Key, patch: MergePatch) -> BoxFuture<'_, Result<(), Fault>> {
+                cached!(@$report backend, key, patch)
             }
         }
     };
-    (@creates $ours:ident, $object:ident) => {
+    (@creates $backend:ident, $object:ident) => {
         Box::pin(async move {
-            let written = match $ours.awareness {
-                Awareness::Barrier => $ours.writer.create(Self::cache(&$ours.caches), &$object).await?,
-                Awareness::None => $ours.writer.create(&NoCache, &$object).await?,
+            let written = match $backend.barrier {
+                Barrier::On => $backend.writer.create(Self::cache(&$backend.caches), &$object).await?,
+                Barrier::Off => $backend.writer.create(&NoCache, &$object).await?,
             };
             Ok(written.object().unwrap_or($object))
         })
     };
-    (@reports $ours:ident, $key:ident, $patch:ident) => {
+    (@reports $backend:ident, $key:ident, $patch:ident) => {
         Box::pin(async move {
-            match $ours.awareness {
-                Awareness::Barrier => $ours.writer.patch_status(Self::cache(&$ours.caches), &$key, $patch).await?,
-                Awareness::None => $ours.writer.patch_status::<Self>(&NoCache, &$key, $patch).await?,
+            match $backend.barrier {
+                Barrier::On => $backend.writer.patch_status(Self::cache(&$backend.caches), &$key, $patch).await?,
+                Barrier::Off => $backend.writer.patch_status::<Self>(&NoCache, &$key, $patch).await?,
             };
             Ok(())
         })
     };
     (@never $($ignored:ident),+) => {{
         $(let _ = $ignored;)+
-        Box::pin(async { Err(Fault::bug("the flow never does this")) })
+        Box::pin(async { Err(Fault::bug("the flow never sends this request")) })
     }};
 }
 
-held!(Metal3DataClaim, claims, create: never, report: reports);
-held!(Metal3Data, children, create: creates, report: reports);
-held!(IPClaim, pool_claims, create: creates, report: reports);
-held!(IPAddress, addresses, create: creates, report: never);
+cached!(Metal3DataClaim, claims, create: never, report: reports);
+cached!(Metal3Data, children, create: creates, report: reports);
+cached!(IPClaim, pool_claims, create: creates, report: reports);
+cached!(IPAddress, addresses, create: creates, report: never);
 
-/// Numbers given out in this process.
+/// Numbers allocated in this process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Numbers(Arc<Mutex<BTreeMap<&'static str, u32>>>);
 
@@ -135,11 +135,11 @@ impl Numbers {
     }
 }
 
-pub(crate) struct Ours {
+pub(crate) struct RuntimeBackend {
     caches: Caches,
     numbers: Numbers,
     writer: Writer<Flow>,
-    awareness: Awareness,
+    barrier: Barrier,
 }
 
 fn key(name: &str) -> Key {
@@ -149,70 +149,70 @@ fn key(name: &str) -> Key {
     }
 }
 
-impl Port for Ours {
-    type Refusal = Fault;
+impl Backend for RuntimeBackend {
+    type Error = Fault;
 
-    fn named<K: Seen>(&self, name: &str) -> Option<Arc<K>> {
-        <K as Held>::cache(&self.caches).find(&key(name)).into_present()
+    fn named<K: FlowKind>(&self, name: &str) -> Option<Arc<K>> {
+        <K as Cached>::cache(&self.caches).find(&key(name)).into_present()
     }
 
-    fn made_for<K: Seen>(&self, claim: &str) -> Option<Arc<K>> {
+    fn made_for<K: FlowKind>(&self, claim: &str) -> Option<Arc<K>> {
         let found =
-            <K as Held>::cache(&self.caches).read(|cache| cache.indexes().0.get(&claim.to_owned()).next().cloned());
+            <K as Cached>::cache(&self.caches).read(|cache| cache.indexes().0.get(&claim.to_owned()).next().cloned());
         self.named(&found?.name)
     }
 
-    fn number<K: Seen>(&self) -> u32 {
+    fn number<K: FlowKind>(&self) -> u32 {
         let name = |number| K::numbered(number, "").meta().name.clone().unwrap_or_default();
         self.numbers
             .next::<K>(|number| self.named::<K>(&name(number)).is_some())
     }
 
-    async fn create<K: Seen>(&self, object: K) -> Result<K, Fault> {
-        <K as Held>::create(self, object).await
+    async fn create<K: FlowKind>(&self, object: K) -> Result<K, Fault> {
+        <K as Cached>::create(self, object).await
     }
 
-    async fn report<K: Seen>(&self, object: &K, status: Value) -> Result<(), Fault> {
+    async fn report<K: FlowKind>(&self, object: &K, status: Value) -> Result<(), Fault> {
         let seen = Identity::of(object).unwrap();
         let before = serde_json::to_value(object).unwrap();
         let mut after = before.clone();
         apply(&json!({"status": status}), &mut after);
         let patch = Changes::between(&before, &after).status.unwrap();
-        <K as Held>::report(self, seen.key, patch.with_precondition(&seen.version)).await
+        <K as Cached>::report(self, seen.key, patch.with_precondition(&seen.version)).await
     }
 }
 
 /// One controller of the flow.
-struct Desk {
+struct FlowReconciler {
     stage: Stage,
     caches: Caches,
     numbers: Numbers,
-    awareness: Awareness,
-    account: Account,
+    barrier: Barrier,
+    counters: Counters,
 }
 
-impl Reconciler for Desk {
+impl Reconciler for FlowReconciler {
     type Key = String;
     type Role = Flow;
 
     async fn reconcile(&self, key: &String, writer: &Writer<Flow>) -> Result<Next, Fault> {
-        self.account.pass(self.stage, key);
-        let ours = Ours {
+        self.counters.reconcile(self.stage, key);
+        let backend = RuntimeBackend {
             caches: self.caches.clone(),
             numbers: self.numbers.clone(),
             writer: writer.clone(),
-            awareness: self.awareness,
+            barrier: self.barrier,
         };
-        let passed = flow::pass(&ours, self.stage, key).await;
+        let passed = flow::reconcile(&backend, self.stage, key).await;
         passed
-            .inspect_err(|_| self.account.failure(self.stage, key))
+            .inspect_err(|_| self.counters.failure(self.stage, key))
             .map(|()| Next::Done)
     }
 }
 
-fn watch<K>(process: &mut JoinSet<()>, client: &Client, cache: &Shelf<K>, clock: &Arc<TimerClock>)
+fn watch<K>(process: &mut JoinSet<()>, client: &Client, cache: &FlowCache<K>, clock: &Arc<TimerClock>)
 where
-    K: Held,
+    K: Cached,
     Flow: Permits<verb::List, K> + Permits<verb::Watch, K>,
 {
     let clock = Arc::clone(clock);
@@ -220,21 +220,21 @@ where
     process.spawn(watch.run(CancellationToken::new()));
 }
 
-/// A process from its start: nothing is known. Dropping it is a crash.
-fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<()> {
+/// A process with empty caches. Dropping it is a crash.
+fn process(client: &Client, barrier: Barrier, counters: &Counters) -> JoinSet<()> {
     let (caches, numbers) = (Caches::default(), Numbers::default());
     let clock = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
     let mut process = JoinSet::new();
     let controller = |name, stage| {
-        let desk = Desk {
+        let reconciler = FlowReconciler {
             stage,
             caches: caches.clone(),
             numbers: numbers.clone(),
-            awareness,
-            account: account.clone(),
+            barrier,
+            counters: counters.clone(),
         };
         let writer = Writer::new(client.clone(), Mode::Perform);
-        Controller::new(name, clock.clone(), writer, desk).workers(10)
+        Controller::new(name, clock.clone(), writer, reconciler).workers(10)
     };
     let controllers = [
         controller("claims", Stage::Claim)
@@ -259,26 +259,26 @@ fn process(client: &Client, awareness: Awareness, account: &Account) -> JoinSet<
     process
 }
 
-/// Runs the flow to its end, and on for as long as echoes may come.
-pub(crate) async fn run(claims: u32, faults: Plan, awareness: Awareness) -> Tally {
-    let site = Site::open(claims).await;
-    let account = Account::default();
-    let mut crashes = account.crashes.subscribe();
-    let client = late::client(site.server.client("flow"), faults, &account);
-    let mut running = process(&client, awareness, &account);
-    let mut end = pin!(site.finished());
+/// Runs the flow to its end, and until late watch events have arrived.
+pub(crate) async fn run(claims: u32, faults: Plan, barrier: Barrier) -> Counts {
+    let env = TestEnv::open(claims).await;
+    let counters = Counters::default();
+    let mut crashes = counters.crashes.subscribe();
+    let client = delays::client(env.server.client("flow"), faults, &counters);
+    let mut running = process(&client, barrier, &counters);
+    let mut end = pin!(env.finished());
     loop {
         tokio::select! {
             biased;
             crashed = crashes.changed() => {
                 crashed.unwrap();
                 running.shutdown().await;
-                account.restart().await;
-                running = process(&client, awareness, &account);
+                counters.restart().await;
+                running = process(&client, barrier, &counters);
             }
             () = &mut end => break,
         }
     }
-    site.echoes().await;
-    account.close(&site.server, claims).await
+    env.wait_for_watches().await;
+    counters.close(&env.server, claims).await
 }

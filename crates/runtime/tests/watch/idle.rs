@@ -1,4 +1,4 @@
-//! What nothing costs.
+//! Requests of an idle cache.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::watch::Scope;
 
-use crate::world::{shown, stored, world};
+use crate::setup::{shown, simulated, stored};
 
 #[tokio::test(start_paused = true)]
 async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
-    let world = world();
-    world.create("a").await;
+    let env = simulated();
+    env.create("a").await;
     let cache = SharedCache::<ConfigMap>::default();
-    let health = world.fill(&cache, Scope::everywhere());
+    let health = env.fill(&cache, Scope::everywhere());
     cache.synced().await;
-    assert_eq!(shown(&cache), stored(&world).await);
+    assert_eq!(shown(&cache), stored(&env).await);
     tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(world.asked(), (1, 1));
+    assert_eq!(env.request_counts(), (1, 1));
     tokio::time::sleep(Duration::from_hours(24)).await;
-    assert_eq!(world.asked(), (1, 49), "a watch lasts half an hour");
+    assert_eq!(env.request_counts(), (1, 49), "a watch lasts half an hour");
     let figures = health.stats();
     assert_eq!((figures.failures, figures.events), (0, 0));
     assert!(figures.bookmarks > 24 * 50 && health.is_alive());
-    world.stop().await;
+    env.stop().await;
 }
