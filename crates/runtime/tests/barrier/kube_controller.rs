@@ -24,8 +24,8 @@ use crate::setup::TestEnv;
 
 /// The library has no backoff per key.
 const RETRY: Duration = Duration::from_secs(1);
-/// The stream that wakes a key and the store that it keys into are two watches. Where the first is ahead, the reconcile sees
-/// nothing, and nothing wakes the key again: without a timer the flow stands still for ever.
+/// The stream that triggers a key and the store that a reconcile reads are two watches. When the first is ahead, the
+/// reconcile finds no object and the key is not triggered again: without a timer the flow stops.
 const RECHECK: Duration = Duration::from_secs(30);
 
 pub(crate) struct Stores {

@@ -98,7 +98,7 @@ async fn values_of_secrets_reach_no_log_in_a_dry_run() {
         Written::DryRun
     );
     let text = String::from_utf8(log.0.lock().clone()).unwrap();
-    // `aHVudGVyMg==` is the same word as the API writes bytes.
+    // `aHVudGVyMg==` is the same value in base64.
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
     assert_eq!(text.matches("password").count(), 1, "{text}");
 }
