@@ -40,19 +40,19 @@ pub type ConnectFn =
 
 /// A connection to one cluster. Another Secret means another connection: it contains address and credentials.
 #[derive(Clone)]
-struct Way {
+struct ClusterConnection {
     secret: (Option<String>, Option<String>),
     client: kube::Client,
 }
 
-impl PartialEq for Way {
+impl PartialEq for ClusterConnection {
     fn eq(&self, other: &Self) -> bool {
         self.secret == other.secret
     }
 }
 
 /// Connects through the kubeconfig Secrets of Cluster API.
-struct Ways<R> {
+struct KubeconfigSource<R> {
     reader: Writer<R>,
     open: ConnectFn,
     clock: Arc<dyn Clock>,
@@ -60,7 +60,7 @@ struct Ways<R> {
 
 /// Access to workload clusters through the kubeconfig Secrets of Cluster API.
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
-    nodes: OnDemand<Ways<R>>,
+    nodes: OnDemand<KubeconfigSource<R>>,
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> fmt::Debug for Remote<R> {
@@ -74,7 +74,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     #[must_use]
     pub fn new(reader: Writer<R>, open: ConnectFn, clock: Arc<dyn Clock>) -> Self {
         Self {
-            nodes: OnDemand::new(Ways { reader, open, clock }),
+            nodes: OnDemand::new(KubeconfigSource { reader, open, clock }),
         }
     }
 
@@ -84,16 +84,16 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     }
 }
 
-impl<R: Role + Permits<verb::Get, Secret>> WatchSource for Ways<R> {
+impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     type Name = Key;
     type Object = v1::Node;
     type Interest = ();
-    type Target = Way;
+    type Target = ClusterConnection;
     type Error = String;
 
     const RETRY: Duration = RETRY;
 
-    async fn resolve(&self, cluster: &Key) -> Result<Way, String> {
+    async fn resolve(&self, cluster: &Key) -> Result<ClusterConnection, String> {
         let secret = Key {
             namespace: cluster.namespace.clone(),
             name: format!("{}{}", cluster.name, kubeconfig::SUFFIX),
@@ -108,18 +108,18 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for Ways<R> {
         })?;
         let config = kubeconfig::read(&found).map_err(|why| format!("Secret {}: {why}", secret.name))?;
         let client = (self.open)(config).await.map_err(|why| unreached(&why))?;
-        Ok(Way {
+        Ok(ClusterConnection {
             secret: (found.metadata.uid, found.metadata.resource_version),
             client,
         })
     }
 
-    fn watch(&self, way: &Way, cache: SharedCache<v1::Node>) -> Watch<v1::Node> {
+    fn watch(&self, connection: &ClusterConnection, cache: SharedCache<v1::Node>) -> Watch<v1::Node> {
         let clock = Arc::clone(&self.clock);
-        Watch::whole::<Workload>(way.client.clone(), cache, &(), Scope::everywhere(), clock)
+        Watch::whole::<Workload>(connection.client.clone(), cache, &(), Scope::everywhere(), clock)
     }
 
-    fn error(&self, _: &Way, failing: Failing) -> String {
+    fn error(&self, _: &ClusterConnection, failing: Failing) -> String {
         unreached(&failing.why)
     }
 
@@ -143,7 +143,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         self.nodes
             .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
         let seen = self.nodes.get(cluster);
-        let trouble = seen.as_ref().and_then(|seen| seen.error.clone());
+        let error = seen.as_ref().and_then(|seen| seen.error.clone());
         let nodes = seen.and_then(|seen| {
             seen.cache.read(|cache| {
                 cache
@@ -151,9 +151,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                     .then(|| cache.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
             })
         });
-        match (nodes, trouble) {
+        match (nodes, error) {
             // After an error the cached Nodes may be out of date.
-            (_, Some(trouble)) => NodeList::Unknown(trouble),
+            (_, Some(error)) => NodeList::Unknown(error),
             (Some(nodes), None) => NodeList::Listed(nodes.into()),
             (None, None) => NodeList::Unknown("waiting for the workload cluster to answer".to_owned()),
         }
@@ -170,11 +170,11 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         provider_id: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
         Box::pin(async move {
-            let way = self
+            let connection = self
                 .nodes
                 .get(cluster)
                 .and_then(|seen| Some((seen.target?.client, seen.cache)));
-            let Some((client, cache)) = way else {
+            let Some((client, cache)) = connection else {
                 let op = format!("give Node {node} its provider ID");
                 return Err(Fault::transient(
                     op,

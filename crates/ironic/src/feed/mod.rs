@@ -11,14 +11,14 @@
 //!
 //! | Fact | Why | The read that covers it |
 //! |---|---|---|
-//! | a node that was created and never changed | its `updated_at` is null, it has no place in that order | the answer of its creation; the next full listing |
-//! | a deleted node | it is in no page | the next full listing, at once when it was the newest |
-//! | power switched behind Ironic's back | Ironic forces its own record on the machine and writes only what differs from it | none: Ironic looks every two minutes and what it finds different moves `updated_at` |
-//! | ports, port groups, traits | records of their own | read once at registration and after an inspection |
-//! | BIOS settings, firmware versions | records of their own | read after cleaning, service and inspection, when the node moves |
-//! | inventory | a record of its own | read when the node leaves `inspecting` |
-//! | virtual media, boot device | known to the BMC alone | read when needed; asking for the boot device moves `updated_at` of the node |
-//! | drivers, conductors | not nodes | listed when an endpoint is taken into use, and after it could not be reached |
+//! | a node that was created and never changed | its `updated_at` is null, the order by change does not contain it | the response to its creation; the next complete list |
+//! | a deleted node | no page contains it | the next complete list, at once when it was the newest |
+//! | power switched without Ironic | Ironic enforces its own record and writes only differences | none: Ironic checks every two minutes, and a difference changes `updated_at` |
+//! | ports, port groups, traits | separate records | read once at registration and after an inspection |
+//! | BIOS settings, firmware versions | separate records | read after cleaning, service and inspection, when the state changes |
+//! | inventory | a separate record | read when the node leaves `inspecting` |
+//! | virtual media, boot device | only the BMC knows them | read when required; reading the boot device changes `updated_at` of the node |
+//! | drivers, conductors | not nodes | listed at the first use of an endpoint, and after an outage |
 
 mod listed_node;
 mod round;

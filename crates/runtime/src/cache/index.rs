@@ -30,9 +30,9 @@ impl<I> Clone for SharedIndexes<I> {
 }
 
 impl<I> SharedIndexes<I> {
-    /// Reads the indexes. `look` must not use a cache.
-    pub fn read<T>(&self, look: impl FnOnce(&I) -> T) -> T {
-        look(&self.0.lock())
+    /// Reads the indexes. `read` must not use a cache.
+    pub fn read<T>(&self, read: impl FnOnce(&I) -> T) -> T {
+        read(&self.0.lock())
     }
 }
 

@@ -125,9 +125,9 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, SharedIndexes<I>> {
 }
 
 impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
-    /// Reads store and indexes at one instant. `look` must be short: the watch waits meanwhile.
-    pub fn read<T>(&self, look: impl FnOnce(&Cache<K, I>) -> T) -> T {
-        look(&self.state().cache)
+    /// Reads store and indexes at one instant. `read` must be short: the watch waits meanwhile.
+    pub fn read<T>(&self, read: impl FnOnce(&Cache<K, I>) -> T) -> T {
+        read(&self.state().cache)
     }
 
     /// The object under `key`.

@@ -62,18 +62,18 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_at_once_and_the_rest_keeps_the_interval() {
-        let mut keeper = RateLimiter::new(RateLimit::new(20.0, 3).unwrap());
-        let waits: Vec<_> = (0..6).map(|_| keeper.wait(at(1000)).as_millis()).collect();
+        let mut limiter = RateLimiter::new(RateLimit::new(20.0, 3).unwrap());
+        let waits: Vec<_> = (0..6).map(|_| limiter.wait(at(1000)).as_millis()).collect();
         assert_eq!(waits, [0, 0, 0, 50, 100, 150]);
     }
 
     #[test]
     fn a_rest_earns_one_burst_and_no_more() {
-        let mut keeper = RateLimiter::new(RateLimit::new(20.0, 2).unwrap());
+        let mut limiter = RateLimiter::new(RateLimit::new(20.0, 2).unwrap());
         for _ in 0..4 {
-            keeper.wait(at(0));
+            limiter.wait(at(0));
         }
-        let waits: Vec<_> = (0..4).map(|_| keeper.wait(at(60_000)).as_millis()).collect();
+        let waits: Vec<_> = (0..4).map(|_| limiter.wait(at(60_000)).as_millis()).collect();
         assert_eq!(waits, [0, 0, 50, 100]);
     }
 

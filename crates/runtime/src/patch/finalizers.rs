@@ -71,14 +71,14 @@ mod tests {
     #[test]
     fn an_object_is_born_with_a_finalizer_once_and_keeps_those_it_has() {
         let mut object = ConfigMap::default();
-        object.metadata.finalizers = Some(names(&["theirs"]));
-        assert!(!has_finalizer(&object, "ours") && !has_finalizer(&ConfigMap::default(), "ours"));
-        let guarded = with_finalizer(with_finalizer(object, "ours"), "ours");
-        assert_eq!(guarded.metadata.finalizers, Some(names(&["theirs", "ours"])));
-        assert!(has_finalizer(&guarded, "ours"));
+        object.metadata.finalizers = Some(names(&["other"]));
+        assert!(!has_finalizer(&object, "own") && !has_finalizer(&ConfigMap::default(), "own"));
+        let guarded = with_finalizer(with_finalizer(object, "own"), "own");
+        assert_eq!(guarded.metadata.finalizers, Some(names(&["other", "own"])));
+        assert!(has_finalizer(&guarded, "own"));
         assert_eq!(
-            with_finalizer(ConfigMap::default(), "ours").metadata.finalizers,
-            Some(names(&["ours"]))
+            with_finalizer(ConfigMap::default(), "own").metadata.finalizers,
+            Some(names(&["own"]))
         );
     }
 
@@ -87,15 +87,15 @@ mod tests {
         type Edit = fn(&[String], &str, &ResourceVersion) -> Option<MergePatch>;
         let version = ResourceVersion::parse("42").unwrap();
         let table: [(Edit, &[&str], Option<Value>); 6] = [
-            (add_finalizer, &[], Some(json!(["ours"]))),
-            (add_finalizer, &["theirs"], Some(json!(["theirs", "ours"]))),
-            (add_finalizer, &["ours", "theirs"], None),
-            (remove_finalizer, &["a", "ours", "b"], Some(json!(["a", "b"]))),
-            (remove_finalizer, &["ours"], Some(json!(null))),
-            (remove_finalizer, &["theirs"], None),
+            (add_finalizer, &[], Some(json!(["own"]))),
+            (add_finalizer, &["other"], Some(json!(["other", "own"]))),
+            (add_finalizer, &["own", "other"], None),
+            (remove_finalizer, &["a", "own", "b"], Some(json!(["a", "b"]))),
+            (remove_finalizer, &["own"], Some(json!(null))),
+            (remove_finalizer, &["other"], None),
         ];
         for (edit, present, list) in table {
-            let patch = edit(&names(present), "ours", &version).map(MergePatch::into_document);
+            let patch = edit(&names(present), "own", &version).map(MergePatch::into_document);
             let expected = list.map(|list| json!({"metadata": {"finalizers": list, "resourceVersion": "42"}}));
             assert_eq!(patch, expected, "{present:?}");
         }

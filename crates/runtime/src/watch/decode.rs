@@ -17,7 +17,7 @@ use crate::version::{NotComparable, ResourceVersion};
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The envelope cannot be decoded.
-    #[error("the answer is no {0}: {1:?} in line {2}, column {3}; look for a proxy between here and the API server")]
+    #[error("the response is not a {0}: {1:?} error at line {2}, column {3}; check for a proxy before the API server")]
     Envelope(&'static str, serde_json::error::Category, usize, usize),
     /// An object without identity cannot be cached.
     #[error(transparent)]
