@@ -104,7 +104,7 @@ impl Planner<'_> {
     }
 
     fn objects<'s>(&'s self, claim: &'s Claim) -> Box<dyn Iterator<Item = &'s AddressObject> + 's> {
-        if self.rules.match_by_uid {
+        if self.rules.match_by_uid() {
             Box::new(self.entry.addresses_of(claim))
         } else {
             Box::new(self.entry.addresses().filter(|object| object.claim() == claim.id))
@@ -206,7 +206,7 @@ impl Planner<'_> {
     }
 
     fn needs_finalizer(&self, claim: &Claim) -> bool {
-        self.rules.finalizer_first && !claim.has_finalizer()
+        self.rules.finalizer_first() && !claim.has_finalizer()
     }
 
     pub(super) fn refuse(&self, claim: &Claim, refusal: &Refusal) -> Option<Chain> {

@@ -35,7 +35,7 @@ pub(super) fn plan(facts: &Facts<'_>, entry: &IndexEntry, rules: &Rules) -> Plan
         }
     }
     let is_idle = plan.is_empty() && plan.reads.is_empty();
-    if is_idle || facts.listed || !rules.list_on_takeover {
+    if is_idle || facts.listed || !rules.list_on_takeover() {
         return plan;
     }
     Plan {

@@ -185,7 +185,7 @@ impl<'a> Planner<'a> {
             .allocator
             .as_ref()
             .and_then(|allocator| allocator.writer.as_deref());
-        writer == Some(self.facts.identity) || self.facts.listed || !self.rules.list_on_takeover
+        writer == Some(self.facts.identity) || self.facts.listed || !self.rules.list_on_takeover()
     }
 
     /// Requests a list before anything else when the caches may lack allocations.
@@ -205,12 +205,12 @@ impl<'a> Planner<'a> {
 
     /// Removes the finalizer of a pool that is being deleted and has no allocations.
     fn release_pool(&self, pending: &[Allocation], reads: &mut RequiredReads) -> Option<Action> {
-        let recorded = !pending.is_empty() && self.rules.empty_before_release;
+        let recorded = !pending.is_empty() && self.rules.empty_before_release();
         if self.state != PoolState::Deleting || recorded || self.entry.addresses().len() > 0 {
             return None;
         }
         let patch = self.finalizer_removed()?;
-        if self.facts.listed || !self.rules.list_before_release {
+        if self.facts.listed || !self.rules.list_before_release() {
             return Some(Action::PatchPool(patch));
         }
         reads.list = true;

@@ -20,14 +20,14 @@ const MAX_READS: usize = 100;
 impl Planner<'_> {
     /// Deletes the orphans, or records that they are kept.
     pub(super) fn delete_orphans(&self, decided: &mut Decisions) {
-        if !self.rules.delete_orphans {
+        if !self.rules.delete_orphans() {
             return;
         }
         let (candidates, of_other_pools) = self.orphan_candidates();
         let count = candidates.len() + of_other_pools.len();
         let is_confirmed = self.confirmed_count() >= count;
         let are_many = count > MAX_EXPECTED_ORPHANS && count * 10 > self.entry.addresses().len();
-        let keep = self.rules.keep_many_orphans && !is_confirmed;
+        let keep = self.rules.keep_many_orphans() && !is_confirmed;
         let kept: Vec<&AddressObject> = match (keep, are_many) {
             (true, true) => candidates.iter().chain(&of_other_pools).copied().collect(),
             (true, false) => of_other_pools.clone(),
@@ -63,7 +63,7 @@ impl Planner<'_> {
     }
 
     fn is_orphan(&self, object: &AddressObject, decided: &mut Decisions) -> bool {
-        if !self.rules.orphan_by_read {
+        if !self.rules.orphan_by_read() {
             return true;
         }
         match self.facts.live_reads.claims.get(&object.claim()) {

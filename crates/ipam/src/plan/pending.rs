@@ -93,7 +93,7 @@ impl Planner<'_> {
     /// Whether an entry is obsolete: its object is observed, or a live read reports that the claim does not exist or
     /// has another address.
     fn is_obsolete(&self, allocation: &Allocation, decided: &mut Decisions) -> bool {
-        if !self.rules.keep_until_seen || self.is_observed(allocation) {
+        if !self.rules.keep_until_seen() || self.is_observed(allocation) {
             return true;
         }
         let claim = self
@@ -106,13 +106,13 @@ impl Planner<'_> {
                 .address_name
                 .as_ref()
                 .is_some_and(|name| *name != allocation.object);
-            if !self.rules.complete_live_claims && !in_range {
+            if !self.rules.complete_live_claims() && !in_range {
                 return true;
             }
             if !has_another {
                 return false;
             }
-        } else if !self.rules.void_by_read {
+        } else if !self.rules.void_by_read() {
             return true;
         }
         match self.facts.live_reads.claims.get(&allocation.claim) {
@@ -173,7 +173,7 @@ impl Planner<'_> {
                 .index
                 .pool_of_address(&self.facts.key.namespace, &allocation.object())
                 .is_some();
-            if exists || (self.rules.finalizer_first && !claim.has_finalizer()) {
+            if exists || (self.rules.finalizer_first() && !claim.has_finalizer()) {
                 continue;
             }
             let is_new = position >= recorded;

@@ -31,7 +31,7 @@ impl Planner<'_> {
         decided: &Decisions,
     ) -> (Option<MergePatch>, PoolCounts) {
         let mut status = self.pool.status.clone();
-        if self.rules.record_first {
+        if self.rules.record_first() {
             self.record(&mut status, pending);
         }
         let mut is_truncated = self.is_condition_true(condition::INDEXES_TRUNCATED);

@@ -280,10 +280,10 @@ impl<'a> Planner<'a> {
         let machine: &Metal3Machine = self.facts.machine;
         let image = machine.spec.image_errors().first().map(image_error);
         let template = machine.spec.data_template.as_ref();
-        let nameless = template.filter(|template| template.name.as_deref().is_none_or(str::is_empty));
-        let nameless = || nameless.map(|_| "spec.dataTemplate.name: it is missing; name the template".to_owned());
-        let elsewhere = || request::claim_of(machine).err().map(|error| error.to_string());
-        image.or_else(nameless).or_else(elsewhere)
+        let unnamed = template.filter(|template| template.name.as_deref().is_none_or(str::is_empty));
+        let unnamed = || unnamed.map(|_| "spec.dataTemplate.name: it is missing; name the template".to_owned());
+        let other_namespace = || request::claim_of(machine).err().map(|error| error.to_string());
+        image.or_else(unnamed).or_else(other_namespace)
     }
 }
 

@@ -186,12 +186,12 @@ impl<'a> Planner<'a> {
         let has_host = facts::associated(self.facts.machine).is_some();
         let recorded = self.facts.machine.status.metal3_cluster.as_deref().filter(|_| has_host);
         let resolved = resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters);
-        if let Some(hidden) = self.facts.unreadable_cluster {
+        if let Some(unreadable) = self.facts.unreadable_cluster {
             let stated = stated(self.facts.machine, recorded, cluster);
             let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
             if found.is_none() || found != stated {
                 return Err(self.unreadable(&format!(
-                    "Metal3Cluster {hidden} cannot be read and may be the machine's; correct it"
+                    "Metal3Cluster {unreadable} cannot be read and may be the machine's; correct it"
                 )));
             }
         }
