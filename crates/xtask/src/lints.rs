@@ -1,62 +1,89 @@
-//! `lints`: what no other tool checks of the source. Files stay short, nothing is promised for later, and the
-//! differences that the code names are those of `docs/parity.md`.
+//! `lints`: checks of the source beyond other tools. Files are short, contain no postponed work and no coined words,
+//! and the differences that the code names match `docs/parity.md`.
 //!
-//! The length of a file is counted without its tests. A file that is nothing but tests, or a table written as code, may
-//! be as long as it needs to be; so may generated files, which are no Rust. Of a difference only the name is looked at;
-//! whether the code differs so is for the comparisons to say.
+//! The length of a file excludes its tests. Files that contain only tests may have any length. Of a difference only the
+//! name is checked; comparisons check the behaviour.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use metal3_files::{documents, workspace};
 
 mod differences;
+mod paths;
+mod words;
 
 use differences::Differences;
 
-/// Longer than this, a file has more than one reason to change.
+/// Maximum number of lines without tests.
 const LONGEST: usize = 400;
 /// Folders with source of the project.
 const FOLDERS: [&str; 3] = ["api", "crates", "e2e"];
-/// Words that put work off, each in two halves so that this file does not hold them.
-const PROMISES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+/// Files that name coined words: the list and its page.
+const LISTS_OF_WORDS: [&str; 2] = ["crates/xtask/src/lints/words.rs", "docs/style.md"];
+/// Markers of postponed work, split so that this file does not contain them.
+const MARKERS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
-/// Checks every source file and prints what is wrong.
+/// Checks every source file and prints the complaints.
 pub(crate) fn run() -> Result<bool> {
     let root = workspace::root()?;
-    let (mut files, mut wrong, mut differences) = (0, Vec::new(), Differences::default());
+    let (mut files, mut found, mut differences) = (0, Vec::new(), Differences::default());
     for folder in FOLDERS {
         for file in documents::files(&root.join(folder), &["rs"])? {
             let name = file.strip_prefix(&root).unwrap_or(&file);
             let text = documents::text(&file)?;
             files += 1;
             differences.read(&text);
-            wrong.extend(
+            found.extend(
                 complaints(name, &text)
                     .into_iter()
                     .map(|complaint| format!("{}{complaint}", name.display())),
             );
+            found.extend(coined(name, &text));
         }
     }
     let complaints = differences.complaints(&documents::text(&root.join("docs/parity.md"))?);
-    wrong.extend(
+    found.extend(
         complaints
             .iter()
             .map(|complaint| format!("docs/parity.md: {complaint}")),
     );
-    for line in &wrong {
+    let page = "ARCHITECTURE.md";
+    let complaints = paths::complaints(&documents::text(&root.join(page))?, &root);
+    found.extend(complaints.iter().map(|complaint| format!("{page}: {complaint}")));
+    for page in pages(&root)? {
+        let name = page.strip_prefix(&root).unwrap_or(&page);
+        found.extend(coined(name, &documents::text(&page)?));
+    }
+    for line in &found {
         println!("{line}");
     }
     println!(
         "lints: {files} files, {} differences named, {} complaints",
         differences.count(),
-        wrong.len()
+        found.len()
     );
-    Ok(wrong.is_empty())
+    Ok(found.is_empty())
 }
 
-/// What is wrong with a file; each complaint goes on from the file's name.
+/// Pages in Markdown: those of the root, and those below `docs`.
+fn pages(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut pages = documents::files(&root.join("docs"), &["md"])?;
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+    Ok(pages)
+}
+
+/// Complaints about coined words, except in the files that list them.
+fn coined(name: &Path, text: &str) -> Vec<String> {
+    if LISTS_OF_WORDS.iter().any(|list| name == Path::new(list)) {
+        return Vec::new();
+    }
+    let complaint = |(line, complaint)| format!("{}:{line}: {complaint}", name.display());
+    words::complaints(text).into_iter().map(complaint).collect()
+}
+
+/// Complaints about a file, to be appended to its name.
 fn complaints(name: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let length = length_without_tests(text);
@@ -66,9 +93,9 @@ fn complaints(name: &Path, text: &str) -> Vec<String> {
         ));
     }
     for (number, line) in text.lines().enumerate() {
-        if let Some(word) = PROMISES.iter().find(|word| has_word(line, word)) {
+        if let Some(word) = MARKERS.iter().find(|word| has_word(line, word)) {
             found.push(format!(
-                ":{}: {word} puts work off: do it, or write an issue",
+                ":{}: {word} marks postponed work: do it, or write an issue",
                 number + 1
             ));
         }
@@ -79,12 +106,12 @@ fn complaints(name: &Path, text: &str) -> Vec<String> {
 fn length_without_tests(text: &str) -> usize {
     let before_tests = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let before = before_tests.count();
-    // `mod tests;` in the middle of a file's declarations ends nothing.
+    // `mod tests;` among declarations does not end the file.
     let declaration = text.lines().nth(before + 1).is_some_and(|line| line.ends_with(';'));
     if declaration { text.lines().count() } else { before }
 }
 
-/// Whether the file holds tests alone.
+/// Whether the file contains only tests.
 fn is_test(name: &Path) -> bool {
     name.components().any(|part| part.as_os_str() == "tests") || name.file_stem().is_some_and(|stem| stem == "tests")
 }
@@ -98,32 +125,32 @@ fn has_word(line: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn complain(name: &str, text: &str) -> usize {
+    fn count(name: &str, text: &str) -> usize {
         complaints(Path::new(name), text).len()
     }
 
     #[test]
-    fn a_long_file_is_complained_about_and_its_tests_do_not_count() {
+    fn long_files_are_reported_without_counting_tests() {
         let long = "fn f() {}\n".repeat(LONGEST + 1);
-        assert_eq!(complain("src/a.rs", &long), 1);
-        assert_eq!(complain("src/a.rs", &"fn f() {}\n".repeat(LONGEST)), 0);
+        assert_eq!(count("src/a.rs", &long), 1);
+        assert_eq!(count("src/a.rs", &"fn f() {}\n".repeat(LONGEST)), 0);
         assert_eq!(
-            complain(
+            count(
                 "src/a.rs",
                 &format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{long}}}\n")
             ),
             0
         );
-        assert_eq!(complain("src/a.rs", &format!("#[cfg(test)]\nmod tests;\n{long}")), 1);
-        assert_eq!(complain("tests/a.rs", &long), 0);
-        assert_eq!(complain("src/a/tests.rs", &long), 0);
+        assert_eq!(count("src/a.rs", &format!("#[cfg(test)]\nmod tests;\n{long}")), 1);
+        assert_eq!(count("tests/a.rs", &long), 0);
+        assert_eq!(count("src/a/tests.rs", &long), 0);
     }
 
     #[test]
-    fn promises_are_complained_about_as_words_alone() {
-        for word in PROMISES {
-            assert_eq!(complain("src/a.rs", &format!("// {word}: later\n")), 1);
-            assert_eq!(complain("src/a.rs", &format!("// {word}_NAME, {word}S\n")), 0);
+    fn postponed_work_is_reported_for_whole_words_only() {
+        for word in MARKERS {
+            assert_eq!(count("src/a.rs", &format!("// {word}: later\n")), 1);
+            assert_eq!(count("src/a.rs", &format!("// {word}_NAME, {word}S\n")), 0);
         }
     }
 }

@@ -1,19 +1,18 @@
-//! The differences from the Go managers: those that the code names, against the rows of `docs/parity.md`.
+//! Differences from the Go managers: names in the code, compared with the rows of `docs/parity.md`.
 //!
-//! A comment names a difference behind `differs`, a rule of `api` in its member of that name. The comparisons with
-//! recorded answers name theirs as rows; that such a row exists is checked where it is used, so here it only counts as a
-//! place that names it.
+//! A comment names a difference after `differs`, a rule of `api` in its member of that name. Comparisons with recorded
+//! answers name rows; those are checked where they are used.
 
 use std::collections::BTreeSet;
 
-/// What stands before the name where the code differs. In two halves each, so that this file holds none.
+/// Prefixes of a name where the code differs, split so that this file contains none.
 const HERE: [&str; 2] = [concat!("differs", ": "), concat!("differs", " (")];
-/// What stands before the name where a comparison expects the difference.
+/// Prefix of a name where a comparison expects the difference.
 const EXPECTED: &str = concat!("row", ": ");
-/// What may stand between that and the name.
+/// Text between prefix and name.
 const OPENINGS: [&str; 3] = ["Some(\"", "\"", "`"];
 
-/// The names that were read so far.
+/// Collected names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
     here: BTreeSet<String>,
@@ -28,12 +27,12 @@ impl Differences {
         self.expected.extend(names(text, EXPECTED).map(str::to_owned));
     }
 
-    /// How many are named where the code differs.
+    /// Number of names where the code differs.
     pub(super) fn count(&self) -> usize {
         self.here.len()
     }
 
-    /// Names without a row, and rows that nothing names.
+    /// Names without a row, and rows without a name.
     pub(super) fn complaints(&self, parity: &str) -> Vec<String> {
         let rows: BTreeSet<&str> = parity.lines().filter_map(row).collect();
         let is_unexplained = |name: &&String| !rows.contains(name.as_str());
@@ -43,19 +42,21 @@ impl Differences {
         unexplained
             .map(|name| format!("has no row `{name}`, which the code names"))
             .chain(
-                unnamed.map(|row| format!("no code names the row `{row}`: say so where it differs, or drop the row")),
+                unnamed.map(|row| {
+                    format!("no code names the row `{row}`: name it where the code differs, or remove the row")
+                }),
             )
             .collect()
     }
 }
 
-/// The name of a table's row; none for other lines and for tables without names.
+/// The name of a table row; `None` for other lines.
 fn row(line: &str) -> Option<&str> {
     let (name, _) = line.strip_prefix("| `")?.split_once("` |")?;
     Some(name)
 }
 
-/// The names behind some text: lower-case words with dashes. A sentence names none.
+/// Names after a prefix: lower-case words with dashes. Sentences are skipped.
 fn names<'a>(text: &'a str, before: &str) -> impl Iterator<Item = &'a str> {
     text.split(before).skip(1).filter_map(|rest| {
         let rest = OPENINGS
@@ -75,13 +76,13 @@ mod tests {
 
     fn complaints(code: &str) -> Vec<String> {
         let mut differences = Differences::default();
-        // The texts below say DIFFERS, so that this file names no difference.
+        // Test inputs use DIFFERS, so that this file names no difference.
         differences.read(&code.replace("DIFFERS", "differs").replace("ROW", "row"));
         differences.complaints(PARITY)
     }
 
     #[test]
-    fn a_difference_is_found_in_every_form_in_which_one_is_named() {
+    fn every_form_of_a_name_is_found() {
         for form in [
             "// DIFFERS: `x-y`: why",
             "// DIFFERS: x-y. Why",
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_name_no_difference() {
+    fn sentences_are_skipped() {
         let sentences =
             "// DIFFERS: the Go manager\n// DIFFERS (mostly)\n// DIFFERS: well-known words\nDIFFERS: None,\n";
         assert_eq!(
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_nothing_names_is_complained_about() {
+    fn a_row_without_a_name_is_reported() {
         let found = complaints("// DIFFERS (`a-b`)\n");
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("the row `c-d`"), "{found:?}");
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_may_have_rows_of_its_own() {
+    fn comparisons_may_have_further_rows() {
         let code = "// DIFFERS (`a-b`)\n// DIFFERS (`c-d`)\nROW: \"of-a-test\",\n";
         assert_eq!(complaints(code), [""; 0]);
     }
