@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{ConnectFn, Remote};
+use metal3_capm3::cluster::reconciler as clusters;
+use metal3_capm3::controller::caches;
 use metal3_capm3::controller::sources::WatchedSources;
-use metal3_capm3::controller::{caches, clusters};
 use metal3_capm3::data::reconciler as data;
 use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::Machines;

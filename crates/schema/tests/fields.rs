@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_obey_the_laws_of_sets(one in spec(), other in spec()) {
+    fn sets_satisfy_the_laws_of_sets(one in spec(), other in spec()) {
         let (one, other) = (schema().fields(&one), schema().fields(&other));
         prop_assert_eq!(one.union(&other), other.union(&one));
         prop_assert_eq!(one.intersection(&other), other.intersection(&one));

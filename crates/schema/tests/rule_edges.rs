@@ -83,9 +83,9 @@ fn computed_messages_are_shown_unless_empty_or_too_long() {
 fn evaluation_errors_of_rules_are_reported() {
     for (rule, spec, problem) in [
         (
-            "nobody == 1",
+            "undeclared == 1",
             json!({}),
-            "undeclared reference to 'nobody' evaluating rule",
+            "undeclared reference to 'undeclared' evaluating rule",
         ),
         (
             "1 % self.size == 0",

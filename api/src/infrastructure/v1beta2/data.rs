@@ -15,7 +15,7 @@ kind! {
     }
 }
 
-/// What is rendered, for whom, and into which Secrets.
+/// The rendered data: its machine, its template and its Secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3DataSpec {

@@ -14,7 +14,7 @@ kind! {
     }
 }
 
-/// Who sends what to whom.
+/// The host, the destination and the events of a subscription.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BMCEventSubscriptionSpec {

@@ -212,7 +212,7 @@ async fn a_machine_claims_a_host_and_its_node_is_found_through_the_kubeconfig() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn observing_takes_no_host_and_tells_nobody() {
+async fn observe_only_claims_no_host_and_emits_no_event() {
     let (world, _) = world().await;
     let replica = world.start_options("a", options("--controllers=capm3 --observe-only"), None, products());
     until("ready", async || replica.ready().await).await;

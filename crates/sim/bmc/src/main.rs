@@ -58,7 +58,7 @@ struct Arguments {
     #[arg(long, default_value_t = 100)]
     step_delay: u64,
     /// Checksum that is accepted for any content, for images that are not available here; repeatable
-    #[arg(long = "believe", value_name = "DIGEST")]
+    #[arg(long = "accept-digest", value_name = "DIGEST")]
     trusted_checksums: Vec<String>,
     /// Heartbeat interval of an idle agent in milliseconds
     #[arg(long, default_value_t = 5000)]
@@ -136,7 +136,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn trusted_checksums(digests: &[String]) -> anyhow::Result<BTreeSet<String>> {
     let digits = |digest: &String| match Checksum::parse(digest) {
         Ok(Checksum::Digest(_, digits)) => Ok(digits),
-        _ => bail!("--believe {digest}: give an MD5, SHA-256 or SHA-512 digest"),
+        _ => bail!("--accept-digest {digest}: give an MD5, SHA-256 or SHA-512 digest"),
     };
     digests.iter().map(digits).collect()
 }

@@ -145,7 +145,7 @@ async fn slots_respect_the_limit_and_keep_the_order() {
     let feed = Feed::new(client.clone(), clock);
     nodes.iter().for_each(|node| feed.manage(node.clone()));
     run(&feed, Duration::from_secs(5)).await;
-    let mut slots = Slots::<NodeUuid>::uncounted(2);
+    let mut slots = Slots::<NodeUuid>::with_unknown_holders(2);
     assert!(slots.restore([]).is_empty());
     let mut begin: Vec<NodeUuid> = nodes
         .iter()

@@ -78,7 +78,7 @@ impl Controller {
         let (sender, wakes) = mpsc::channel(64);
         let follows = feed.clone();
         tasks.spawn(async move { follows.run(sender).await });
-        let mut slots = Slots::uncounted(MAX_BUSY);
+        let mut slots = Slots::with_unknown_holders(MAX_BUSY);
         assert!(slots.restore([]).is_empty());
         let host = |_| Host {
             node: None,

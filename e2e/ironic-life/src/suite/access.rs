@@ -86,7 +86,7 @@ async fn wrong_password(service: &Service) -> anyhow::Result<()> {
 
 async fn unknown_user(service: &Service) -> anyhow::Result<()> {
     let (_, password) = service.login();
-    closed_to(service, Login::As("nobody", password)).await
+    closed_to(service, Login::As("unknown", password)).await
 }
 
 async fn names_scheme(service: &Service) -> anyhow::Result<()> {

@@ -12,13 +12,13 @@ use super::{
 pub(super) fn claims() -> Vec<Claim> {
     vec![
         Claim::both("an unknown system answers 404", |s| {
-            Box::pin(unknown(s, "/redfish/v1/Systems/nobody"))
+            Box::pin(unknown(s, "/redfish/v1/Systems/missing"))
         }),
         Claim::both("an unknown manager answers 404", |s| {
-            Box::pin(unknown(s, "/redfish/v1/Managers/nobody"))
+            Box::pin(unknown(s, "/redfish/v1/Managers/missing"))
         }),
         Claim::not_on_emulator("an unknown chassis answers 404", "which answers 500", |s| {
-            Box::pin(unknown(s, "/redfish/v1/Chassis/nobody"))
+            Box::pin(unknown(s, "/redfish/v1/Chassis/missing"))
         }),
         Claim::both("an unknown part of the service answers 404", |s| {
             Box::pin(unknown(s, "/redfish/v1/Teapots"))
@@ -81,15 +81,15 @@ async fn unknown_members(service: &Service) -> anyhow::Result<()> {
         "SimpleStorage",
         "VirtualMedia",
     ] {
-        unknown(service, &format!("{}/nobody", link(&system, part)?)).await?;
+        unknown(service, &format!("{}/missing", link(&system, part)?)).await?;
     }
     let storage = service.part("Storage").await?;
     let controller = storage.first().context("no storage")?;
-    unknown(service, &format!("{}/Drives/nobody", text(controller, "/@odata.id")?)).await
+    unknown(service, &format!("{}/Drives/missing", text(controller, "/@odata.id")?)).await
 }
 
 async fn unknown_action(service: &Service) -> anyhow::Result<()> {
-    let path = "/redfish/v1/Systems/nobody/Actions/ComputerSystem.Reset";
+    let path = "/redfish/v1/Systems/missing/Actions/ComputerSystem.Reset";
     let answer = service.post(path, &json!({ "ResetType": "On" })).await?;
     answer.expect(404).map(drop)
 }
@@ -101,7 +101,7 @@ fn has_reason(answer: &Answer) -> anyhow::Result<()> {
 }
 
 async fn error_objects(service: &Service) -> anyhow::Result<()> {
-    has_reason(&service.fetch("/redfish/v1/Systems/nobody").await?.expect(404)?)?;
+    has_reason(&service.fetch("/redfish/v1/Systems/missing").await?.expect(404)?)?;
     let anonymous = service
         .send(Method::GET, service.system_path(), None, Login::None)
         .await?;

@@ -274,7 +274,7 @@ NAME                                        REPLICAS AVAILABLE READY UP TO DATE 
 Cluster n/edge
 │           ├─Available                                                         False    NotAvailable  2m5s  * RemoteConnectionProbe: Remote connection not established yet
 │           │                                                                                                * WorkersAvailable: Metal3Machine n/one is what we wait for, and that takes a long time until it is
-│           │                                                                                                  there, as everybody knows
+│           │                                                                                                  there, as expected here
 │           │                                                                                                  * MachineDeployment edge: 0 available
 │           └─Paused                                                            False    NotPaused     2m5s
 ├─KubeadmControlPlane n/edge, v1.35.0
@@ -331,7 +331,7 @@ Cluster n/edge
     #[test]
     fn output_is_read_by_object() {
         // A line of a message may look like a row.
-        let printed = PRINTED.replace("there, as everybody knows", "Metal3Machine n/two");
+        let printed = PRINTED.replace("there, as expected here", "Metal3Machine n/two");
         let read = read(&printed, "n");
         let found: Vec<(&str, usize)> = read
             .iter()

@@ -253,7 +253,7 @@ fn start_machines(
         .to_vec();
     args.extend([authority.into(), "--data".into(), folder.into()]);
     for digest in mirror::trusted_checksums(&wanted.images) {
-        args.extend(["--believe".into(), digest.into()]);
+        args.extend(["--accept-digest".into(), digest.into()]);
     }
     let mut child = Command::new(program)
         .args(args)

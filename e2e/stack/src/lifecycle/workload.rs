@@ -179,9 +179,9 @@ impl Workload {
             map("kube-system", "kubelet-config", "kubelet", kubelet.to_owned()),
             map("kube-public", "cluster-info", "kubeconfig", kubeconfig.to_string()),
         ];
-        let anybody = json!({"kind": "User", "name": "system:anonymous"});
+        let anonymous = json!({"kind": "User", "name": "system:anonymous"});
         let joining = json!({"kind": "Group", "name": BOOTSTRAPPERS});
-        left.extend(reader_role("kube-public", "cluster-info", &anybody));
+        left.extend(reader_role("kube-public", "cluster-info", &anonymous));
         left.extend(reader_role("kube-system", "kubeadm-config", &joining));
         left.extend(reader_role("kube-system", "kubelet-config", &joining));
         Ok(left)

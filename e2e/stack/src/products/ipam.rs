@@ -83,10 +83,10 @@ pub(super) fn answers(namespace: &TestNamespace<'_>) -> Proof {
         .err()
         .context("namePrefix could be changed")?;
     ensure!(format!("{refused:#}").contains("spec.namePrefix"), "{refused:#}");
-    let nameless = json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": {"name": "x"},
+    let unnamed = json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": {"name": "x"},
         "spec": {"pool": {"name": ""}}});
     let refused = namespace
-        .apply(&nameless)
+        .apply(&unnamed)
         .err()
         .context("a claim without a pool was admitted")?;
     Ok(format!("{refused:#}").lines().next().unwrap_or_default().to_owned())

@@ -84,11 +84,11 @@ pub(super) fn orphans(stack: &Stack, _: &Candidate) -> Proof {
     namespace.until("ipclaim/orphans-claim-0", "granted", has_address)?;
     namespace.apply(&json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPAddress",
         "metadata": {"name": "orphans-10-64-7-15"},
-        "spec": {"address": "10.64.7.15", "claim": {"name": "nobody"}, "pool": {"name": "orphans"}}}))?;
+        "spec": {"address": "10.64.7.15", "claim": {"name": "missing"}, "pool": {"name": "orphans"}}}))?;
     namespace.apply(
         &json!({"apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress",
         "metadata": {"name": "orphans-10-64-7-16"},
-        "spec": {"address": "10.64.7.16", "prefix": 16, "claimRef": {"name": "nobody"},
+        "spec": {"address": "10.64.7.16", "prefix": 16, "claimRef": {"name": "missing"},
             "poolRef": {"apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": "orphans"}}}),
     )?;
     let held = namespace.until("ippool/orphans", "holding two", |pool| {

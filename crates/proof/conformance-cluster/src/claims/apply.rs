@@ -307,7 +307,7 @@ async fn endpoint(s: Subject) -> CheckResult {
     expect("owned", fields(&reply, "endpoint"), owned)?;
     let reply = apply(&s, "topology", json!({"size": 2, "notes": {"zone": "z"}})).await?;
     expect(
-        "beside",
+        "second",
         (reply.code, reply.text("/spec/pair/left")),
         (200, "10.0.0.1".into()),
     )?;

@@ -11,7 +11,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "create", "identity", "a new object gets a uid, a version, a creation time and generation 1, whatever the request sets" => identity;
         "create", "names", "an existing name is rejected with AlreadyExists" => taken;
         "create", "names", "generateName appends five characters" => generated;
-        "create", "names", "an object without a name is rejected" => nameless;
+        "create", "names", "an object without a name is rejected" => unnamed;
         "create", "namespace", "an object with a different namespace is rejected" => elsewhere;
         "create", "namespace", "a missing namespace is not found" => no_namespace;
         "create", "type", "an object of another kind or version is rejected" => other_type;
@@ -69,7 +69,7 @@ async fn generated(s: Subject) -> CheckResult {
     expect("length", name.len(), 7)
 }
 
-async fn nameless(s: Subject) -> CheckResult {
+async fn unnamed(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget(""), &widget("")).await?;
     expect("code", reply.code, 422)?;
     let message =

@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState;
 use crate::lab::{Lab, expect_error};
 
 pub(crate) async fn an_unknown_node_is_not_found(lab: &Lab) -> anyhow::Result<()> {
-    let call = calls::node::get(&NodeRef::Name("contract~nobody".into()));
+    let call = calls::node::get(&NodeRef::Name("contract~missing".into()));
     expect_error(lab.client.send(&call).await, "not_found").map(|_| ())
 }
 

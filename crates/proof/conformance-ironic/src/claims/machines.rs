@@ -137,8 +137,8 @@ pub(crate) async fn a_dead_bmc_sets_maintenance_until_it_responds(lab: &Lab) -> 
     let machine = lab.machine()?;
     let uuid = machine.node(Map::new()).await?;
     machine.set_faults(&[Fault::DeadBmc]).await?;
-    let aside = |node: &metal3_ironic::model::node::Node| node.fault.as_deref() == Some("power failure");
-    let node = machine.until(&uuid, "put aside", aside).await?;
+    let failed = |node: &metal3_ironic::model::node::Node| node.fault.as_deref() == Some("power failure");
+    let node = machine.until(&uuid, "power failure", failed).await?;
     ensure!(node.maintenance, "a fault without maintenance");
     machine.set_faults(&[]).await?;
     machine

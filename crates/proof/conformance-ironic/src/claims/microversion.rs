@@ -12,7 +12,7 @@ fn inner(raw: &Raw) -> anyhow::Result<Value> {
 }
 
 pub(crate) async fn an_error_is_a_nested_json_document(lab: &Lab) -> anyhow::Result<()> {
-    let raw = lab.raw("GET", "/v1/nodes/contract~nobody", "1.110", None).await?;
+    let raw = lab.raw("GET", "/v1/nodes/contract~missing", "1.110", None).await?;
     ensure!(raw.status == 404, "{}", raw.status);
     let inner = inner(&raw)?;
     ensure!(inner.get("faultcode") == Some(&json!("Client")), "{inner}");

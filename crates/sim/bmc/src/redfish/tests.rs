@@ -240,7 +240,7 @@ fn unsupported_method_answers_405_and_an_unknown_path_404() {
     ] {
         assert_eq!(status(&mut lab, path), 405, "{path}");
     }
-    assert_eq!(status(&mut lab, "/redfish/v1/Systems/nobody"), 404);
+    assert_eq!(status(&mut lab, "/redfish/v1/Systems/missing"), 404);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::builtin;
 use super::create::{Draft, deprecation};
 use super::managed_fields::{Applied, FieldTracker};
-use super::metadata::{normalize_type, with_metadata_aside};
+use super::metadata::{normalize_type, with_separate_metadata};
 use super::object;
 use super::options::WriteOptions;
 use super::refusal::Refusal;
@@ -126,7 +126,7 @@ fn normalized(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, 
         })?;
     }
     if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
-        with_metadata_aside(&mut object, |object| schema.default_applied(object));
+        with_separate_metadata(&mut object, |object| schema.default_applied(object));
     }
     Ok((object, deprecation(call).into_iter().collect()))
 }

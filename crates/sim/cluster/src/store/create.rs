@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::builtin;
 use super::managed_fields::{Managers, StoredManagers};
-use super::metadata::{generated_name, read_body, timestamp, uid, with_metadata_aside};
+use super::metadata::{generated_name, read_body, timestamp, uid, with_separate_metadata};
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
 use super::refusal::Refusal;
@@ -121,7 +121,7 @@ impl Store {
         let shape = version.and_then(|version| version.shape.as_ref());
         let schema = version.and_then(|version| version.schema.as_ref()).or(shape);
         let unknown = schema.map(|schema| {
-            with_metadata_aside(body, |body| {
+            with_separate_metadata(body, |body| {
                 let unknown = schema.prune(body);
                 schema.default(body);
                 unknown

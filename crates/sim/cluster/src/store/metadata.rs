@@ -135,7 +135,7 @@ fn drop_empty(body: &mut Value) {
 }
 
 /// Runs `work` on the body without its metadata, which the schema must not change.
-pub(super) fn with_metadata_aside<T>(body: &mut Value, work: impl FnOnce(&mut Value) -> T) -> T {
+pub(super) fn with_separate_metadata<T>(body: &mut Value, work: impl FnOnce(&mut Value) -> T) -> T {
     let metadata = object::as_map(body).remove("metadata");
     let done = work(body);
     object::as_map(body).insert("metadata".into(), metadata.unwrap_or_else(|| Value::Object(Map::new())));

@@ -275,7 +275,7 @@ impl Store {
     fn to_storage(&self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
         let mut stored = self.hooks.converted(kind, object, &kind.storage)?;
         if let Some(schema) = kind.version(&kind.storage).and_then(|version| version.schema.as_ref()) {
-            metadata::with_metadata_aside(&mut stored, |stored| schema.default(stored));
+            metadata::with_separate_metadata(&mut stored, |stored| schema.default(stored));
         }
         Ok(stored)
     }

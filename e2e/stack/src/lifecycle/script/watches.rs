@@ -103,7 +103,7 @@ fn note(observed: &mut ObservedStates, path: &Path) -> anyhow::Result<()> {
         let event: Value = serde_json::from_str(line).with_context(|| format!("in {}", path.display()))?;
         anyhow::ensure!(event["type"] != "ERROR", "the watch reports {}", event["object"]);
         if event["type"] != "BOOKMARK" {
-            observed.note(&event["object"]);
+            observed.record(&event["object"]);
         }
     }
     Ok(())
