@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn valid_reasons_are_told_from_invalid_ones() {
+    fn valid_and_invalid_reasons_are_distinguished() {
         for word in ["A", "Ready", "PoolExhausted", "IPv4", "a_b", &"x".repeat(256)] {
             assert!(is_word(word.as_bytes()), "{word}");
         }

@@ -299,9 +299,9 @@ fn recorded_responses_are_decoded() {
     assert_eq!((read.updated_at, read.fault, read.power_state), (None, None, None));
     assert_eq!(read.driver_info.text("redfish_password"), Some("******"));
 
-    let verdict = br#"{"boot": {"result": false, "reason": "no image"}, "deploy": {"result": false}, "power": {"result": false}}"#;
+    let result = br#"{"boot": {"result": false, "reason": "no image"}, "deploy": {"result": false}, "power": {"result": false}}"#;
     assert_eq!(
-        node::validate(&node()).decode(verdict).unwrap().deploy_errors(),
+        node::validate(&node()).decode(result).unwrap().deploy_errors(),
         ["no image", "deploy"]
     );
 

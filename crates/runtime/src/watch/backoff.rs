@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn success_starts_anew() {
+    fn success_resets_the_backoff() {
         let mut backoff = Backoff::seeded(1);
         let first = backoff.fail();
         backoff.fail();

@@ -4,7 +4,7 @@
 //! reported. The debounce may delay the report only: what a later reconcile has to find must be written at once.
 //!
 //! Invariant: from the first reconcile with a status to report, no more than [`DEBOUNCE`] passes until a reconcile may
-//! report it, however often the reason changes meanwhile. A restart begins the debounce anew.
+//! report it, however often the reason changes meanwhile. A restart starts the debounce again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
