@@ -1,4 +1,4 @@
-//! The plan of a Metal3Cluster, from facts alone.
+//! Metal3Clusters: facts, plan, and the controller in [`reconciler`].
 //!
 //! The controller builds no infrastructure: the endpoint is provided by the user, the Cluster, or a source that the
 //! [endpoint](crate::endpoint) is taken from. The plan decides which Cluster the object belongs to, what that Cluster
@@ -9,110 +9,21 @@
 //! moved away; an unreadable Cluster does not count as deleted; an object without extension fields is written as by the
 //! Go manager.
 
-mod attach;
+mod facts;
 mod plan;
-mod serve;
-mod status;
+pub mod reconciler;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
+use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind;
-use metal3_api::meta::Time;
 use metal3_capi::owner;
-use metal3_runtime::patch::MergePatch;
-use metal3_runtime::plan::Observed;
 
-use crate::data::claims::NewClaim;
-use crate::endpoint::address::Address;
-use crate::endpoint::held_claims::{HeldClaim, HeldClaims};
-use crate::endpoint::render::{ExistingSecret, SecretWrite};
-use crate::endpoint::source::SourceValues;
-use crate::endpoint::spec_endpoint::Derived;
 use crate::machine::resolve::joins;
 
-pub use attach::is_namesake;
-pub use plan::{counts_descendants, plan};
-
-/// All input of the plan of a Metal3Cluster.
-#[derive(Debug, Clone)]
-pub struct Facts<'a> {
-    /// The object.
-    pub object: &'a Metal3Cluster,
-    /// The Cluster that [`cluster_link`] names. Absent when it names none, or a deleted one.
-    pub cluster: Observed<&'a Cluster>,
-    /// A Metal3Machine that belongs to the object, if any. Only read when [`counts_descendants`].
-    pub descendant: Option<&'a str>,
-    /// A Cluster that [references an object of the same name](is_namesake). Only read when the object names no Cluster.
-    pub namesake: Option<&'a Cluster>,
-    /// Whether such a Cluster adopts the object.
-    pub adopts_namesakes: bool,
-    /// The values of the endpoint sources.
-    pub source_values: &'a SourceValues,
-    /// The address claims with this controller's finalizer.
-    pub held_claims: &'a HeldClaims,
-    /// The existing Secret with the rendered endpoint, if one is requested.
-    pub secret: Option<ExistingSecret<'a>>,
-    /// Writes that the API server rejected in this reconcile.
-    pub refused: Refused<'a>,
-    /// Timestamp for writes.
-    pub now: Time,
-}
-
-/// Writes that the API server rejected. They are not retried in the same reconcile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refused<'a> {
-    /// The endpoint: another field manager owns the field.
-    pub endpoint: bool,
-    /// The Secret with the endpoint, and the reason.
-    pub secret: Option<&'a str>,
-}
-
-/// A write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Patches the object at the planned version.
-    Patch(MergePatch),
-    /// Deletes that version of the object.
-    Delete,
-}
-
-/// The writes for a Metal3Cluster, in this order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
-    /// The write to the object. The rest follows it.
-    pub action: Option<Action>,
-    /// The address claim to create.
-    pub claim: Option<NewClaim>,
-    /// The endpoint to apply, with its marker, unless another field manager owns the field.
-    pub derive: Option<Derived>,
-    /// The Secret write, with the endpoint in the object filled in.
-    pub render: Option<SecretWrite>,
-    /// The idle control plane to touch, and the endpoint that it has not noticed.
-    pub touch: Option<(EndpointOrigin, Address)>,
-    /// The status, if it changes.
-    pub status: Option<Box<Metal3ClusterStatus>>,
-    /// The address claims to release.
-    pub release: Vec<HeldClaim>,
-    /// Delay until the next reconcile.
-    pub requeue_after: Option<Duration>,
-}
-
-impl Plan {
-    /// Whether there is nothing to write.
-    #[must_use]
-    pub const fn is_idle(&self) -> bool {
-        self.action.is_none()
-            && self.claim.is_none()
-            && self.derive.is_none()
-            && self.render.is_none()
-            && self.status.is_none()
-            && self.release.is_empty()
-    }
-}
+pub use facts::{Facts, Refused};
+pub use plan::{Action, Plan, counts_descendants, is_namesake, plan};
 
 /// The link of an object to a Cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

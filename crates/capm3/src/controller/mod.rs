@@ -4,7 +4,7 @@
 //! |---|---|
 //! | caches, watches, and the keys that a change enqueues | [`caches`] |
 //! | Metal3Machines: observe and act | [`machine::reconciler`](crate::machine::reconciler) |
-//! | Metal3Clusters | [`clusters`] |
+//! | Metal3Clusters | [`cluster::reconciler`](crate::cluster::reconciler) |
 //! | Events from condition changes | `events` |
 //! | endpoints from objects of other providers | [`sources`] |
 //! | Metal3DataTemplates and Metal3Data | [`data::reconciler`](crate::data::reconciler) |
@@ -12,7 +12,6 @@
 //! Correctness does not depend on leader election. The decisions are made outside this module.
 
 pub mod caches;
-pub mod clusters;
 pub(crate) mod events;
 pub mod sources;
 pub mod standalone;

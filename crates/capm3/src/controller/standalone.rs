@@ -15,8 +15,8 @@ use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::caches::Caches;
-use super::clusters;
 use super::sources::WatchedSources;
+use crate::cluster;
 use crate::data::claims::Naming;
 use crate::data::reconciler as data;
 use crate::machine::facts::Settings;
@@ -102,8 +102,8 @@ impl Standalone {
             .touches_control_planes
             .then(|| Writer::new(self.client.clone(), Mode::Perform));
         let writer = Writer::new(self.client.clone(), Mode::Perform);
-        let clusters = clusters::controller(
-            clusters::Parts {
+        let clusters = cluster::reconciler::controller(
+            cluster::reconciler::Parts {
                 caches: caches.clone(),
                 sources: Arc::<WatchedSources>::clone(&sources),
                 pools: pools.clone(),

@@ -21,7 +21,7 @@ pub use metal3_runtime::watch::WakeFn;
 use crate::endpoint::source::{SourceValues, WantedSources};
 
 pub use foreign::{EndpointSources, ForeignObject};
-pub(in crate::controller) use touch::touch;
+pub(crate) use touch::touch;
 pub use touch::{ControlPlaneTouch, KamajiControlPlane};
 pub use watched::WatchedSources;
 

@@ -62,7 +62,7 @@ role! {
 }
 
 /// Annotates a control plane with its endpoint. Only Kamaji's control planes become idle.
-pub(in crate::controller) async fn touch(
+pub(crate) async fn touch(
     writer: &Writer<ControlPlaneTouch>,
     requester: &Key,
     object: &ContractReference,

@@ -91,7 +91,7 @@ pub(super) fn of_machines(state: &State) -> Vec<String> {
         let done = machine.status.initialization.as_ref().and_then(|done| done.provisioned);
         done == Some(true) && machine.metadata.deletion_timestamp.is_none()
     };
-    let lacks = |machine: Metal3Machine| {
+    let missing = |machine: Metal3Machine| {
         let name = machine.metadata.name.unwrap_or_default();
         let Some(id) = machine.spec.provider_id else {
             return Some(format!("{name} is provisioned and has no provider ID"));
@@ -111,7 +111,7 @@ pub(super) fn of_machines(state: &State) -> Vec<String> {
         .of::<Metal3Machine>()
         .into_iter()
         .filter(is_done)
-        .filter_map(lacks)
+        .filter_map(missing)
         .collect()
 }
 
@@ -126,7 +126,7 @@ fn missing_secrets(state: &State) -> Vec<String> {
         .of::<BareMetalHost>()
         .into_iter()
         .filter(|host| host.spec.image.is_some());
-    let lacks = |host: BareMetalHost| {
+    let missing = |host: BareMetalHost| {
         let named = [host.spec.meta_data, host.spec.network_data].into_iter().flatten();
         let missing = named
             .filter_map(|secret| secret.name)
@@ -138,7 +138,7 @@ fn missing_secrets(state: &State) -> Vec<String> {
             )
         })
     };
-    hosts.filter_map(lacks).collect()
+    hosts.filter_map(missing).collect()
 }
 
 impl TestEnv for Scenario {

@@ -89,8 +89,8 @@ async fn invalid_spec_ends_in_a_condition_and_delays_no_other_machine() {
     run.cluster.reset_audit();
     tokio::time::sleep(Duration::from_hours(24)).await;
     let audit = run.cluster.audit();
-    let ours = audit
+    let writes = audit
         .counts()
         .filter(|((user, verb, _), _)| user == PROGRAM && *verb != "watch");
-    assert_eq!(ours.collect::<Vec<_>>(), [], "no loop");
+    assert_eq!(writes.collect::<Vec<_>>(), [], "no loop");
 }

@@ -178,16 +178,16 @@ impl TestEnv for Arriving {
         // The claim's status is lost in the move, and restored before the data are used.
         let of_data = invariants::violations(state).into_iter();
         wrong.extend(of_data.filter(|wrong| !wrong.ends_with("does not name it")));
-        for (name, is_going) in object_names(state) {
-            if is_going || !self.names.contains(&name) {
-                wrong.push(format!("{name} is new or going: {is_going}"));
+        for (name, is_deleting) in object_names(state) {
+            if is_deleting || !self.names.contains(&name) {
+                wrong.push(format!("{name} is new or in deletion: {is_deleting}"));
             }
         }
         wrong
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut lacks = of_machines(state);
+        let mut missing = of_machines(state);
         let (found, here) = (end(state), object_names(state).into_keys().collect::<BTreeSet<_>>());
         let wanted = [
             "h0 runs for m0",
@@ -196,12 +196,12 @@ impl TestEnv for Arriving {
             "cluster edge",
         ];
         if found != wanted {
-            lacks.push(format!("ends with {found:?}"));
+            missing.push(format!("ends with {found:?}"));
         }
         if here != self.names {
-            lacks.push(format!("ends with {here:?}"));
+            missing.push(format!("ends with {here:?}"));
         }
-        lacks
+        missing
     }
 }
 
@@ -255,8 +255,8 @@ impl TestEnv for Leaving {
 
     fn violations(&self, state: &State) -> Vec<String> {
         // A provisioned machine stays so while it exists.
-        let was_told = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
-        if state.of::<Metal3Machine>().iter().any(was_told) {
+        let is_provisioned = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
+        if state.of::<Metal3Machine>().iter().any(is_provisioned) {
             released_hosts(state)
         } else {
             of_hosts(state)

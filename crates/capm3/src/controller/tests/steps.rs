@@ -18,15 +18,15 @@ pub(super) const CLUSTER: &str = "edge";
 
 /// The kinds of the server, in the stored version. The crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
-    const OURS: [&str; 5] = [
+    const KINDS: [&str; 5] = [
         "metal3clusters",
         "metal3machines",
         "metal3dataclaims",
         "metal3datas",
         "metal3datatemplates",
     ];
-    let ours = metal3_api::infrastructure::definitions().into_iter();
-    let ours = ours.filter(|kind| OURS.contains(&kind.plural));
+    let definitions = metal3_api::infrastructure::definitions().into_iter();
+    let definitions = definitions.filter(|kind| KINDS.contains(&kind.plural));
     let hosts = metal3_api::metal3::definitions().into_iter();
     let hosts = hosts.filter(|kind| kind.plural == "baremetalhosts").map(|mut kind| {
         for version in &mut kind.versions {
@@ -39,7 +39,8 @@ pub(super) fn kinds() -> Vec<Definition> {
         kind.conversion = None;
         kind
     };
-    ours.chain(hosts)
+    definitions
+        .chain(hosts)
         .chain(metal3_api::ipam::definitions())
         .map(stored)
         .chain(metal3_sim_cluster::cluster_api())

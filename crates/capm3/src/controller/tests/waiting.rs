@@ -27,10 +27,10 @@ async fn writes(machines: usize, hosts: usize) -> u64 {
         run.take(&[State(name, "available")]).await;
     }
     let audit = run.cluster.audit();
-    let ours = audit
+    let writes = audit
         .counts()
         .filter(|((user, verb, _), _)| user == PROGRAM && ["patch", "create", "update", "delete"].contains(verb));
-    ours.map(|(_, number)| number).sum()
+    writes.map(|(_, number)| number).sum()
 }
 
 #[tokio::test(start_paused = true)]

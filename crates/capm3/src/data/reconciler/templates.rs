@@ -19,7 +19,7 @@ use super::caches::Caches;
 use super::related_keys::{SharedRelatedKeys, sibling};
 use super::writes::{Created, create, release_object};
 use super::{known, reason};
-use crate::controller::clusters::is_served;
+use crate::cluster::reconciler::is_served;
 use crate::data::template_plan::{Action, Facts, Plan, plan};
 use crate::needs::Data;
 
@@ -226,7 +226,7 @@ impl Templates {
                 Created::Exists => return Ok(false),
                 Created::Rejected(error) | Created::Forbidden(error) => return Err(error.into()),
             },
-            Action::Release(seen) => release_object(writer, &self.caches.data, seen.clone()).await?,
+            Action::Release(release) => release_object(writer, &self.caches.data, release.clone()).await?,
         }
         Ok(true)
     }

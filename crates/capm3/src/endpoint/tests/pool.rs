@@ -67,13 +67,13 @@ fn port_is_that_of_the_pool_or_that_in_the_object_or_the_default() {
         with_source("IPPool"),
         object(json!({ "controlPlaneEndpoint": { "port": 8443 } })),
     );
-    let (named, nameless) = (json!({ "name": "vips", "port": 7443 }), json!({ "name": "vips" }));
+    let (named, unnamed) = (json!({ "name": "vips", "port": 7443 }), json!({ "name": "vips" }));
     let bound = granted("192.0.2.5");
     assert_eq!(state(&hint, named, &bound), known("192.0.2.5:7443"));
-    assert_eq!(state(&hint, nameless.clone(), &bound), known("192.0.2.5:8443"));
-    assert_eq!(state(&plain, nameless.clone(), &bound), known("192.0.2.5:6443"));
+    assert_eq!(state(&hint, unnamed.clone(), &bound), known("192.0.2.5:8443"));
+    assert_eq!(state(&plain, unnamed.clone(), &bound), known("192.0.2.5:6443"));
     assert_eq!(
-        state(&plain, nameless, &granted("2001:db8::5")),
+        state(&plain, unnamed, &granted("2001:db8::5")),
         known("[2001:db8::5]:6443")
     );
 }

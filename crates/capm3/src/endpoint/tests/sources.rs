@@ -54,7 +54,7 @@ fn marker_distinguishes_derived_endpoints_from_those_of_the_user() {
     for odd in [
         "",
         "ControlPlane",
-        "Nobody;192.0.2.1:6443",
+        "Unknown;192.0.2.1:6443",
         "ControlPlane;192.0.2.1",
         ";;",
     ] {

@@ -21,8 +21,8 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::Writer;
 
+use crate::cluster::reconciler::is_served;
 use crate::controller::caches::{Caches, host_of, machines_of_data, machines_of_machine};
-use crate::controller::clusters::is_served;
 use crate::machine::action::Plan;
 use crate::machine::cleanup::{self, Orphans};
 use crate::machine::facts::{Facts, Hosts, Nodes, Settings, associated};
@@ -230,11 +230,11 @@ impl Machines {
         let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
         let (metal3_clusters, unreadable_cluster) = caches.metal3_clusters.read(|cache| {
             let all = cache.objects().filter(|(one, _)| is_in_namespace(one));
-            let hidden = cache
+            let unreadable = cache
                 .unreadable()
                 .find(|one| is_in_namespace(one))
                 .map(|one| one.name.clone());
-            (all.map(|(_, one)| Arc::clone(one)).collect(), hidden)
+            (all.map(|(_, one)| Arc::clone(one)).collect(), unreadable)
         });
         Snapshot {
             owner,
@@ -268,14 +268,14 @@ impl Machines {
                 .of_machine(key)
                 .filter_map(|host| cache.get(host).into_present().cloned());
             let all = needs_all.then(|| cache.objects().filter(|(one, _)| is_in_namespace(one)));
-            let hidden = cache
+            let unreadable = cache
                 .unreadable()
                 .find(|one| is_in_namespace(one))
                 .map(|one| one.name.clone());
             (
                 claimed.collect(),
                 all.into_iter().flatten().map(|(_, host)| Arc::clone(host)).collect(),
-                hidden,
+                unreadable,
             )
         })
     }

@@ -17,7 +17,7 @@ use super::caches::Caches;
 use super::related_keys::{SharedRelatedKeys, sibling};
 use super::writes::{Created, create, release_object};
 use super::{known, reason};
-use crate::controller::clusters::is_served;
+use crate::cluster::reconciler::is_served;
 use crate::data::claims::{Naming, NewClaim};
 use crate::data::index::referred;
 use crate::data::release::{self, Release};
@@ -226,15 +226,15 @@ impl Objects {
     async fn release_claim(&self, is_metal3: bool, claim: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         if is_metal3 {
             if let Observed::Present(object) = self.caches.metal3_claims.find(claim)
-                && let Some(seen) = Release::of(&*object, DATA_FINALIZER, false)
+                && let Some(release) = Release::of(&*object, DATA_FINALIZER, false)
             {
-                release_object(writer, &self.caches.metal3_claims, seen).await?;
+                release_object(writer, &self.caches.metal3_claims, release).await?;
                 return Ok(Next::Requeue);
             }
         } else if let Observed::Present(object) = self.caches.general_claims.find(claim)
-            && let Some(seen) = Release::of(&*object, DATA_FINALIZER, false)
+            && let Some(release) = Release::of(&*object, DATA_FINALIZER, false)
         {
-            release_object(writer, &self.caches.general_claims, seen).await?;
+            release_object(writer, &self.caches.general_claims, release).await?;
             return Ok(Next::Requeue);
         }
         // The claim is held by another finalizer.
@@ -327,11 +327,11 @@ impl Objects {
         writer: &Writer<Data>,
     ) -> Result<bool, Fault> {
         let any = !metal3.is_empty() || !general.is_empty();
-        for seen in metal3 {
-            release_object(writer, &self.caches.metal3_claims, seen).await?;
+        for release in metal3 {
+            release_object(writer, &self.caches.metal3_claims, release).await?;
         }
-        for seen in general {
-            release_object(writer, &self.caches.general_claims, seen).await?;
+        for release in general {
+            release_object(writer, &self.caches.general_claims, release).await?;
         }
         Ok(any)
     }

@@ -118,7 +118,7 @@ impl TestEnv for Scenario {
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut lacks = Vec::new();
+        let mut missing = Vec::new();
         let data = state.of::<Metal3Data>();
         let found: Vec<_> = data
             .iter()
@@ -130,26 +130,26 @@ impl TestEnv for Scenario {
             })
             .collect();
         if found != self.end {
-            lacks.push(format!("ends with {found:?}"));
+            missing.push(format!("ends with {found:?}"));
         }
         let unready = data.iter().filter(|data| data.status.ready != Some(true));
-        lacks.extend(unready.map(|data| format!("{} is not ready: {:?}", name_of(&data.metadata), data.status)));
+        missing.extend(unready.map(|data| format!("{} is not ready: {:?}", name_of(&data.metadata), data.status)));
         for claim in state.of::<Metal3DataClaim>() {
             if claim.status.rendered_data.is_none() {
-                lacks.push(format!(
+                missing.push(format!(
                     "claim {} has no answer: {:?}",
                     name_of(&claim.metadata),
                     claim.status
                 ));
             }
         }
-        lacks.extend(unowned_claims(state, &data));
+        missing.extend(unowned_claims(state, &data));
         let templates = state.of::<Metal3DataTemplate>();
         if templates.len() != usize::from(self.has_template) {
-            lacks.push(format!("{} templates", templates.len()));
+            missing.push(format!("{} templates", templates.len()));
         }
-        lacks.extend(templates.iter().filter_map(|template| wrong_indexes(template, &data)));
-        lacks
+        missing.extend(templates.iter().filter_map(|template| wrong_indexes(template, &data)));
+        missing
     }
 }
 

@@ -54,9 +54,12 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
                 wrong.push(format!("{name} is worked on, and its claim {claim} does not name it"));
             }
             let uid = object.metadata.uid.as_deref();
-            let going = |meta: &ObjectMeta| owner::is_owned_by(meta, uid) && meta.deletion_timestamp.is_some();
-            let metal3 = state.of::<IPClaim>().iter().any(|claim| going(&claim.metadata));
-            let general = state.of::<IPAddressClaim>().iter().any(|claim| going(&claim.metadata));
+            let is_deleting = |meta: &ObjectMeta| owner::is_owned_by(meta, uid) && meta.deletion_timestamp.is_some();
+            let metal3 = state.of::<IPClaim>().iter().any(|claim| is_deleting(&claim.metadata));
+            let general = state
+                .of::<IPAddressClaim>()
+                .iter()
+                .any(|claim| is_deleting(&claim.metadata));
             if metal3 || general {
                 let holder = name_of(&holder.metadata);
                 wrong.push(format!(

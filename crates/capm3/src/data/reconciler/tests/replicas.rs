@@ -57,10 +57,10 @@ impl Setup {
     async fn claims(&self) -> (usize, usize) {
         let mut claims = self.user.list(IPAM, "ipclaims").await;
         claims.extend(self.user.list(CLUSTER_IPAM, "ipaddressclaims").await);
-        let going = claims
+        let deleting = claims
             .iter()
             .filter(|claim| !claim["metadata"]["deletionTimestamp"].is_null());
-        (claims.len(), going.count())
+        (claims.len(), deleting.count())
     }
 
     async fn count(&self, plural: &str) -> usize {
@@ -69,10 +69,10 @@ impl Setup {
 
     fn writes(&self) -> u64 {
         let audit = self.cluster.audit();
-        let ours = audit
+        let writes = audit
             .counts()
             .filter(|((user, verb, _), _)| user == "data" && ["create", "patch", "delete"].contains(verb));
-        ours.map(|(_, number)| number).sum()
+        writes.map(|(_, number)| number).sum()
     }
 
     /// Waits until no writes occur for a while.

@@ -1,20 +1,18 @@
-//! Executes the plan of a Metal3Cluster.
-
-use std::time::Duration;
+//! The writes to a Metal3Cluster, and to the control plane of another provider.
 
 use metal3_api::infrastructure::conditions::{cluster as condition, shared};
 use metal3_api::infrastructure::names::{DERIVED_ENDPOINT_ANNOTATION, ENDPOINT_FIELD_MANAGER};
-use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
 use metal3_runtime::cache::Key;
 use metal3_runtime::version::ResourceVersion;
-use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::work::Fault;
 use metal3_runtime::write::{WriteErrorKind, Writer, Written};
 use serde_json::json;
 
-use super::super::events::{EventRule, events_between};
-use super::super::sources;
 use super::Clusters;
-use crate::cluster::{Action, Facts, Plan, plan};
+use crate::cluster::Action;
+use crate::controller::events::{EventRule, events_between};
+use crate::controller::sources;
 use crate::endpoint::address::Address;
 use crate::endpoint::source::WantedSources;
 use crate::endpoint::spec_endpoint::Derived;
@@ -62,117 +60,43 @@ const EVENT_RULES: &[EventRule] = &[
     EventRule::warning(condition::ENDPOINT_DRIFTED, condition::REASON_SOURCE_NOT_FOUND),
 ];
 
-/// Retry interval after a rejected write. No event reports when it is accepted.
-const REFUSED: Duration = Duration::from_mins(1);
-
-/// The next reconcile after writes: at once, unless the rest was planned from their results.
-fn after(current: Option<Option<Duration>>) -> Next {
-    current.map_or(Next::Requeue, |requeue_after| {
-        requeue_after.map_or(Next::Done, Next::RequeueAfter)
-    })
-}
-
 impl Clusters {
-    pub(super) async fn act(
+    /// Patches or deletes the object. Returns the object as written; `None` when it does not exist any more.
+    pub(super) async fn write_object(
         &self,
         key: &Key,
-        (facts, wanted): (Facts<'_>, &WantedSources),
+        object: &Metal3Cluster,
+        action: Option<Action>,
         writer: &Writer<Role>,
-    ) -> Result<Next, Fault> {
-        let mut plan = plan(&facts);
-        if plan.is_idle() {
-            self.touch(key, plan.touch, wanted).await?;
-            return Ok(plan.requeue_after.map_or(Next::Done, Next::RequeueAfter));
-        }
-        let home = &self.caches.metal3_clusters;
-        let object = match plan.action.take() {
-            None => Some(facts.object.clone()),
-            Some(Action::Patch(patch)) => writer.patch(home, key, patch).await?.object(),
-            Some(Action::Delete) => writer.delete(home, facts.object).await?.object(),
-        };
-        let Some(object) = object else {
-            return Ok(after(None));
-        };
-        let facts = Facts {
-            object: &object,
-            ..facts
-        };
-        self.serve(key, (&facts, wanted), plan, writer).await
+    ) -> Result<Option<Metal3Cluster>, Fault> {
+        let cache = &self.caches.metal3_clusters;
+        Ok(match action {
+            None => Some(object.clone()),
+            Some(Action::Patch(patch)) => writer.patch(cache, key, patch).await?.object(),
+            Some(Action::Delete) => writer.delete(cache, object).await?.object(),
+        })
     }
 
-    /// Continues after the write to the object: claim, endpoint, Secret, status, and the release of claims. The status
-    /// describes the object as written.
-    async fn serve(
+    /// Writes the status, and records the Events of its changes.
+    pub(super) async fn write_status(
         &self,
-        key: &Key,
-        (facts, wanted): (&Facts<'_>, &WantedSources),
-        mut current: Plan,
+        object: &Metal3Cluster,
+        status: Metal3ClusterStatus,
         writer: &Writer<Role>,
-    ) -> Result<Next, Fault> {
-        let (mut facts, mut is_refused) = (facts.clone(), false);
-        let without;
-        if let Some(claim) = &current.claim {
-            let Some(state) = self.claim(key, claim, writer).await? else {
-                return Ok(Next::Requeue);
-            };
-            without = facts.source_values.with_claim_state(&state);
-            facts.source_values = &without;
-            (current, is_refused) = (plan(&facts), true);
-        }
-        let has_derived = current.derive.is_some();
-        let with_endpoint;
-        if let Some(derived) = &current.derive {
-            match self.derive(key, facts.object, derived, writer).await? {
-                None => facts.refused.endpoint = true,
-                Some(written) => {
-                    let Some(written) = written.object() else {
-                        return Ok(after(None));
-                    };
-                    with_endpoint = written;
-                    facts.object = &with_endpoint;
-                }
-            }
-            current = plan(&facts);
-        }
-        let refused_secret;
-        if let Some(write) = &current.render
-            && let Some(why) = self.render(key, write, writer).await?
+    ) -> Result<(), Fault> {
+        let mut after = object.clone();
+        after.status = status;
+        writer.status(&self.caches.metal3_clusters, object, &after).await?;
+        for (importance, reason, note) in
+            events_between(EVENT_RULES, &object.status.conditions, &after.status.conditions)
         {
-            refused_secret = why;
-            facts.refused.secret = Some(&refused_secret);
-            (current, is_refused) = (plan(&facts), true);
+            self.events.record(&after, importance, reason, note);
         }
-        if let Some(status) = current.status {
-            let mut after_status = facts.object.clone();
-            after_status.status = *status;
-            writer
-                .status(&self.caches.metal3_clusters, facts.object, &after_status)
-                .await?;
-            self.record_events(facts.object, &after_status);
-        }
-        // No idle reconcile follows a write of the endpoint, or a rejected write that is retried.
-        let is_last = has_derived || is_refused;
-        if is_last {
-            self.touch(key, current.touch, wanted).await?;
-        }
-        if !current.release.is_empty() {
-            self.release_claims(current.release, writer).await?;
-            return Ok(after(None));
-        }
-        let requeue_after = if is_refused {
-            Some(
-                current
-                    .requeue_after
-                    .map_or(REFUSED, |requeue_after| requeue_after.min(REFUSED)),
-            )
-        } else {
-            current.requeue_after
-        };
-        Ok(after(is_last.then_some(requeue_after)))
+        Ok(())
     }
 
     /// Applies the endpoint and its marker. Nothing is written when another field manager owns the field.
-    async fn derive(
+    pub(super) async fn derive(
         &self,
         key: &Key,
         before: &Metal3Cluster,
@@ -198,7 +122,7 @@ impl Clusters {
     }
 
     /// Touches an idle control plane, if enabled.
-    async fn touch(
+    pub(super) async fn touch(
         &self,
         key: &Key,
         touch: Option<(EndpointOrigin, Address)>,
@@ -209,14 +133,6 @@ impl Clusters {
                 sources::touch(writer, key, object, &address).await
             }
             _ => Ok(()),
-        }
-    }
-
-    fn record_events(&self, before: &Metal3Cluster, after: &Metal3Cluster) {
-        for (importance, reason, note) in
-            events_between(EVENT_RULES, &before.status.conditions, &after.status.conditions)
-        {
-            self.events.record(after, importance, reason, note);
         }
     }
 }

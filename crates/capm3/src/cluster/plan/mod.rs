@@ -1,18 +1,76 @@
-//! The plan of a Metal3Cluster.
+//! The plan of a Metal3Cluster, from facts alone.
+
+mod attach;
+mod serve;
+mod status;
+
+use std::time::Duration;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
-use metal3_api::infrastructure::v1beta2::{ClusterRole, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Metal3Cluster, Metal3ClusterStatus};
 use metal3_capi::pause;
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 
-use super::attach::{Attachment, AttachmentFacts, attachment, is_cluster, is_leaving};
-use super::serve::serve;
-use super::status::{Attached, Phase, StatusReport, with_status};
-use super::{Action, ClusterLink, Facts, Plan, is_primary};
+use super::{ClusterLink, Facts, is_primary};
+use crate::data::claims::NewClaim;
 use crate::diff::changes;
+use crate::endpoint::address::Address;
+use crate::endpoint::held_claims::HeldClaim;
+use crate::endpoint::render::SecretWrite;
+use crate::endpoint::spec_endpoint::Derived;
+
+use attach::{Attachment, AttachmentFacts, attachment, is_cluster, is_leaving};
+use serve::serve;
+use status::{Attached, Phase, StatusReport, with_status};
+
+pub use attach::is_namesake;
+
+/// A write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Patches the object at the planned version.
+    Patch(MergePatch),
+    /// Deletes that version of the object.
+    Delete,
+}
+
+/// The writes for a Metal3Cluster, in this order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// The write to the object. The rest follows it.
+    pub action: Option<Action>,
+    /// The address claim to create.
+    pub claim: Option<NewClaim>,
+    /// The endpoint to apply, with its marker, unless another field manager owns the field.
+    pub derive: Option<Derived>,
+    /// The Secret write, with the endpoint in the object filled in.
+    pub render: Option<SecretWrite>,
+    /// The idle control plane to touch, and the endpoint that it has not noticed.
+    pub touch: Option<(EndpointOrigin, Address)>,
+    /// The status, if it changes.
+    pub status: Option<Box<Metal3ClusterStatus>>,
+    /// The address claims to release.
+    pub release: Vec<HeldClaim>,
+    /// Delay until the next reconcile.
+    pub requeue_after: Option<Duration>,
+}
+
+impl Plan {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        self.action.is_none()
+            && self.claim.is_none()
+            && self.derive.is_none()
+            && self.render.is_none()
+            && self.status.is_none()
+            && self.release.is_empty()
+    }
+}
 
 /// Computes the plan.
 #[must_use]
@@ -70,7 +128,7 @@ fn attached(facts: &Facts<'_>, after: Metal3Cluster, cluster: &Cluster, is_secon
 }
 
 /// Whether an object uses fields in addition to those of the Go manager.
-pub(super) const fn uses_extensions(object: &Metal3Cluster) -> bool {
+const fn uses_extensions(object: &Metal3Cluster) -> bool {
     object.spec.control_plane_endpoint_source.is_some() || object.spec.cluster_name.is_some()
 }
 
@@ -151,7 +209,7 @@ fn plan_deletion(facts: &Facts<'_>) -> Plan {
     }
 }
 
-pub(super) fn patch_object(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<Action> {
+fn patch_object(before: &Metal3Cluster, after: &Metal3Cluster) -> Option<Action> {
     let version = ResourceVersion::parse(before.metadata.resource_version.as_deref()?).ok()?;
     changes(before, after)
         .main

@@ -5,6 +5,7 @@ mod held_claims;
 mod pool;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,11 +25,11 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::caches::{Caches, metal3_cluster_of_address, metal3_cluster_of_claim};
-use super::sources::{ControlPlaneTouch, Sources};
 use crate::cluster::{
-    ClusterLink, Facts, Refused, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
+    ClusterLink, Facts, Refused, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary, plan,
 };
+use crate::controller::caches::{Caches, metal3_cluster_of_address, metal3_cluster_of_claim};
+use crate::controller::sources::{ControlPlaneTouch, Sources};
 use crate::data::reconciler::caches::Caches as Pools;
 use crate::endpoint::held_claims::HeldClaims;
 use crate::endpoint::render::ExistingSecret;
@@ -37,6 +38,8 @@ use crate::machine::resolve::{Resolved, resolve};
 use crate::needs::Machines as Role;
 
 const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
+/// Retry interval after a rejected write. No event reports when it is accepted.
+const RETRY_REFUSED: Duration = Duration::from_mins(1);
 const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
 
 /// Components of the controller.
@@ -199,7 +202,85 @@ impl Clusters {
             refused: Refused::default(),
             now: Time::new(self.clock.now()),
         };
-        self.act(key, (facts, &wanted), writer).await
+        self.execute(key, (facts, &wanted), writer).await
+    }
+
+    /// Executes the plan in its order. After a result that changes the facts, the rest follows a new plan.
+    async fn execute(
+        &self,
+        key: &Key,
+        (facts, wanted): (Facts<'_>, &WantedSources),
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
+        let mut current = plan(&facts);
+        if current.is_idle() {
+            self.touch(key, current.touch, wanted).await?;
+            return Ok(requeue(current.requeue_after));
+        }
+        let action = current.action.take();
+        let Some(object) = self.write_object(key, facts.object, action, writer).await? else {
+            return Ok(Next::Requeue);
+        };
+        // The status describes the object as written.
+        let (mut facts, mut is_refused) = (
+            Facts {
+                object: &object,
+                ..facts
+            },
+            false,
+        );
+        let without_claim;
+        if let Some(claim) = &current.claim {
+            let Some(state) = self.claim(key, claim, writer).await? else {
+                return Ok(Next::Requeue);
+            };
+            without_claim = facts.source_values.with_claim_state(&state);
+            facts.source_values = &without_claim;
+            (current, is_refused) = (plan(&facts), true);
+        }
+        let has_derived = current.derive.is_some();
+        let with_endpoint;
+        if let Some(derived) = &current.derive {
+            match self.derive(key, facts.object, derived, writer).await? {
+                None => facts.refused.endpoint = true,
+                Some(written) => {
+                    let Some(written) = written.object() else {
+                        return Ok(Next::Requeue);
+                    };
+                    with_endpoint = written;
+                    facts.object = &with_endpoint;
+                }
+            }
+            current = plan(&facts);
+        }
+        let refused_secret;
+        if let Some(write) = &current.render
+            && let Some(why) = self.render(key, write, writer).await?
+        {
+            refused_secret = why;
+            facts.refused.secret = Some(&refused_secret);
+            (current, is_refused) = (plan(&facts), true);
+        }
+        if let Some(status) = current.status {
+            self.write_status(facts.object, *status, writer).await?;
+        }
+        // No idle reconcile follows a write of the endpoint, or a rejected write that is retried.
+        let is_last = has_derived || is_refused;
+        if is_last {
+            self.touch(key, current.touch, wanted).await?;
+        }
+        if !current.release.is_empty() {
+            self.release_claims(current.release, writer).await?;
+            return Ok(Next::Requeue);
+        }
+        Ok(if is_refused {
+            let requeue_after = current.requeue_after.unwrap_or(RETRY_REFUSED);
+            Next::RequeueAfter(requeue_after.min(RETRY_REFUSED))
+        } else if is_last {
+            requeue(current.requeue_after)
+        } else {
+            Next::Requeue
+        })
     }
 
     /// A Cluster that references another kind by the name of an object, when the object names no Cluster.
@@ -229,6 +310,10 @@ impl Clusters {
             found.or_else(|| unreadable.next()).map(|one| one.name.clone())
         })
     }
+}
+
+fn requeue(after: Option<Duration>) -> Next {
+    after.map_or(Next::Done, Next::RequeueAfter)
 }
 
 // differs (`cluster-descendants`): the Go manager counts every Machine of the Cluster.

@@ -12,7 +12,7 @@ use metal3_api::kind::Kind as _;
 use metal3_capi::owner::{self, group_of};
 use metal3_runtime::plan::Observed;
 
-use super::{ClusterLink, cluster_link, is_secondary};
+use crate::cluster::{ClusterLink, cluster_link, is_secondary};
 
 // differs (`cluster-attached`): the Go manager considers the owner alone, and only the Cluster's infrastructure gets
 // one.

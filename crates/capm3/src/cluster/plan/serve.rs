@@ -10,9 +10,9 @@ use metal3_capi::owner::{first, reference};
 use metal3_runtime::condition::ConditionBuilder;
 
 use super::attach::{is_cluster, is_leaving};
-use super::plan::{patch_object, uses_extensions};
 use super::status::{Attached, Phase, StatusReport, with_status};
-use super::{Facts, Plan};
+use super::{Plan, patch_object, uses_extensions};
+use crate::cluster::Facts;
 use crate::data::claims::NewClaim;
 use crate::endpoint::address::Address;
 use crate::endpoint::conditions;

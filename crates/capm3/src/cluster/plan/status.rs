@@ -6,7 +6,8 @@ use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
-use super::{Action, Facts, Plan};
+use super::{Action, Plan};
+use crate::cluster::Facts;
 use crate::endpoint::conditions;
 
 /// Whether every set field has an effect.

@@ -1,12 +1,14 @@
 mod attachment;
 mod held_claims;
 
-use metal3_api::meta::ConditionStatus;
+use metal3_api::meta::{ConditionStatus, Time};
 use metal3_runtime::patch::apply;
-use metal3_runtime::plan::UnknownReason;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::endpoint::held_claims::{HeldClaim, HeldClaims};
+use crate::endpoint::source::SourceValues;
 
 /// No claims.
 static NO_HOLDS: HeldClaims = HeldClaims {
