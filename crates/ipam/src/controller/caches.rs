@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::address::AddressObject;
 use crate::claim::{Claim, ClaimKind, ObjectId};
 use crate::index::{ClusterFact, PoolIndex, key};
+use crate::needs::Ipam;
 use crate::ranges::Ranges;
 
 /// The caches of IP address management. Clones share them.
@@ -44,6 +46,18 @@ impl SharedPoolIndex {
 }
 
 impl Caches {
+    /// The watches of all kinds that IP address management reads. They run next to the controller.
+    #[must_use]
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Ipam> {
+        WatchSet::new(config)
+            .whole(&self.pools)
+            .whole(&self.claims)
+            .whole(&self.addresses)
+            .whole(&self.cluster_claims)
+            .whole(&self.cluster_addresses)
+            .whole(&self.clusters)
+    }
+
     /// An index of these caches. Call this before any of them is filled.
     #[must_use]
     pub fn index(&self) -> SharedPoolIndex {

@@ -13,7 +13,6 @@ mod act;
 pub mod caches;
 mod live;
 mod metrics;
-mod watches;
 
 use std::fmt;
 use std::sync::Arc;
