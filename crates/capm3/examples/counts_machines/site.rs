@@ -92,12 +92,12 @@ impl Site {
             json!({ "status": status }),
         )
         .await?;
-        let ours = json!({
+        let metal3_cluster = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
             "metadata": { "name": CLUSTER, "ownerReferences": [owner(&cluster)] },
             "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
         });
-        self.make(INFRASTRUCTURE, "metal3clusters", ours).await?;
+        self.make(INFRASTRUCTURE, "metal3clusters", metal3_cluster).await?;
         let pool = json!({
             "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "pool" },
             "spec": { "namePrefix": "p", "prefix": 16, "pools": [{ "start": "10.0.0.10", "end": "10.0.200.10" }] },

@@ -76,14 +76,14 @@ fn every_machine_gets_an_index_beyond_the_limit_of_the_status() {
 
 #[test]
 fn used_indexes_are_kept_and_the_lowest_free_one_is_assigned() {
-    let mut leaving = object("tpl-2", Some(2), Some("gone"));
-    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    let mut deleting = object("tpl-2", Some(2), Some("gone"));
+    deleting.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
     let mut foreign = object("tpl-4", None, None);
     foreign.spec.template = None;
     let objects = [
         object("tpl-0", Some(0), None),
         object("tpl-1", Some(1), Some("a")),
-        leaving,
+        deleting,
         foreign,
         object("odd", Some(5), Some("b")),
     ];
@@ -145,20 +145,20 @@ fn claim_adopts_the_object_created_for_it_and_waits_for_another_one() {
         "without owner: moved or created by an older manager"
     );
     assert_eq!(answer(made_for("uid-of-an-earlier-m")), Answer::Wait("tpl-5".into()));
-    let mut leaving = made_for("uid-m");
-    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
-    assert_eq!(answer(leaving), Answer::Wait("tpl-5".into()));
+    let mut deleting = made_for("uid-m");
+    deleting.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    assert_eq!(answer(deleting), Answer::Wait("tpl-5".into()));
 }
 
 #[test]
 fn deleted_claim_releases_its_objects_and_needs_no_other_object() {
-    let mut leaving = claim("m");
-    leaving.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
-    leaving.metadata.owner_references = None;
-    let answers = allocate_all(&[object("tpl-5", Some(5), Some("m"))], &[leaving.clone()]).claims;
+    let mut deleting = claim("m");
+    deleting.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    deleting.metadata.owner_references = None;
+    let answers = allocate_all(&[object("tpl-5", Some(5), Some("m"))], &[deleting.clone()]).claims;
     assert_eq!(answers, [("m".to_owned(), Answer::Release(vec!["tpl-5".into()]))]);
     assert_eq!(
-        allocate_all(&[], &[leaving]).claims,
+        allocate_all(&[], &[deleting]).claims,
         [("m".to_owned(), Answer::Release(vec![]))]
     );
 }

@@ -107,15 +107,15 @@ fn host_machine_and_pools_are_not_needed_once_all_secrets_exist() {
 #[test]
 fn secret_counts_unless_it_belongs_to_another_data_object_or_is_in_deletion() {
     let data = with_both_parts().data;
-    let mut leaving = secret("Metal3Data", "uid-tpl-2");
-    leaving.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
+    let mut deleting = secret("Metal3Data", "uid-tpl-2");
+    deleting.deletion_timestamp = read(json!("2026-01-01T00:00:00Z"));
     let mut users = secret("Metal3Data", "uid-tpl-2");
     users.owner_references = None;
     for (secret, expected) in [
         (None, SecretAction::Write),
         (Some(secret("Metal3Data", "uid-tpl-2")), SecretAction::Keep),
         (Some(secret("Metal3Data", "uid-of-old")), SecretAction::Wait),
-        (Some(leaving), SecretAction::Wait),
+        (Some(deleting), SecretAction::Wait),
         (Some(users), SecretAction::Keep),
         (Some(secret("Metal3Machine", "uid-w-0")), SecretAction::Keep),
     ] {
@@ -197,10 +197,7 @@ fn foreign_claims_are_awaited_and_an_own_claim_in_deletion_is_released() {
         }),
         foreign("Metal3Data old")
     );
-    assert_eq!(
-        with(ClaimState::Deleting { is_owned: false }),
-        foreign("another owner")
-    );
+    assert_eq!(with(ClaimState::Deleting { is_owned: false }), foreign("another owner"));
     assert!(
         matches!(with(ClaimState::Deleting { is_owned: true }), Ok(Step::ReleaseClaim { claim, .. }) if claim == name("tpl-2-p"))
     );
@@ -235,9 +232,9 @@ fn claim_is_not_released_once_a_secret_is_rendered() {
     let Ok(Step::Wait(waiting)) = fixture.next() else {
         panic!("{:?}", fixture.next())
     };
-    let told = waiting.to_string();
+    let message = waiting.to_string();
     for word in ["claim tpl-2-p", "pool p", "Secret w-0-metadata", "delete the Machine"] {
-        assert!(told.contains(word), "{told}");
+        assert!(message.contains(word), "{message}");
     }
 }
 

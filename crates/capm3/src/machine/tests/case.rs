@@ -22,9 +22,9 @@ pub(super) struct Case {
     pub(super) owner: Option<Machine>,
     pub(super) cluster: Option<Cluster>,
     pub(super) metal3_clusters: Vec<Metal3Cluster>,
-    pub(super) hidden_cluster: Option<&'static str>,
+    pub(super) unreadable_cluster: Option<&'static str>,
     pub(super) hosts: Vec<BareMetalHost>,
-    pub(super) hidden: Option<&'static str>,
+    pub(super) unreadable: Option<&'static str>,
     pub(super) is_live: bool,
     pub(super) claim: Option<Metal3DataClaim>,
     pub(super) data: Option<Metal3Data>,
@@ -52,9 +52,9 @@ impl Case {
             owner: Some(owner("m0")),
             cluster: Some(cluster(false)),
             metal3_clusters: vec![metal3_cluster()],
-            hidden_cluster: None,
+            unreadable_cluster: None,
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
-            hidden: None,
+            unreadable: None,
             is_live: false,
             claim: None,
             data: None,
@@ -129,7 +129,7 @@ impl Case {
             .iter()
             .filter(is_claimed)
             .copied()
-            .filter(|_| self.hidden.is_none())
+            .filter(|_| self.unreadable.is_none())
             .collect();
         let called = named(&self.machine);
         let found = self.hosts.iter().find(|host| host.metadata.name.as_deref() == called);
@@ -139,16 +139,16 @@ impl Case {
             owner: Observed::from(self.owner.as_ref()),
             cluster: Observed::from(self.cluster.as_ref()),
             metal3_clusters: &clusters,
-            unreadable_cluster: self.hidden_cluster,
+            unreadable_cluster: self.unreadable_cluster,
             hosts: Hosts {
-                named: match self.hidden {
+                named: match self.unreadable {
                     Some(why) if called.is_some() => Observed::Unknown(UnknownReason::Unreadable(why.to_owned())),
                     _ => Observed::from(found),
                 },
                 named_is_live: self.is_live,
                 claimed: &claimed,
                 all: &all,
-                unreadable: self.hidden.map(|_| "h9"),
+                unreadable: self.unreadable.map(|_| "h9"),
             },
             claim: Observed::from(self.claim.as_ref()),
             data: Observed::from(self.data.as_ref()),

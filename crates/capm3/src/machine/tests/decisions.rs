@@ -171,26 +171,26 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
 
 #[test]
 fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() {
-    let hidden = |case: Case| case.with(|case| case.hidden_cluster = Some("odd")).decide();
+    let unreadable = |case: Case| case.with(|case| case.unreadable_cluster = Some("odd")).decide();
     let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": CLUSTER } });
     let with_unreadable = |case: Case| case.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
-    let unclear = hidden(with_unreadable(Case::new()));
+    let unreadable_plan = unreadable(with_unreadable(Case::new()));
     assert!(
-        writes(&unclear).is_empty()
-            && condition_of(&unclear, HOST)
+        writes(&unreadable_plan).is_empty()
+            && condition_of(&unreadable_plan, HOST)
                 .1
                 .contains("Metal3Cluster odd cannot be read")
     );
-    let gone = hidden(Case::new().with(|case| case.metal3_clusters.clear()));
+    let gone = unreadable(Case::new().with(|case| case.metal3_clusters.clear()));
     assert!(writes(&gone).is_empty() && condition_of(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
     let named = json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } });
     for (case, who) in [
         (with_unreadable(Case::new().machine(named)), "the machine names it"),
         (Case::new(), "its Cluster does"),
     ] {
-        assert!(writes(&hidden(case)).contains(&"Claim h0".to_owned()), "{who}");
+        assert!(writes(&unreadable(case)).contains(&"Claim h0".to_owned()), "{who}");
     }
-    let known = hidden(with_unreadable(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
+    let known = unreadable(with_unreadable(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
     assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }
 
@@ -202,11 +202,11 @@ fn running_machine_writes_nothing_to_its_host_after_a_change_of_its_spec() {
 
 #[test]
 fn unreadable_host_is_neither_replaced_nor_released() {
-    let hidden = |case: Case| case.with(|case| case.hidden = Some("odd")).decide();
-    let live = hidden(Case::running());
+    let unreadable = |case: Case| case.with(|case| case.unreadable = Some("odd")).decide();
+    let live = unreadable(Case::running());
     assert_eq!(writes(&live).len(), 0);
     assert!(condition_of(&live, HOST).1.contains("h0 cannot be read: odd"));
-    let claim_in_deletion = hidden(Case::running().deleting());
+    let claim_in_deletion = unreadable(Case::running().deleting());
     assert_eq!(
         (
             writes(&claim_in_deletion).len(),
@@ -214,10 +214,10 @@ fn unreadable_host_is_neither_replaced_nor_released() {
         ),
         (0, "DeletionFailed")
     );
-    let upstream = hidden(Case::new().machine(json!({ "metadata": { "finalizers": [FINALIZER] } })));
+    let upstream = unreadable(Case::new().machine(json!({ "metadata": { "finalizers": [FINALIZER] } })));
     assert!(writes(&upstream).is_empty() && condition_of(&upstream, HOST).1.contains("h9"));
     let blind = Case::running().deleting().with(|case| {
-        (case.hidden, case.rules) = (
+        (case.unreadable, case.rules) = (
             Some("odd"),
             Rules {
                 respect_unreadable: false,
@@ -270,10 +270,10 @@ fn pause_by_the_user_is_never_changed_and_the_controllers_ends_with_that_of_the_
         writes(&Case::running().host(annotated("me")).decide()),
         ["machine dataTemplate"]
     );
-    let ours = Case::running().host(annotated("metal3.io/capm3")).decide();
-    assert_eq!(writes(&ours), ["Resume h0"]);
+    let paused_by_us = Case::running().host(annotated("metal3.io/capm3")).decide();
+    assert_eq!(writes(&paused_by_us), ["Resume h0"]);
     assert_eq!(
-        host_patch(&ours)["metadata"]["annotations"]["baremetalhost.metal3.io/paused"],
+        host_patch(&paused_by_us)["metadata"]["annotations"]["baremetalhost.metal3.io/paused"],
         Value::Null
     );
     let still = Case::running()
@@ -284,11 +284,11 @@ fn pause_by_the_user_is_never_changed_and_the_controllers_ends_with_that_of_the_
 
 #[test]
 fn moved_host_stays_paused_until_its_cluster_exists_and_keeps_its_saved_status() {
-    let ours = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3", "clusterctl.cluster.x-k8s.io/block-move": null } } });
-    let alone = |case: Case| case.host(ours.clone()).with(|case| case.cluster = None);
-    assert!(writes(&alone(Case::running()).decide()).is_empty());
+    let paused_by_us = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3", "clusterctl.cluster.x-k8s.io/block-move": null } } });
+    let without_cluster = |case: Case| case.host(paused_by_us.clone()).with(|case| case.cluster = None);
+    assert!(writes(&without_cluster(Case::running()).decide()).is_empty());
     assert_eq!(
-        writes(&alone(Case::running().deleting()).decide())[0],
+        writes(&without_cluster(Case::running().deleting()).decide())[0],
         "Resume h0",
         "no other controller resumes it"
     );

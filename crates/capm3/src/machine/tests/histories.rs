@@ -12,23 +12,23 @@ const STEPS: usize = 160;
 /// Runs the history of a seed and returns the first violation.
 fn history(seed: u64, rules: Rules) -> Option<String> {
     let mut random = Random::seeded(seed);
-    let mut world = Simulation::new(rules, 3, 2);
-    world.server.is_bare = random.below(4) == 0;
+    let mut simulation = Simulation::new(rules, 3, 2);
+    simulation.server.is_bare = random.below(4) == 0;
     for step in 0..STEPS {
-        world.step(&mut random);
-        if let Some(why) = world.server.wrong.first() {
-            let log: Vec<_> = world.server.writes.iter().rev().take(12).rev().cloned().collect();
+        simulation.step(&mut random);
+        if let Some(why) = simulation.server.wrong.first() {
+            let log: Vec<_> = simulation.server.writes.iter().rev().take(12).rev().cloned().collect();
             return Some(format!("seed {seed}, step {step}: {why}\n  {}", log.join("\n  ")));
         }
     }
-    world.settle();
-    let wrong = world
+    simulation.settle();
+    let wrong = simulation
         .server
         .wrong
         .first()
         .cloned()
-        .or_else(|| world.final_violations().into_iter().next());
-    wrong.map(|why| format!("seed {seed}, at rest: {why}\n{:#?}", world.server.writes))
+        .or_else(|| simulation.final_violations().into_iter().next());
+    wrong.map(|why| format!("seed {seed}, at rest: {why}\n{:#?}", simulation.server.writes))
 }
 
 /// Number of histories with and without each rule.

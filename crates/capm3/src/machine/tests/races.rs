@@ -11,156 +11,161 @@ use crate::machine::rules::Rules;
 type Race = fn(Rules) -> Vec<String>;
 
 /// A machine with its own metadata. `image` distinguishes machines of the same name.
-fn make_plain(world: &mut Simulation, name: &str, image: &str) {
+fn make_plain(simulation: &mut Simulation, name: &str, image: &str) {
     let mut machine = machine_document();
     machine["spec"]["dataTemplate"].take();
     machine["spec"]["metaData"] = json!({ "name": "own" });
     machine["spec"]["image"]["url"] = json!(image);
-    world.server.create(ObjectKind::Machine, name, machine).unwrap();
+    simulation.server.create(ObjectKind::Machine, name, machine).unwrap();
 }
 
-fn delete(world: &mut Simulation, name: &str) {
-    world.server.delete(ObjectKind::Machine, name, None).unwrap();
+fn delete(simulation: &mut Simulation, name: &str) {
+    simulation.server.delete(ObjectKind::Machine, name, None).unwrap();
 }
 
 /// The user removes the finalizers of a machine in deletion.
-fn force(world: &mut Simulation, name: &str) {
-    delete(world, name);
+fn force(simulation: &mut Simulation, name: &str) {
+    delete(simulation, name);
     let bare = json!({ "metadata": { "finalizers": null } });
-    world.server.patch(ObjectKind::Machine, name, bare).unwrap();
+    simulation.server.patch(ObjectKind::Machine, name, bare).unwrap();
 }
 
-fn violations(mut world: Simulation) -> Vec<String> {
-    world.settle();
-    let final_violations = world.final_violations();
-    world.server.wrong.into_iter().chain(final_violations).collect()
+fn violations(mut simulation: Simulation) -> Vec<String> {
+    simulation.settle();
+    let final_violations = simulation.final_violations();
+    simulation.server.wrong.into_iter().chain(final_violations).collect()
 }
 
 /// One replica records a machine's choice; the other replica's cache still shows the host as claimed.
 fn one_replica_chooses(rules: Rules, make: fn(&mut Simulation, &str)) -> (Simulation, String) {
-    let mut world = Simulation::new(rules, 2, 2);
-    make_plain(&mut world, "m0", "http://192.0.2.9/a");
-    world.reconcile_everywhere(0, "m0");
-    world.refresh_all(1);
-    let taken = associated(world.server.get(ObjectKind::Machine, "m0").unwrap()).to_owned();
-    delete(&mut world, "m0");
-    world.reconcile_everywhere(0, "m0");
-    world.refresh_all(0);
+    let mut simulation = Simulation::new(rules, 2, 2);
+    make_plain(&mut simulation, "m0", "http://192.0.2.9/a");
+    simulation.reconcile_everywhere(0, "m0");
+    simulation.refresh_all(1);
+    let taken = associated(simulation.server.get(ObjectKind::Machine, "m0").unwrap()).to_owned();
+    delete(&mut simulation, "m0");
+    simulation.reconcile_everywhere(0, "m0");
+    simulation.refresh_all(0);
     // The choice depends on the machine's UID: repeat until one chooses this host.
     for _ in 0..20 {
-        make(&mut world, "m1");
-        world.refresh(0, ObjectKind::Machine);
+        make(&mut simulation, "m1");
+        simulation.refresh(0, ObjectKind::Machine);
         // It records its choice and is delayed.
-        world.begin_and_make(0, "m1", 1);
-        let machine = world.server.get(ObjectKind::Machine, "m1").unwrap();
+        simulation.begin_and_make(0, "m1", 1);
+        let machine = simulation.server.get(ObjectKind::Machine, "m1").unwrap();
         if machine["metadata"]["annotations"][CHOSEN_HOST_ANNOTATION] == json!(taken) {
             break;
         }
-        force(&mut world, "m1");
+        force(&mut simulation, "m1");
     }
-    world.refresh(1, ObjectKind::Machine);
-    (world, taken)
+    simulation.refresh(1, ObjectKind::Machine);
+    (simulation, taken)
 }
 
 /// A machine is deleted, and the replica that releases its data has not observed the claim of its host.
 fn data_released_with_an_outdated_host(rules: Rules) -> Vec<String> {
-    let mut world = Simulation::new(rules, 2, 1);
-    world.make("m0");
-    world.refresh_all(1);
-    world.reconcile_everywhere(0, "m0");
-    delete(&mut world, "m0");
-    world.refresh(1, ObjectKind::Machine);
-    world.refresh(1, ObjectKind::Claim);
-    world.reconcile_until_idle(1, "m0");
-    violations(world)
+    let mut simulation = Simulation::new(rules, 2, 1);
+    simulation.make("m0");
+    simulation.refresh_all(1);
+    simulation.reconcile_everywhere(0, "m0");
+    delete(&mut simulation, "m0");
+    simulation.refresh(1, ObjectKind::Machine);
+    simulation.refresh(1, ObjectKind::Claim);
+    simulation.reconcile_until_idle(1, "m0");
+    violations(simulation)
 }
 
 /// The other replica chooses another host, and both claim their choice.
 fn surplus(rules: Rules) -> Vec<String> {
-    let (mut world, taken) = one_replica_chooses(rules, Simulation::make);
-    world.reconcile_until_idle(1, "m1");
-    let other = associated(world.server.get(ObjectKind::Machine, "m1").unwrap());
+    let (mut simulation, taken) = one_replica_chooses(rules, Simulation::make);
+    simulation.reconcile_until_idle(1, "m1");
+    let other = associated(simulation.server.get(ObjectKind::Machine, "m1").unwrap());
     assert!(!other.is_empty() && other != taken, "{other}");
-    world.reconcile(0, "m1");
-    violations(world)
+    simulation.reconcile(0, "m1");
+    violations(simulation)
 }
 
 /// Both replicas stop after claiming a host each, before the machine records one; both continue with their claim.
 fn two_hosts_run(rules: Rules) -> Vec<String> {
-    let (mut world, _) = one_replica_chooses(rules, |world, name| make_plain(world, name, "http://192.0.2.9/a"));
-    world.begin_and_make(1, "m1", 2);
-    world.reconcile(0, "m1");
+    let (mut simulation, _) = one_replica_chooses(rules, |simulation, name| {
+        make_plain(simulation, name, "http://192.0.2.9/a")
+    });
+    simulation.begin_and_make(1, "m1", 2);
+    simulation.reconcile(0, "m1");
     for replica in [0, 1] {
-        world.refresh(replica, ObjectKind::Machine);
+        simulation.refresh(replica, ObjectKind::Machine);
     }
     // Both observe the machine before either writes.
-    world.begin_and_make(1, "m1", 0);
-    world.begin_and_make(0, "m1", 3);
-    (0..3).for_each(|_| world.reconcile(1, "m1"));
-    violations(world)
+    simulation.begin_and_make(1, "m1", 0);
+    simulation.begin_and_make(0, "m1", 3);
+    (0..3).for_each(|_| simulation.reconcile(1, "m1"));
+    violations(simulation)
 }
 
 /// A machine of the same name is created after the first was removed by force before its host was provisioned.
 fn data_of_the_earlier_machine(rules: Rules) -> Vec<String> {
-    let mut world = Simulation::new(rules, 1, 1);
-    world.make("m0");
-    world.refresh_all(0);
-    world.reconcile_until_idle(0, "m0");
-    world.reconcile_data("m0");
-    world.reconcile_data("m0");
-    force(&mut world, "m0");
-    world.make("m0");
-    world.refresh_all(0);
-    world.reconcile_until_idle(0, "m0");
-    violations(world)
+    let mut simulation = Simulation::new(rules, 1, 1);
+    simulation.make("m0");
+    simulation.refresh_all(0);
+    simulation.reconcile_until_idle(0, "m0");
+    simulation.reconcile_data("m0");
+    simulation.reconcile_data("m0");
+    force(&mut simulation, "m0");
+    simulation.make("m0");
+    simulation.refresh_all(0);
+    simulation.reconcile_until_idle(0, "m0");
+    violations(simulation)
 }
 
 /// A replica that still observes the earlier machine of the name observes the host of the later one.
 fn provisioned_with_an_outdated_cache(rules: Rules) -> Vec<String> {
-    let mut world = Simulation::new(rules, 2, 1);
-    make_plain(&mut world, "m0", "http://192.0.2.9/a");
-    world.refresh_all(0);
+    let mut simulation = Simulation::new(rules, 2, 1);
+    make_plain(&mut simulation, "m0", "http://192.0.2.9/a");
+    simulation.refresh_all(0);
     // The choice, the host, its Secret, and the record in the machine.
-    world.begin_and_make(0, "m0", 4);
-    assert_eq!(associated(world.server.get(ObjectKind::Machine, "m0").unwrap()), "h0");
-    world.refresh_all(1);
-    delete(&mut world, "m0");
-    world.reconcile_everywhere(0, "m0");
-    make_plain(&mut world, "m0", "http://192.0.2.9/b");
-    world.refresh_all(0);
-    world.begin_and_make(0, "m0", 4);
-    world.refresh(1, ObjectKind::Host);
-    world.reconcile_until_idle(1, "m0");
-    violations(world)
+    simulation.begin_and_make(0, "m0", 4);
+    assert_eq!(
+        associated(simulation.server.get(ObjectKind::Machine, "m0").unwrap()),
+        "h0"
+    );
+    simulation.refresh_all(1);
+    delete(&mut simulation, "m0");
+    simulation.reconcile_everywhere(0, "m0");
+    make_plain(&mut simulation, "m0", "http://192.0.2.9/b");
+    simulation.refresh_all(0);
+    simulation.begin_and_make(0, "m0", 4);
+    simulation.refresh(1, ObjectKind::Host);
+    simulation.reconcile_until_idle(1, "m0");
+    violations(simulation)
 }
 
 /// The machine is changed while it runs, as by a user.
 fn changed_while_it_runs(rules: Rules) -> Vec<String> {
-    let mut world = Simulation::new(rules, 1, 1);
-    make_plain(&mut world, "m0", "http://192.0.2.9/a");
-    world.reconcile_everywhere(0, "m0");
+    let mut simulation = Simulation::new(rules, 1, 1);
+    make_plain(&mut simulation, "m0", "http://192.0.2.9/a");
+    simulation.reconcile_everywhere(0, "m0");
     let change = json!({ "spec": { "image": { "url": "http://192.0.2.9/b" } } });
-    world.server.patch(ObjectKind::Machine, "m0", change).unwrap();
-    world.refresh_all(0);
-    world.reconcile_until_idle(0, "m0");
-    violations(world)
+    simulation.server.patch(ObjectKind::Machine, "m0", change).unwrap();
+    simulation.refresh_all(0);
+    simulation.reconcile_until_idle(0, "m0");
+    violations(simulation)
 }
 
 /// A replica that still observes the earlier machine in deletion observes the host that runs the later one.
 fn deprovisioned_with_an_outdated_cache(rules: Rules) -> Vec<String> {
-    let mut world = Simulation::new(rules, 2, 1);
-    world.make("m0");
-    world.reconcile_everywhere(0, "m0");
-    delete(&mut world, "m0");
-    world.refresh_all(1);
-    world.reconcile_everywhere(0, "m0");
-    world.make("m0");
-    world.reconcile_everywhere(0, "m0");
-    let host = world.server.get(ObjectKind::Host, "h0").unwrap();
+    let mut simulation = Simulation::new(rules, 2, 1);
+    simulation.make("m0");
+    simulation.reconcile_everywhere(0, "m0");
+    delete(&mut simulation, "m0");
+    simulation.refresh_all(1);
+    simulation.reconcile_everywhere(0, "m0");
+    simulation.make("m0");
+    simulation.reconcile_everywhere(0, "m0");
+    let host = simulation.server.get(ObjectKind::Host, "h0").unwrap();
     assert_eq!(text(host, "/status/provisioning/state"), "provisioned");
-    world.refresh(1, ObjectKind::Host);
-    world.reconcile_until_idle(1, "m0");
-    violations(world)
+    simulation.refresh(1, ObjectKind::Host);
+    simulation.reconcile_until_idle(1, "m0");
+    violations(simulation)
 }
 
 const ALL: Rules = Rules::ALL;

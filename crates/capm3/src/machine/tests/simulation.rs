@@ -91,7 +91,7 @@ pub(super) struct Simulation {
     pub(super) server: Server,
     replicas: Vec<Replica>,
     /// Delayed requests whose sender has stopped.
-    late: Vec<(String, String, Action)>,
+    delayed: Vec<(String, String, Action)>,
     rules: Rules,
     pub(super) unreadable: bool,
 }
@@ -108,7 +108,7 @@ impl Simulation {
         Self {
             server,
             replicas: vec![Replica::default(); replicas],
-            late: Vec::new(),
+            delayed: Vec::new(),
             rules,
             unreadable: false,
         }
@@ -142,8 +142,8 @@ impl Simulation {
                 let (replica, sort) = (pick(random, self.replicas.len()), sorts[pick(random, sorts.len())]);
                 self.refresh(replica, sort);
             }
-            11 if !self.late.is_empty() => {
-                let (machine, version, action) = self.late.remove(pick(random, self.late.len()));
+            11 if !self.delayed.is_empty() => {
+                let (machine, version, action) = self.delayed.remove(pick(random, self.delayed.len()));
                 let _ = self.server.perform(&machine, &version, &action);
             }
             12 => {
@@ -166,7 +166,7 @@ impl Simulation {
         if !self.server.get(ObjectKind::Machine, machine).is_some_and(is_deleting) {
             return;
         }
-        self.late.retain(|(of, _, _)| of != machine);
+        self.delayed.retain(|(of, _, _)| of != machine);
         for replica in 0..self.replicas.len() {
             let pass = &mut self.replicas[replica].pass;
             pass.take_if(|pass| pass.machine == machine);
@@ -182,11 +182,11 @@ impl Simulation {
 
     /// The replica crashes; its current request may still arrive.
     fn crash(&mut self, replica: usize) {
-        let mut died = std::mem::take(&mut self.replicas[replica]);
-        if let Some(pass) = &mut died.pass
+        let mut crashed = std::mem::take(&mut self.replicas[replica]);
+        if let Some(pass) = &mut crashed.pass
             && let Some(action) = pass.todo.pop_front()
         {
-            self.late.push((pass.machine.clone(), pass.version.clone(), action));
+            self.delayed.push((pass.machine.clone(), pass.version.clone(), action));
         }
         for sort in OBJECT_KINDS {
             self.refresh(replica, sort);
@@ -326,7 +326,7 @@ impl Simulation {
         let named_host =
             named(&machine).and_then(|name| hosts.iter().find(|host| host.metadata.name.as_deref() == Some(name)));
         let (owner, cluster, metal3_cluster) = (owner(name), cluster(false), metal3_cluster());
-        let hidden = self.unreadable && named(&machine).is_some();
+        let is_unreadable = self.unreadable && named(&machine).is_some();
         let facts = Facts {
             machine: &machine,
             confirmed,
@@ -335,13 +335,13 @@ impl Simulation {
             metal3_clusters: &[&metal3_cluster],
             unreadable_cluster: None,
             hosts: Hosts {
-                named: if hidden {
+                named: if is_unreadable {
                     Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()))
                 } else {
                     Observed::from(named_host)
                 },
                 named_is_live,
-                claimed: if hidden { &[] } else { &claimed },
+                claimed: if is_unreadable { &[] } else { &claimed },
                 all: &all,
                 unreadable: None,
             },
@@ -420,7 +420,7 @@ impl Simulation {
 
     /// Reconciles with one replica and fresh caches until nothing changes.
     pub(super) fn settle(&mut self) {
-        for (machine, version, action) in std::mem::take(&mut self.late) {
+        for (machine, version, action) in std::mem::take(&mut self.delayed) {
             let _ = self.server.perform(&machine, &version, &action);
         }
         for _ in 0..40 {
@@ -443,18 +443,18 @@ impl Simulation {
 
     /// The violations of the final state.
     pub(super) fn final_violations(&self) -> Vec<String> {
-        let mut lacks = Vec::new();
+        let mut missing = Vec::new();
         let mut served = 0;
         for (name, machine) in self.server.all(ObjectKind::Machine) {
             if is_deleting(machine) {
-                lacks.push(format!("{name} does not go"));
+                missing.push(format!("{name} does not go"));
             }
             let hosts = self
                 .server
                 .all(ObjectKind::Host)
                 .filter(|(_, host)| consumer(host) == name);
             if hosts.count() > 1 {
-                lacks.push(format!("{name} keeps more than one host"));
+                missing.push(format!("{name} keeps more than one host"));
             }
             let host = self.server.get(ObjectKind::Host, associated(machine));
             served += usize::from(host.is_some_and(|host| {
@@ -478,15 +478,15 @@ impl Simulation {
                 .filter(|(_, host)| is_left(host))
                 .count();
         if served != machines.min(hosts) {
-            lacks.push(format!("{served} of {machines} machines run on {hosts} hosts"));
+            missing.push(format!("{served} of {machines} machines run on {hosts} hosts"));
         }
         for (name, host) in self.server.all(ObjectKind::Host) {
             let user = consumer(host);
             if !user.is_empty() && self.server.get(ObjectKind::Machine, user).is_none() && !is_left(host) {
-                lacks.push(format!("{name} is held by the deleted {user}"));
+                missing.push(format!("{name} is held by the deleted {user}"));
             }
         }
-        lacks
+        missing
     }
 }
 
