@@ -67,10 +67,6 @@ pub mod reason {
     pub const GRANTED: Reason = Reason::new("AddressGranted");
     /// Event: an address is released.
     pub const RELEASED: Reason = Reason::new("AddressReleased");
-    /// Event: an address object without a claim is deleted.
-    pub const ORPHAN_RELEASED: Reason = Reason::new("OrphanReleased");
-    /// Event: the address object of a claim does not exist any more.
-    pub const ADDRESS_LOST: Reason = Reason::new("AddressLost");
 }
 
 /// Failure messages, as the Go manager writes them.

@@ -50,11 +50,6 @@ impl IndexEntry {
         self.addresses.values()
     }
 
-    /// All claims.
-    pub fn claims(&self) -> impl ExactSizeIterator<Item = &Claim> {
-        self.claims.values()
-    }
-
     /// The positions of all address objects.
     #[must_use]
     pub const fn used(&self) -> &IntervalSet<Ipv6Addr> {
@@ -79,12 +74,6 @@ impl IndexEntry {
     /// The claims that are not in their final state, oldest first.
     pub fn unsettled(&self) -> impl Iterator<Item = &Claim> {
         self.unsettled.iter().filter_map(|(_, id)| self.claims.get(id))
-    }
-
-    /// Whether every claim is in its final state.
-    #[must_use]
-    pub fn is_settled(&self) -> bool {
-        self.unsettled.is_empty()
     }
 
     /// The address objects that their claims do not confirm.

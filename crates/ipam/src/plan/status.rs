@@ -19,8 +19,8 @@ use crate::names::{RELEASE_ORPHANS_ANNOTATION, condition, reason};
 use crate::ranges::position;
 
 /// Limits of the map, in entries and bytes: the API server limits the size of objects, and names may be long.
-const MOST_GRANTS_SHOWN: usize = 5_000;
-const MOST_BYTES_SHOWN: usize = 600_000;
+const MAX_INDEXES: usize = 5_000;
+const MAX_INDEX_BYTES: usize = 600_000;
 
 impl Planner<'_> {
     /// The status patch, if anything changes, and the counts.
@@ -106,7 +106,7 @@ impl Planner<'_> {
             };
             let address = address_text(address);
             bytes += name.len() + address.len() + 6;
-            if indexes.len() == MOST_GRANTS_SHOWN || bytes > MOST_BYTES_SHOWN {
+            if indexes.len() == MAX_INDEXES || bytes > MAX_INDEX_BYTES {
                 return (indexes, true);
             }
             indexes.insert(name, IpText(address));

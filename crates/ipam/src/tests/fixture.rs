@@ -170,7 +170,7 @@ impl Fixture {
     }
 
     /// The address of each claim, by kind and name.
-    pub(super) async fn grants(&self) -> Vec<(String, Option<String>)> {
+    pub(super) async fn allocations(&self) -> Vec<(String, Option<String>)> {
         let own: Vec<IPAddress> = self.api().list(&Default::default()).await.unwrap().items;
         let of_own = |name: &str| {
             own.iter()
@@ -184,22 +184,22 @@ impl Fixture {
                 .find(|a| a.metadata.name.as_deref() == Some(name))
                 .map(|a| a.spec.address.clone())
         };
-        let mut grants = Vec::new();
+        let mut allocations = Vec::new();
         for claim in self.api::<IPClaim>().list(&Default::default()).await.unwrap() {
             let named = claim.status.address.and_then(|address| address.name);
-            grants.push((
+            allocations.push((
                 format!("IPClaim {}", claim.metadata.name.unwrap()),
                 named.and_then(|name| of_own(&name)),
             ));
         }
         for claim in self.api::<IPAddressClaim>().list(&Default::default()).await.unwrap() {
             let named = claim.status.address_ref.map(|address| address.name);
-            grants.push((
+            allocations.push((
                 format!("IPAddressClaim {}", claim.metadata.name.unwrap()),
                 named.and_then(|name| of_theirs(&name)),
             ));
         }
-        grants
+        allocations
     }
 
     /// Waits until nothing is written for a while.

@@ -23,7 +23,7 @@ async fn controller_allocates_refuses_and_releases_on_an_api_server() {
     }
     let granted = |address: &str| Some(address.to_owned());
     assert_eq!(
-        fixture.grants().await,
+        fixture.allocations().await,
         [
             ("IPClaim a".into(), granted("10.0.0.1")),
             ("IPClaim b".into(), None),
@@ -33,7 +33,7 @@ async fn controller_allocates_refuses_and_releases_on_an_api_server() {
     fixture.delete(Metal3, "a").await;
     fixture.wait_until_idle().await;
     assert_eq!(
-        fixture.grants().await,
+        fixture.allocations().await,
         [
             ("IPClaim b".into(), granted("10.0.0.1")),
             ("IPAddressClaim a".into(), granted("10.0.0.2"))
@@ -172,6 +172,9 @@ fn no_random_history_allocates_one_address_twice() {
     });
     println!("{seeds} histories: {totals:?}");
     // The test is meaningless if too little happens.
-    assert!(totals.grants > seeds && totals.deleted_pools * 10 > seeds, "{totals:?}");
+    assert!(
+        totals.allocations > seeds && totals.deleted_pools * 10 > seeds,
+        "{totals:?}"
+    );
     assert!(totals.collected * 10 > seeds, "{totals:?}");
 }

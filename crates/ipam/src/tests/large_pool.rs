@@ -73,14 +73,14 @@ fn address_document() -> Value {
         json!({ "apiVersion": api, "kind": kind, "name": name,
         "uid": uid })
     };
-    let ours = "ipam.metal3.io/v1alpha1";
+    let api_version = "ipam.metal3.io/v1alpha1";
     json!({
         "metadata": {
             "name": object(0), "namespace": NAMESPACE, "uid": "held", "resourceVersion": "7",
             "finalizers": ["ipaddress.ipam.metal3.io"],
             "ownerReferences": [
-                owner(ours, "IPPool", POOL, "pool".into()),
-                owner(ours, "IPClaim", &long(0), uid(0)),
+                owner(api_version, "IPPool", POOL, "pool".into()),
+                owner(api_version, "IPClaim", &long(0), uid(0)),
             ],
         },
         "spec": { "address": address(0).to_string(), "pool": { "name": POOL }, "claim": { "name": long(0) } },
@@ -166,9 +166,9 @@ fn pool_with_a_hundred_thousand_allocations_fits_into_a_request_to_etcd() {
         after.status.indexes.len(),
         after.status.allocator.unwrap().pending.len(),
     );
-    println!("{bytes} bytes: {shown} grants shown, {pending} under way");
+    println!("{bytes} bytes: {shown} allocations shown, {pending} pending");
     assert!(bytes < MOST_BYTES, "{bytes} bytes");
-    assert!(pending > 0 && shown > 0, "{shown} grants shown, {pending} under way");
+    assert!(pending > 0 && shown > 0, "{shown} allocations shown, {pending} pending");
     assert_eq!(
         after.status.allocated.unwrap(),
         (ALLOCATIONS + u32::try_from(pending).unwrap()).to_string()

@@ -33,7 +33,7 @@ enum Version {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Totals {
     pub(super) versions: u64,
-    pub(super) grants: u64,
+    pub(super) allocations: u64,
     pub(super) deleted_pools: u64,
     /// Objects deleted by the garbage collector.
     pub(super) collected: u64,
@@ -45,7 +45,7 @@ impl Add for Totals {
     fn add(self, other: Self) -> Self {
         Self {
             versions: self.versions + other.versions,
-            grants: self.grants + other.grants,
+            allocations: self.allocations + other.allocations,
             deleted_pools: self.deleted_pools + other.deleted_pools,
             collected: self.collected + other.collected,
         }
@@ -91,7 +91,7 @@ impl Record {
             match versions.clone() {
                 Version::Claim(claim) => drop(claims.insert(claim.id.clone(), claim)),
                 Version::AddressObject(object) => {
-                    totals.grants += u64::from(addresses.insert(object.id.clone(), object).is_none())
+                    totals.allocations += u64::from(addresses.insert(object.id.clone(), object).is_none())
                 }
                 Version::Pool => {}
                 Version::PoolGone => totals.deleted_pools += 1,

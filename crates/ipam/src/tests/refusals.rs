@@ -66,7 +66,7 @@ async fn inverted_range_is_reported_on_the_pool_and_resolved_by_an_edit() {
     fixture.wait_until_idle().await;
     let granted = |address: &str| Some(address.to_owned());
     assert_eq!(
-        fixture.grants().await,
+        fixture.allocations().await,
         [
             ("IPClaim a".into(), granted("10.0.0.2")),
             ("IPAddressClaim b".into(), granted("10.0.0.3"))
@@ -111,8 +111,8 @@ async fn full_pool_reports_the_remedy_and_serves_its_waiting_claim_after_it() {
         .edit_pool(json!({ "spec": range("10.0.0.1", "10.0.0.3") }))
         .await;
     fixture.wait_until_idle().await;
-    assert_eq!(fixture.grants().await.len(), 2);
-    assert!(fixture.grants().await.iter().all(|(_, address)| address.is_some()));
+    assert_eq!(fixture.allocations().await.len(), 2);
+    assert!(fixture.allocations().await.iter().all(|(_, address)| address.is_some()));
     assert_eq!(exhausted_condition(pool(&fixture).await).0, ConditionStatus::False);
 }
 
@@ -155,7 +155,7 @@ async fn missing_pool_is_reported_and_the_claim_is_served_once_it_exists() {
     fixture.pool(range("10.0.0.1", "10.0.0.9")).await;
     fixture.wait_until_idle().await;
     assert_eq!(
-        fixture.grants().await,
+        fixture.allocations().await,
         [("IPClaim early".into(), Some("10.0.0.1".into()))]
     );
 }
@@ -189,7 +189,7 @@ async fn address_that_another_pool_allocated_is_reported_with_the_name_of_that_p
     fixture.delete(Metal3, "first").await;
     fixture.wait_until_idle().await;
     assert_eq!(
-        fixture.grants().await,
+        fixture.allocations().await,
         [("IPClaim second".into(), Some("10.0.0.1".into()))]
     );
 }

@@ -94,7 +94,7 @@ impl Replica {
             self.list(server);
         }
         for id in &reads.claims {
-            let seen = server
+            let claim_read = server
                 .objects
                 .claims
                 .get(id)
@@ -102,7 +102,7 @@ impl Replica {
                     uid: stored.uid().to_owned(),
                     address_name: stored.claim().address_name.clone(),
                 });
-            live_reads.claims.insert(id.clone(), seen);
+            live_reads.claims.insert(id.clone(), claim_read);
         }
         for id in &reads.addresses {
             live_reads
@@ -198,12 +198,12 @@ impl Replica {
 
     /// Plans and writes with a current cache until nothing is left; returns the number of reconciles.
     pub(super) fn settle(&mut self, server: &mut ApiServer) -> usize {
-        for pass in 0..200 {
+        for reconciles in 0..200 {
             self.observe_pool(server);
             self.cache = server.objects.clone();
             let plan = self.plan(server);
             if plan.is_empty() {
-                return pass;
+                return reconciles;
             }
             for chain in chains(&plan) {
                 for action in &chain.actions {

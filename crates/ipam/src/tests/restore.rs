@@ -94,13 +94,13 @@ async fn restore_releases_no_address_until_confirmed_although_the_garbage_collec
         assert_eq!(after.get(address), Some(&(uid.clone(), true)), "{address}");
     }
     assert!(kept_orphans(&fixture).await.unwrap().contains("release-orphans=2"));
-    let granted = |grants: &[(String, Option<String>)]| grants.iter().filter(|(_, to)| to.is_some()).count();
-    assert_eq!(granted(&fixture.grants().await), 1, "one address was free");
+    let granted = |allocations: &[(String, Option<String>)]| allocations.iter().filter(|(_, to)| to.is_some()).count();
+    assert_eq!(granted(&fixture.allocations().await), 1, "one address was free");
 
     let confirmed: Value = json!({ "metadata": { "annotations": { "ipam.metal3.io/release-orphans": "2" } } });
     fixture.edit_pool(confirmed).await;
     fixture.wait_until_idle().await;
-    assert_eq!(granted(&fixture.grants().await), 3);
+    assert_eq!(granted(&fixture.allocations().await), 3);
     assert_eq!(
         (addresses(&fixture).await.len(), kept_orphans(&fixture).await),
         (3, None)

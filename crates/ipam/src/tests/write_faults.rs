@@ -217,7 +217,7 @@ async fn recovers(trace: Scenario) -> Report {
 #[tokio::test(start_paused = true)]
 async fn allocations_and_releases_recover_from_every_fault_in_every_write() {
     let report = recovers(Scenario {
-        name: "grants and releases",
+        name: "allocations and releases",
         stages: &[
             &[
                 Step::CreatePool("10.0.0.2"),

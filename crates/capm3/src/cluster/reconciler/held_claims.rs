@@ -36,13 +36,15 @@ impl Clusters {
     pub(super) async fn release_claims(&self, held_claims: Vec<HeldClaim>, writer: &Writer<Role>) -> Result<(), Fault> {
         for HeldClaim { is_metal3, let_go, .. } in held_claims {
             let Release {
-                observed: seen, patch, ..
+                observed: identity,
+                patch,
+                ..
             } = let_go;
             let Some(patch) = patch else { continue };
             if is_metal3 {
-                writer.patch(&self.pools.metal3_claims, &seen.key, patch).await?;
+                writer.patch(&self.pools.metal3_claims, &identity.key, patch).await?;
             } else {
-                writer.patch(&self.pools.general_claims, &seen.key, patch).await?;
+                writer.patch(&self.pools.general_claims, &identity.key, patch).await?;
             }
         }
         Ok(())

@@ -289,8 +289,8 @@ impl Clusters {
             return None;
         }
         self.caches.clusters.read(|cache| {
-            let mut near = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
-            let found = near.find(|(_, cluster)| is_namesake(&key.name, cluster));
+            let mut of_namespace = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
+            let found = of_namespace.find(|(_, cluster)| is_namesake(&key.name, cluster));
             found.map(|(_, cluster)| Arc::clone(cluster))
         })
     }

@@ -128,7 +128,7 @@ impl Model {
         let before = spec_endpoint(&self.object);
         prop_assert!(
             !matches!(before, SpecEndpoint::Typed(_)),
-            "what a person typed is written over"
+            "the endpoint of the user is overwritten"
         );
         let Some(fixed) = &self.fixed else {
             prop_assert_eq!(Some(&write.address), self.source.as_ref());
@@ -140,7 +140,7 @@ impl Model {
             );
             return Ok(());
         };
-        prop_assert_eq!(&write.address, fixed, "a fixed endpoint is not the truth");
+        prop_assert_eq!(&write.address, fixed, "the endpoint of the Cluster is not used");
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Model {
         let shown = shown.and_then(|shown| Address::stated(shown.host.as_deref(), shown.port, None));
         prop_assert!(
             self.fixed.is_none() || shown == self.fixed,
-            "something else than the Cluster's counts"
+            "another endpoint than the Cluster's is effective"
         );
         let status = &mut self.object.status;
         if status.control_plane_endpoint != found.endpoint {
@@ -169,7 +169,7 @@ impl Model {
         status.control_plane_endpoint.clone_from(&found.endpoint);
         metal3_runtime::condition::set_condition(&mut status.conditions, found.state.condition(None, at(self.now)));
         self.is_provisioned |= found.is_provisioned;
-        prop_assert_eq!(self.plan(is_secondary).write, None, "a second pass writes again");
+        prop_assert_eq!(self.plan(is_secondary).write, None, "a second reconcile writes again");
         Ok(())
     }
 }

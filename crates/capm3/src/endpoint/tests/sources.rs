@@ -51,14 +51,14 @@ fn marker_distinguishes_derived_endpoints_from_those_of_the_user() {
     let mut edited = object;
     edited.spec.control_plane_endpoint.as_mut().unwrap().port = Some(7);
     assert_eq!(spec_endpoint(&edited), SpecEndpoint::Typed(address("[2001:db8::1]:7")));
-    for odd in [
+    for invalid in [
         "",
         "ControlPlane",
         "Unknown;192.0.2.1:6443",
         "ControlPlane;192.0.2.1",
         ";;",
     ] {
-        assert_eq!(Derived::parse(odd), None, "{odd}");
+        assert_eq!(Derived::parse(invalid), None, "{invalid}");
     }
 }
 

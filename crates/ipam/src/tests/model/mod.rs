@@ -266,7 +266,7 @@ fn each_precondition_prevents_a_history_that_fails_without_it() {
             },
         ),
         (
-            "whose object exists already",
+            "the owner of an existing object",
             CREATED_AGAIN,
             IgnoredPreconditions {
                 existing_owner: true,
