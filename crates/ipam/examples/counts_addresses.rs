@@ -32,7 +32,6 @@ mod kinds;
 /// User name of the controller.
 const USER: &str = "ipam";
 const POOL: &str = "pool";
-/// Watched kinds.
 const KINDS: u64 = 6;
 /// Kinds of address objects: both are listed before the first allocation of a process.
 const ADDRESS_KINDS: u64 = 2;
@@ -60,7 +59,6 @@ struct Requests {
 }
 
 impl Requests {
-    /// Writes to claims and address objects.
     const fn claim_writes(&self) -> u64 {
         self.writes.saturating_sub(self.pool_writes)
     }
@@ -138,7 +136,6 @@ impl Setup {
         Ok(())
     }
 
-    /// Deletes claims.
     async fn delete(&self, numbers: std::ops::Range<u64>) -> Result<()> {
         let metal3: Api<IPClaim> = Api::default_namespaced(self.user.clone());
         let cluster_api: Api<IPAddressClaim> = Api::default_namespaced(self.user.clone());
@@ -194,7 +191,6 @@ impl Setup {
     }
 }
 
-/// Adds a row.
 fn add_row(ledger: &mut Ledger, phase: &str, name: &str, (measured, goal): (u64, u64), least: &str) {
     ledger.add(Figure {
         phase: phase.to_owned(),

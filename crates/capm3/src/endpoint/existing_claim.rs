@@ -132,7 +132,6 @@ fn requested(claim: &ObjectMeta) -> Option<String> {
     non_empty(annotations.get(REQUESTED_ADDRESS_ANNOTATION).map(String::as_str)).map(str::to_owned)
 }
 
-/// The text, if it is not empty.
 pub(super) fn non_empty(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.is_empty())
 }

@@ -110,7 +110,6 @@ fn pool_state(facts: &Facts<'_>, pool: &IPPool) -> PoolState {
     }
 }
 
-/// The Cluster of a pool.
 fn cluster_name(pool: &IPPool) -> Option<&str> {
     // differs: ipam-empty-cluster-name. The Go manager takes an empty text as a name, and waits for ever.
     pool.spec.cluster_name.as_deref().filter(|name| !name.is_empty())

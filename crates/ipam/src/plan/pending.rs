@@ -39,7 +39,6 @@ impl PendingAllocations {
         &self.allocations
     }
 
-    /// The allocations of a claim.
     pub(super) fn of<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Allocation> {
         let positions = self.by_claim.get(&claim.id).into_iter().flatten();
         positions

@@ -70,7 +70,6 @@ fn a_claim_costs_three_writes_in_addition_to_those_to_the_pool() {
     assert_eq!(server.writes, 3 * 100 + 2);
 }
 
-/// Claims, and their refusals.
 const REFUSALS: [(ClaimKind, &str, &str, Reason); 6] = [
     (
         Metal3,

@@ -182,7 +182,6 @@ pub(super) enum Refused {
     Exists,
 }
 
-/// The server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ApiServer {
     pub(super) objects: Arc<Objects>,
@@ -192,7 +191,6 @@ pub(super) struct ApiServer {
 }
 
 impl ApiServer {
-    /// A server with a pool of that spec.
     pub(super) fn with_pool(spec: Value) -> Self {
         let mut server = Self::default();
         server.put_pool(json!({ "metadata": { "name": POOL, "namespace": NAMESPACE }, "spec": spec }));
@@ -240,12 +238,10 @@ impl ApiServer {
         Stored::new(object_kind, document)
     }
 
-    /// Deletes a claim, as a user.
     pub(super) fn delete_claim(&mut self, id: &ObjectId) {
         delete(&mut self.change().claims, id, |_| true).unwrap();
     }
 
-    /// Deletes the pool, as a user.
     pub(super) fn delete_pool(&mut self) {
         let mut slot: BTreeMap<(), Stored> = self.change().pool.take().map(|pool| ((), pool)).into_iter().collect();
         delete(&mut slot, &(), |_| true).unwrap();
@@ -266,7 +262,6 @@ impl ApiServer {
         patched(&mut self.change().addresses, id, change).unwrap();
     }
 
-    /// Performs one write.
     pub(super) fn perform(&mut self, action: &Action) -> Result<(), Refused> {
         self.writes += 1;
         match action {

@@ -36,7 +36,6 @@ pub(super) struct Fixture {
     pub(super) user: kube::Client,
 }
 
-/// A running replica.
 pub(super) struct Running {
     tasks: JoinSet<()>,
 }

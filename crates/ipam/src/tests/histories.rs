@@ -109,7 +109,6 @@ async fn history(seed: u64) -> Totals {
     record.check(seed, &fixture).await + totals
 }
 
-/// Deletes everything.
 async fn delete_everything(fixture: &Fixture) {
     fixture.delete_pool().await;
     for kind in [Metal3, ClusterApi] {

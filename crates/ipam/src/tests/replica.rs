@@ -223,7 +223,6 @@ pub(super) fn chains(plan: &Plan) -> Vec<Chain> {
     first.chain(plan.chains.iter().cloned()).collect()
 }
 
-/// A server with a pool, and one replica.
 pub(super) fn one_replica(spec: Value) -> (ApiServer, Replica) {
     let server = ApiServer::with_pool(spec);
     let replica = Replica::new("a", &server);

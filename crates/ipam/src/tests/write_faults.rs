@@ -31,10 +31,8 @@ enum Step {
     CreatePool(&'static str),
     /// Moves the end of its range.
     Grow(&'static str),
-    /// Deletes the pool.
     DeletePool,
     Claim(ClaimKind, &'static str),
-    /// Creates a claim that requests this address.
     Request(ClaimKind, &'static str, &'static str),
     Release(ClaimKind, &'static str),
 }

@@ -40,7 +40,6 @@ pub(super) enum Attachment<'a> {
 
 /// Input of [`attachment`].
 pub(super) struct AttachmentFacts<'a> {
-    /// The object.
     pub(super) object: &'a Metal3Cluster,
     /// The Cluster that it names.
     pub(super) cluster: Observed<&'a Cluster>,

@@ -133,7 +133,6 @@ fn join(after: &mut Metal3Cluster, cluster: &Cluster) {
     labels.entry(CLUSTER_NAME_LABEL.to_owned()).or_insert(name);
 }
 
-/// Status of an endpoint from a source.
 fn from_source(after: &mut Metal3Cluster, resolution: &Resolution) -> StatusReport {
     after.status.control_plane_endpoint.clone_from(&resolution.endpoint);
     let phase = match &resolution.state {

@@ -59,7 +59,6 @@ pub(super) enum Attached {
 /// Input of the conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatusReport {
-    /// Phase.
     pub(super) phase: Phase,
     /// Attachment; `None` for an object without extension fields.
     pub(super) attached: Option<Attached>,

@@ -35,7 +35,6 @@ impl Clusters {
         Ok(Some(source_value(object, wanted, &self.claims(key, object)?, is_held)))
     }
 
-    /// The claims by the name for an object.
     fn claims(&self, key: &Key, object: &Metal3Cluster) -> Result<ExistingClaims, Next> {
         let (pools, owner) = (&self.pools, &object.metadata);
         let name = key.sibling(&claim_name(&key.name));

@@ -14,7 +14,6 @@ fn owner(name: &str) -> Value {
     json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": format!("uid-{name}") })
 }
 
-/// A Metal3Cluster `site` with these references to Clusters.
 fn site(owners: &[&str], stated: Option<&str>, label: Option<&str>) -> Metal3Cluster {
     let owners: Vec<Value> = owners.iter().map(|name| owner(name)).collect();
     object(json!({
@@ -256,7 +255,6 @@ fn extension_conditions(object: &Metal3Cluster) -> Vec<String> {
     new.map(|one| format!("{} {}", one.type_, one.reason)).collect()
 }
 
-/// The object after a reconcile with this state of the control plane.
 fn reconciled(object: &Metal3Cluster, cluster: Observed<&Cluster>, state: SourceState) -> Metal3Cluster {
     let source_values = SourceValues {
         control_plane: Some(SourceValue {

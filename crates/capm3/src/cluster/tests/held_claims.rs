@@ -26,7 +26,6 @@ fn held_claims(is_deleting: bool) -> HeldClaims {
     }
 }
 
-/// The plan of a deleted object.
 fn plan_deleting(change: Value, held_claims: &HeldClaims, descendant: Option<&str>) -> Plan {
     let mut document = json!({ "metadata": {
         "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"],

@@ -10,7 +10,6 @@ use super::*;
 use crate::endpoint::held_claims::{HeldClaim, HeldClaims};
 use crate::endpoint::source::SourceValues;
 
-/// No claims.
 static NO_HOLDS: HeldClaims = HeldClaims {
     all: Vec::new(),
     unreadable: None,
@@ -93,7 +92,6 @@ fn patched(plan: &Plan) -> Value {
     }
 }
 
-/// The object after its plan.
 fn after(object: &Metal3Cluster, plan: &Plan) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     if plan.action.is_some() {

@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 
 use super::foreign::ForeignObject;
 
-/// Group and kind.
 pub(super) type GroupKind = (String, String);
 
 /// The reason why a kind cannot be watched.

@@ -55,7 +55,6 @@ impl WatchSource for OneConfigMap {
     }
 }
 
-/// The requested ConfigMaps.
 pub(super) struct Templates(OnDemand<OneConfigMap>);
 
 impl Templates {

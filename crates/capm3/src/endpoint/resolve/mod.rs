@@ -152,7 +152,6 @@ pub(super) fn source_origin(source_type: EndpointSourceType, spec_endpoint: &Spe
     }
 }
 
-/// Consequences of a known endpoint.
 #[derive(Debug, Default)]
 pub(super) struct KnownEndpoint {
     /// Note for the condition.
@@ -217,7 +216,6 @@ pub(super) fn mismatch(typed: &Address, other: &str, address: &Address) -> Strin
     format!("spec.controlPlaneEndpoint is {typed}, {other} has {address}")
 }
 
-/// The name of a source.
 pub(super) fn source_name(value: Option<&SourceValue>, origin: EndpointOrigin) -> String {
     value.map_or_else(|| origin_name(origin).to_owned(), |value| value.from.clone())
 }

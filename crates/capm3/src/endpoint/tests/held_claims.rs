@@ -35,7 +35,6 @@ fn granted(address: &str) -> GrantedAddress {
     GrantedAddress::Address(address.to_owned())
 }
 
-/// An object with an endpoint derived from the pool.
 fn derived_from_pool() -> Metal3Cluster {
     let endpoint = derived(EndpointOrigin::IPPool, &format!("{IN_USE}:6443"));
     with_derived(&with_source("IPPool"), &endpoint)

@@ -53,7 +53,6 @@ fn with_endpoint(source: &str, endpoint: &str) -> Metal3Cluster {
     }))
 }
 
-/// The object after an endpoint was derived.
 fn with_derived(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     let Address { host, port } = &derived.address;

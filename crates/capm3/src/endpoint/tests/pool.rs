@@ -24,7 +24,6 @@ fn granted(address: &str) -> ClaimState {
     })
 }
 
-/// The wanted claim in this state.
 fn as_wanted(wanted: &EndpointPool, state: &ClaimState) -> ExistingClaims {
     let (object, cluster) = (with_source("IPPool"), cluster(None));
     match new_claim(&object, &cluster, wanted) {

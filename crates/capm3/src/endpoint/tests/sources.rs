@@ -230,7 +230,6 @@ fn automatic_sources_are_read_until_the_cluster_has_an_endpoint_unless_it_came_f
     assert!(chosen.control_plane.is_some(), "it may drift");
 }
 
-/// The object with a derived endpoint in its status.
 fn with_status(object: &Metal3Cluster, endpoint: &str, since: i64) -> Metal3Cluster {
     let mut with_status = object.clone();
     let Address { host, port } = address(endpoint);

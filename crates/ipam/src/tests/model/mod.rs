@@ -226,7 +226,6 @@ const DISABLED_RULES: [(&str, Bounds, Rules); 11] = [
     ),
 ];
 
-/// Without any one rule, a history of its case fails.
 #[test]
 fn each_rule_prevents_a_history_that_fails_without_it() {
     for (name, bounds, rules) in DISABLED_RULES {
@@ -236,7 +235,6 @@ fn each_rule_prevents_a_history_that_fails_without_it() {
     }
 }
 
-/// The same for each precondition of a write.
 #[test]
 fn each_precondition_prevents_a_history_that_fails_without_it() {
     let none = IgnoredPreconditions::default();

@@ -17,7 +17,6 @@ use crate::rules::Rules;
 use crate::tests::api_server::{ApiServer, IgnoredPreconditions, Objects, Refused, Stored};
 use crate::tests::replica::{Replica, chains};
 
-/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum UserAction {
     Delete(usize),
@@ -29,7 +28,6 @@ pub(super) enum UserAction {
     DeletePool,
 }
 
-/// Bounds of the model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) replicas: usize,
@@ -440,7 +438,6 @@ fn leftovers(objects: &Objects, pool: &IPPool, existing: &[ObjectId]) -> Option<
 }
 
 impl Worker {
-    /// The next write.
     fn write(&self) -> Option<&Write> {
         self.work.as_ref()?.chains.get(self.next.0)?.get(self.next.1)
     }

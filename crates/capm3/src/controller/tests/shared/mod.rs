@@ -16,7 +16,6 @@ mod scenarios;
 
 use std::collections::BTreeMap;
 
-/// A table of requests.
 fn lines<const N: usize>(table: [(&str, u64); N]) -> BTreeMap<String, u64> {
     table
         .into_iter()

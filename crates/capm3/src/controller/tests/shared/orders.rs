@@ -2,7 +2,6 @@
 
 use super::providers::{Part, ProviderFixture, seconds};
 
-/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Created(Part),

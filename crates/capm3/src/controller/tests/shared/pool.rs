@@ -68,7 +68,6 @@ pub(super) async fn template(user: &User, text: &str) {
     user.make(CORE, "configmaps", map).await;
 }
 
-/// The content of the Secret.
 pub(super) fn content_of(secret: &Secret) -> String {
     let content = secret.data.as_ref().and_then(|data| data.get("vip.yaml"));
     content.map_or_else(String::new, |content| String::from_utf8(content.0.clone()).unwrap())

@@ -33,15 +33,12 @@ enum Step {
     Make,
     /// The Cluster gets this endpoint.
     Fix(&'static str),
-    /// The template changes.
     Template,
-    /// The claim is deleted.
     DeleteClaim,
     /// The Metal3Cluster is paused.
     Pause,
     /// Its finalizers are removed, and it is deleted.
     Force,
-    /// It is deleted.
     Delete,
 }
 

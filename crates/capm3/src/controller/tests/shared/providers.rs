@@ -143,7 +143,6 @@ impl ProviderFixture {
         }
     }
 
-    /// A client of a user.
     pub(super) fn user_client(&self) -> User {
         User(self.user.clone())
     }
@@ -191,7 +190,6 @@ impl ProviderFixture {
             .unwrap();
     }
 
-    /// Whether the Cluster is available.
     pub(super) async fn is_available(&self) -> bool {
         holds(&self.get(Part::Cluster).await.unwrap(), "Available")
     }
