@@ -158,6 +158,13 @@ pub struct Event {
     pub message: String,
 }
 
+/// Cause of a [`Wait::After`]: the backoff of a failed operation.
+pub(crate) const RETRY_AFTER_FAILURE: &str = "retry after a failure";
+/// Cause of a [`Wait::After`]: the backoff of a failed deployment.
+pub(crate) const RETRY_AFTER_DEPLOYMENT: &str = "retry after a failed deployment";
+/// Cause of a [`Wait::After`]: nothing reports that Ironic responds again.
+pub(crate) const IRONIC_UNREACHABLE: &str = "Ironic is unreachable";
+
 /// What the host waits for after the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Wait {

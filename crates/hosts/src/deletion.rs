@@ -9,7 +9,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use crate::action::{Count, Request, Wait};
+use crate::action::{Count, IRONIC_UNREACHABLE, Request, Wait};
 use crate::conditions::Withheld;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
@@ -94,7 +94,7 @@ fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
     });
     Err(Decision::Wait(Wait::After(
         crate::facts::OUTAGE_RECHECK,
-        "Ironic is unreachable",
+        IRONIC_UNREACHABLE,
     )))
 }
 

@@ -18,7 +18,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::Value;
 
-use crate::action::{Audit, Count, Event, Order, Plan, Request, SlotUse, Step, Wait};
+use crate::action::{Audit, Count, Event, Order, Plan, RETRY_AFTER_FAILURE, Request, SlotUse, Step, Wait};
 use crate::conditions::Withheld;
 use crate::error::{Failure, Remedy, event_reason};
 use crate::facts::{Facts, NodeFreshness, ObservedNode, Read};
@@ -243,7 +243,7 @@ impl<'a> Planner<'a> {
             return Err(Decision::Fail(failure.clone()));
         }
         match self.remaining_backoff() {
-            Some(left) => Err(Decision::WaitUnchanged(Wait::After(left, "retry after a failure"))),
+            Some(left) => Err(Decision::WaitUnchanged(Wait::After(left, RETRY_AFTER_FAILURE))),
             None => Ok(()),
         }
     }
@@ -305,7 +305,7 @@ impl<'a> Planner<'a> {
             Remedy::WaitFor(wait) => wait.clone(),
             Remedy::Retry => {
                 let delay = backoff::delay(self.draft.status.error_count, self.facts.jitter);
-                Wait::After(delay, "retry after a failure")
+                Wait::After(delay, RETRY_AFTER_FAILURE)
             }
         }
     }

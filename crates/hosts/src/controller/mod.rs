@@ -15,6 +15,7 @@ mod credential_versions;
 mod index;
 mod ironic_session;
 mod metrics;
+mod next;
 mod observations;
 mod observer;
 
@@ -39,7 +40,7 @@ use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Plan, SlotUse, Wait};
-use crate::facts::{Facts, NodeFreshness, Read};
+use crate::facts::{Facts, Read};
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::settings::Settings;
@@ -53,14 +54,12 @@ use credential_versions::CredentialVersions;
 use index::HostIndex;
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
-use observations::{NodeObservation, Observations};
+use next::next;
+use observations::Observations;
 use observer::Observer;
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
-/// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
-/// than the poll interval of an idle feed.
-const FEED_RECHECK: Duration = Duration::from_secs(12);
 /// Wait reason: the cached host cannot be parsed.
 const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 const REFUSED: Category = Category::new("ironic_refused");
@@ -229,7 +228,7 @@ impl Reconciler for HostReconciler {
             let wait = plan.wait.clone();
             match self.act(key, plan, &mut observed, writer).await? {
                 Outcome::Done if wait == Wait::Replan => {}
-                Outcome::Done => return Ok(next(&wait, &observed)),
+                Outcome::Done => return Ok(next(&wait, observed.is_node_stale())),
                 Outcome::DryRun => return Ok(Next::Done),
                 // Plan once more with the rejection; a second one in a reconcile would be a loop.
                 Outcome::Refused if !was_refused => was_refused = true,
@@ -311,18 +310,6 @@ impl HostReconciler {
         self.observer.ironic.release_slot(key);
         self.credential_versions.remove(key);
         self.metrics.remove(key);
-    }
-}
-
-fn next(wait: &Wait, observed: &Observations) -> Next {
-    match wait {
-        Wait::After(pause, _) => Next::RequeueAfter(*pause),
-        // The feed wakes the host on a change of the node; without a change the node must be checked.
-        Wait::OnNode(_) if matches!(observed.node, NodeObservation::Found(_, NodeFreshness::Stale)) => {
-            Next::RequeueAfter(FEED_RECHECK)
-        }
-        Wait::Replan => Next::Requeue,
-        Wait::Settled | Wait::OnNode(_) | Wait::OnSecret(_) | Wait::OnSlot | Wait::OnUser(_) => Next::Done,
     }
 }
 

@@ -66,6 +66,11 @@ impl Observations {
         self.validation = Observed::Unknown;
     }
 
+    /// Whether the observed node is older than a request of this process.
+    pub(super) const fn is_node_stale(&self) -> bool {
+        matches!(self.node, NodeObservation::Found(_, NodeFreshness::Stale))
+    }
+
     pub(super) fn observed_node(&self) -> ObservedNode<'_> {
         match &self.node {
             NodeObservation::Unknown => ObservedNode::Unknown,

@@ -8,7 +8,7 @@ use super::inspecting::is_inspection_requested;
 use super::preparing::root_device_hints;
 use super::register::ensure_registered;
 use super::{recover, require_operable, require_slot, unexpected_state};
-use crate::action::Wait;
+use crate::action::{RETRY_AFTER_DEPLOYMENT, Wait};
 use crate::error::Failure;
 use crate::node::Instance;
 use crate::plan::{Decision, PlanResult, Planner};
@@ -103,10 +103,7 @@ fn require_retry_allowed(planner: &Planner<'_>) -> PlanResult<()> {
         )));
     }
     match planner.remaining_backoff() {
-        Some(left) if count > 0 => Err(Decision::WaitUnchanged(Wait::After(
-            left,
-            "retry after a failed deployment",
-        ))),
+        Some(left) if count > 0 => Err(Decision::WaitUnchanged(Wait::After(left, RETRY_AFTER_DEPLOYMENT))),
         _ => Ok(()),
     }
 }
