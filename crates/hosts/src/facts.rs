@@ -16,11 +16,12 @@ use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::plan::Observed;
 
 use crate::settings::Settings;
 
 /// Everything that a decision may depend on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// The host.
     pub host: &'a BareMetalHost,
@@ -87,27 +88,6 @@ pub struct PreviousView {
     pub paused: bool,
     /// The host was being deleted as part of a move to another cluster.
     pub moving: bool,
-}
-
-/// A value that may not have been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observed<T> {
-    /// Not read, or the read failed.
-    Unknown,
-    /// Read, and it does not exist.
-    Absent,
-    /// It exists.
-    Found(T),
-}
-
-impl<T> Observed<T> {
-    /// The value, if it exists.
-    pub fn found(self) -> Option<T> {
-        match self {
-            Self::Found(thing) => Some(thing),
-            Self::Unknown | Self::Absent => None,
-        }
-    }
 }
 
 /// A Secret. The watch delivers its metadata; values are read on demand. `Debug` shows no value.

@@ -12,11 +12,12 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHost, BareMetalHostStatus, ErrorType, HardwareData, HardwareDetails, ProvisioningState as State,
 };
 use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 
 use crate::action::{Step, Wait};
 use crate::error::Failure;
-use crate::facts::{HostFreshness, Observed, Read};
+use crate::facts::{HostFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::ownership;
 use crate::plan::{Decision, PlanResult, Planner, document};
@@ -109,9 +110,9 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Err(Decision::Wait(Wait::Replan));
     }
     match planner.facts.hardware_data {
-        Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
-        Observed::Found(data) if data.spec.hardware.is_some() => status.hardware.clone_from(&data.spec.hardware),
-        Observed::Found(_) | Observed::Absent => {}
+        Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
+        Observed::Present(data) if data.spec.hardware.is_some() => status.hardware.clone_from(&data.spec.hardware),
+        Observed::Present(_) | Observed::Absent => {}
     }
     if let Some(instance) = ownership::former_instance(planner, &status)? {
         // differs: `host-moved-instance`. The Go manager does not check which instance a node serves before it
@@ -163,8 +164,8 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     }
     let recorded = match planner.facts.hardware_data {
-        Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
-        Observed::Found(data) => data.spec.hardware.clone(),
+        Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
+        Observed::Present(data) => data.spec.hardware.clone(),
         Observed::Absent => None,
     };
     let supplied = || text.map(parse).transpose();
@@ -201,12 +202,12 @@ pub(crate) fn remove_annotation(planner: &mut Planner<'_>, name: &str) {
 /// Creates the HardwareData or updates it in place.
 pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetails) -> PlanResult<()> {
     match planner.facts.hardware_data {
-        Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
+        Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {
             let data = hardware_data(planner.host(), planner.uid, details);
             planner.step(Step::CreateHardwareData(Box::new(data)));
         }
-        Observed::Found(data) => {
+        Observed::Present(data) => {
             // differs: `host-hardware-data-in-place`. The Go manager deletes it and creates another.
             let mut wanted = data.clone();
             wanted.spec.hardware = Some(details.clone());
@@ -218,9 +219,9 @@ pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetai
 
 pub(crate) fn release_hardware(planner: &mut Planner<'_>) -> PlanResult<()> {
     match planner.facts.hardware_data {
-        Observed::Unknown => return Err(Decision::read(Read::HardwareData)),
+        Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {}
-        Observed::Found(data) => {
+        Observed::Present(data) => {
             let mut wanted = data.clone();
             if let Some(finalizers) = &mut wanted.metadata.finalizers {
                 finalizers.retain(|one| one != HARDWARE_DATA_FINALIZER);

@@ -10,6 +10,7 @@ use metal3_ironic::{Error, Response};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
 use metal3_runtime::patch::MergePatch;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
@@ -19,7 +20,7 @@ use super::ironic_session::IronicSession;
 use super::observations::{NodeObservation, Observations, ObservedSecret};
 use super::observer::{SECRETS, secret_of};
 use crate::action::{Impact, Order, Request, Step};
-use crate::facts::{NodeFreshness, Observed, RefusalClass, Refused};
+use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::needs::Hosts;
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -158,7 +159,7 @@ impl Executor<'_> {
                 });
                 // The observation of the node may be the cause.
                 observed.set_node(NodeObservation::Unknown);
-                observed.ports = Observed::Unknown;
+                observed.ports = Observed::Unknown(UnknownReason::NotRead);
                 Ok(Outcome::Refused)
             }
         }
@@ -189,7 +190,7 @@ impl Executor<'_> {
                 pxe_enabled,
             } => {
                 let created = self.ironic.read(&port::create(&node, &address, pxe_enabled)).await?;
-                if let Observed::Found(ports) = &mut observed.ports {
+                if let Observed::Present(ports) = &mut observed.ports {
                     ports.push(created);
                 }
                 return Ok(None);
@@ -245,7 +246,7 @@ fn store_host(written: Option<BareMetalHost>, observed: &mut Observations) {
 
 fn store_hardware(written: Option<HardwareData>, observed: &mut Observations) {
     if let Some(data) = written {
-        observed.hardware = Observed::Found(Arc::new(data));
+        observed.hardware = Observed::Present(Arc::new(data));
     }
 }
 
@@ -260,7 +261,7 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
         .into_iter()
         .filter(|which| secret_of(&host, *which) == Some(name))
     {
-        observed.secrets.insert(which, Observed::Found(stored.clone()));
+        observed.secrets.insert(which, Observed::Present(stored.clone()));
     }
 }
 

@@ -272,7 +272,8 @@ impl HostReconciler {
 
     fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
         let recorded = observed.host.status.tried_credentials.credentials_version.as_deref();
-        let (secret, now) = (observed.secret(Read::Credentials).found()?, self.clock.monotonic());
+        let secret = observed.secret(Read::Credentials).into_present()?;
+        let now = self.clock.monotonic();
         self.credential_versions
             .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }

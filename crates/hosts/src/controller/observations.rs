@@ -10,8 +10,9 @@ use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
-use crate::facts::{HostFreshness, NodeFreshness, Observed, ObservedNode, Read, Refused, Secret};
+use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read, Refused, Secret};
 
 #[derive(Clone)]
 pub(super) struct ObservedSecret {
@@ -55,7 +56,7 @@ impl Observations {
     /// Stores the live node. Its earlier validation may be outdated.
     pub(super) fn set_node(&mut self, node: NodeObservation) {
         self.node = node;
-        self.validation = Observed::Unknown;
+        self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// Marks the observation as older than a request to the node.
@@ -63,7 +64,7 @@ impl Observations {
         if let NodeObservation::Found(_, freshness) = &mut self.node {
             *freshness = NodeFreshness::Stale;
         }
-        self.validation = Observed::Unknown;
+        self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// Whether the observed node is older than a request of this process.
@@ -81,41 +82,31 @@ impl Observations {
     }
 
     pub(super) fn validation(&self) -> Observed<&Validation> {
-        borrow(&self.validation, |validation| validation)
+        self.validation.as_ref()
     }
 
     pub(super) fn ports(&self) -> Observed<&[Port]> {
-        borrow(&self.ports, Vec::as_slice)
+        self.ports.as_deref()
     }
 
     pub(super) fn inventory(&self) -> Observed<&Inspection> {
-        borrow(&self.inventory, AsRef::as_ref)
+        self.inventory.as_deref()
     }
 
     pub(super) fn last_history_error(&self) -> Observed<&str> {
-        borrow(&self.history, String::as_str)
+        self.history.as_deref()
     }
 
     pub(super) fn hardware_data(&self) -> Observed<&HardwareData> {
-        borrow(&self.hardware, AsRef::as_ref)
+        self.hardware.as_deref()
     }
 
     pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {
-        match self.secrets.get(&which) {
-            None | Some(Observed::Absent) => Observed::Absent,
-            Some(Observed::Unknown) => Observed::Unknown,
-            Some(Observed::Found(secret)) => Observed::Found(Secret {
-                metadata: &secret.metadata,
-                values: secret.values.as_deref(),
-            }),
-        }
-    }
-}
-
-fn borrow<T, U: ?Sized>(value: &Observed<T>, borrow_value: impl Fn(&T) -> &U) -> Observed<&U> {
-    match value {
-        Observed::Unknown => Observed::Unknown,
-        Observed::Absent => Observed::Absent,
-        Observed::Found(value) => Observed::Found(borrow_value(value)),
+        // A Secret that the host does not name is absent.
+        let secret = self.secrets.get(&which).map_or(Observed::Absent, Observed::as_ref);
+        secret.map(|secret| Secret {
+            metadata: &secret.metadata,
+            values: secret.values.as_deref(),
+        })
     }
 }

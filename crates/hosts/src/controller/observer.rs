@@ -10,14 +10,14 @@ use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
-use metal3_runtime::plan;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
 use super::observations::{NodeObservation, Observations, ObservedSecret};
-use crate::facts::{HostFreshness, NodeFreshness, Observed, Read, Refused};
+use crate::facts::{HostFreshness, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::name;
 use crate::object::recorded_node_id;
@@ -62,21 +62,14 @@ impl Observer {
         let key = Key::of(&*host);
         let secrets = SECRETS.into_iter().filter_map(|which| {
             let name = secret_of(&host, which)?;
-            let observed = match self.caches.secrets.find(&in_namespace(&key, name)) {
-                plan::Observed::Present(meta) => Observed::Found(ObservedSecret {
-                    metadata: Arc::new(meta.metadata.clone()),
-                    values: None,
-                }),
-                plan::Observed::Absent => Observed::Absent,
-                plan::Observed::Unknown(_) => Observed::Unknown,
-            };
+            let found = self.caches.secrets.find(&in_namespace(&key, name));
+            let observed = found.map(|meta| ObservedSecret {
+                metadata: Arc::new(meta.metadata.clone()),
+                values: None,
+            });
             Some((which, observed))
         });
-        let hardware = match self.caches.hardware.find(&key) {
-            plan::Observed::Present(data) => Observed::Found(data),
-            plan::Observed::Absent => Observed::Absent,
-            plan::Observed::Unknown(_) => Observed::Unknown,
-        };
+        let hardware = self.caches.hardware.find(&key);
         let known = self.ironic.observed_node(&key, &host.status.provisioning.id);
         Observations {
             secrets: secrets.collect(),
@@ -86,10 +79,10 @@ impl Observer {
             node: known.map_or(NodeObservation::Unknown, |(node, freshness)| {
                 NodeObservation::Found(node, freshness)
             }),
-            ports: Observed::Unknown,
-            inventory: Observed::Unknown,
-            validation: Observed::Unknown,
-            history: Observed::Unknown,
+            ports: Observed::Unknown(UnknownReason::NotRead),
+            inventory: Observed::Unknown(UnknownReason::NotRead),
+            validation: Observed::Unknown(UnknownReason::NotRead),
+            history: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
         }
@@ -120,7 +113,7 @@ impl Observer {
             }
             Read::HardwareData => {
                 let found = writer.read(&self.caches.hardware, &key).await?;
-                observed.hardware = found.map_or(Observed::Absent, |data| Observed::Found(Arc::new(data)));
+                observed.hardware = Observed::from(found.map(Arc::new));
             }
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
             Read::Ports | Read::Inventory | Read::Validation | Read::History => {
@@ -152,16 +145,19 @@ impl Observer {
                         break;
                     }
                 }
-                observed.ports = Observed::Found(ports);
+                observed.ports = Observed::Present(ports);
             }
             Read::Inventory => {
                 observed.inventory = match self.ironic.read(&node::inventory(&node)).await {
-                    Ok(inventory) => Observed::Found(Box::new(inventory)),
+                    Ok(inventory) => Observed::Present(Box::new(inventory)),
                     Err(Error::NotFound(_)) => Observed::Absent,
                     Err(error) => return Err(error),
                 };
             }
-            Read::Validation => observed.validation = Observed::Found(self.ironic.read(&node::validate(&node)).await?),
+            Read::Validation => {
+                let validation = self.ironic.read(&node::validate(&node)).await?;
+                observed.validation = Observed::Present(validation);
+            }
             _ => {
                 let history = self.ironic.read(&node::history(&node)).await?;
                 let mut last = history
@@ -170,7 +166,7 @@ impl Observer {
                     .rev()
                     .filter(|entry| entry.severity.as_deref() == Some(FAILURE));
                 let last = last.find_map(|entry| entry.event);
-                observed.history = last.map_or(Observed::Absent, Observed::Found);
+                observed.history = Observed::from(last);
             }
         }
         Ok(())
@@ -180,14 +176,11 @@ impl Observer {
         let Some(name) = secret_of(&observed.host, which) else {
             return Ok(());
         };
-        let secret = match self.secrets.get(&in_namespace(host, name)).await? {
-            plan::Observed::Present(secret) => Observed::Found(ObservedSecret {
-                metadata: Arc::new(secret.metadata.clone()),
-                values: Some(Arc::new(secret.data.clone().unwrap_or_default())),
-            }),
-            plan::Observed::Absent => Observed::Absent,
-            plan::Observed::Unknown(_) => Observed::Unknown,
-        };
+        let found = self.secrets.get(&in_namespace(host, name)).await?;
+        let secret = found.map(|secret| ObservedSecret {
+            metadata: Arc::new(secret.metadata.clone()),
+            values: Some(Arc::new(secret.data.clone().unwrap_or_default())),
+        });
         observed.secrets.insert(which, secret);
         Ok(())
     }

@@ -6,13 +6,14 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
 use crate::error::Failure;
-use crate::facts::{Observed, Read};
+use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
 use crate::object::{record_hardware, remove_annotation};
@@ -49,9 +50,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             require_operable(planner, node)?;
             match planner.facts.inventory {
                 _ if is_inspection_requested(planner) => start(planner, node),
-                Observed::Unknown => Err(Decision::read(Read::Inventory)),
+                Observed::Unknown(_) => Err(Decision::read(Read::Inventory)),
                 Observed::Absent => start(planner, node),
-                Observed::Found(found) => done(planner, found),
+                Observed::Present(found) => done(planner, found),
             }
         }
         S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(Wait::OnNode("Ironic is busy"))),

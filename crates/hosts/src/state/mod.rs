@@ -18,11 +18,12 @@ use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningSta
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::plan::Observed;
 
 use crate::action::{Count, Request, Wait};
 use crate::conditions::POWER_FAULT;
 use crate::error::{Failure, kind_in};
-use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, RefusalClass};
+use crate::facts::{NodeFreshness, ObservedNode, Read, RefusalClass};
 use crate::node::BmcEndpoint;
 use crate::plan::{Decision, PlanResult, Planner};
 use crate::{power, status};
@@ -147,15 +148,15 @@ fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision 
 }
 
 fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<String> {
-    match (&node.last_error, planner.facts.last_history_error) {
+    match (&node.last_error, &planner.facts.last_history_error) {
         (Some(error), _) => Ok(error.clone()),
         // Ironic sets the failed state before the reason, and holds a reservation until then.
         (None, _) if node.reservation.is_some() => Err(Decision::Wait(Wait::OnNode(
             "Ironic has not reported the reason of the failure yet",
         ))),
         // Powering off, and each power synchronisation, erase the reason from the node.
-        (None, Observed::Unknown) => Err(Decision::read(Read::History)),
-        (None, Observed::Found(error)) => Ok(error.to_owned()),
+        (None, Observed::Unknown(_)) => Err(Decision::read(Read::History)),
+        (None, Observed::Present(error)) => Ok((*error).to_owned()),
         (None, Observed::Absent) => {
             Ok("Ironic reports no reason; check its log and the console of the machine".to_owned())
         }

@@ -10,6 +10,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::action::{Impact, Request, Wait};
 use crate::error::Failure;
-use crate::facts::{Observed, Read, Secret};
+use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::{Instance, InstanceOwner, config_drive};
 use crate::object::remove_annotation;
@@ -139,9 +140,9 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
         return Ok(Decision::Wait(Wait::Replan));
     }
     match planner.facts.validation {
-        Observed::Unknown => return Err(Decision::read(Read::Validation)),
+        Observed::Unknown(_) => return Err(Decision::read(Read::Validation)),
         Observed::Absent => {}
-        Observed::Found(verdict) => {
+        Observed::Present(verdict) => {
             let errors = verdict.deploy_errors();
             if !errors.is_empty() {
                 let message = format!("host validation error: {}", errors.join("; "));
@@ -172,19 +173,19 @@ fn config_drive(
     let facts = planner.facts;
     let agent = named.agent_network.filter(|_| named.network_data.is_none());
     let (mut reads, mut missing) = (BTreeSet::new(), None);
-    let mut values = |name: Option<&str>, observed: Observed<Secret<'_>>, read: Read| match (name, observed) {
+    let mut values = |name: Option<&str>, observed: &Observed<Secret<'_>>, read: Read| match (name, observed) {
         (None, _) => {}
-        (Some(_), Observed::Unknown | Observed::Found(Secret { values: None, .. })) => {
+        (Some(_), Observed::Unknown(_) | Observed::Present(Secret { values: None, .. })) => {
             reads.insert(read);
         }
         (Some(name), Observed::Absent) => missing = Some(name.to_owned()),
-        (Some(_), Observed::Found(_)) => {}
+        (Some(_), Observed::Present(_)) => {}
     };
     if !instance.is_live_iso() {
-        values(named.user_data, facts.user_data, Read::UserData);
-        values(named.network_data, facts.network_data, Read::NetworkData);
-        values(named.meta_data, facts.meta_data, Read::MetaData);
-        values(agent, facts.agent_network, Read::AgentNetwork);
+        values(named.user_data, &facts.user_data, Read::UserData);
+        values(named.network_data, &facts.network_data, Read::NetworkData);
+        values(named.meta_data, &facts.meta_data, Read::MetaData);
+        values(agent, &facts.agent_network, Read::AgentNetwork);
     }
     if let Some(name) = missing {
         return Err(Decision::Fail(Failure::until(
@@ -197,10 +198,10 @@ fn config_drive(
         return Err(Decision::Read(reads));
     }
     let parts = config_drive::Parts {
-        user_data: named.user_data.and_then(|_| facts.user_data.found()?.values),
-        network_data: named.network_data.and_then(|_| facts.network_data.found()?.values),
-        meta_data: named.meta_data.and_then(|_| facts.meta_data.found()?.values),
-        agent_network: agent.and_then(|_| facts.agent_network.found()?.values),
+        user_data: named.user_data.and_then(|_| facts.user_data.present()?.values),
+        network_data: named.network_data.and_then(|_| facts.network_data.present()?.values),
+        meta_data: named.meta_data.and_then(|_| facts.meta_data.present()?.values),
+        agent_network: agent.and_then(|_| facts.agent_network.present()?.values),
     };
     config_drive::build(host, &parts, instance.is_live_iso()).map_err(invalid)
 }

@@ -11,6 +11,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use super::graph::Trigger;
 use super::request_transition;
 use crate::action::{Count, Request, Step, Wait};
 use crate::error::Failure;
-use crate::facts::{NodeFreshness, Observed, ObservedNode, Read, Secret};
+use crate::facts::{NodeFreshness, ObservedNode, Read, Secret};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::{Decision, PlanResult, Planner, document};
@@ -82,7 +83,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         return Err(credential("Empty BMC address; set spec.bmc.address"));
     }
     let secret = match planner.facts.credentials {
-        Observed::Unknown => return Err(Decision::read(Read::Credentials)),
+        Observed::Unknown(_) => return Err(Decision::read(Read::Credentials)),
         Observed::Absent => {
             let name = &bmc.credentials_name;
             planner.count(Count::One("metal3_credentials_missing_total"));
@@ -97,7 +98,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
                 .with_event(reason::CREDENTIAL_ERROR),
             ));
         }
-        Observed::Found(secret) => secret,
+        Observed::Present(secret) => secret,
     };
     mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
     require_supported(planner)?;
@@ -166,7 +167,7 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
         return Ok(AgentNetwork::None);
     };
     match planner.facts.agent_network {
-        Observed::Unknown => Err(Decision::read(Read::AgentNetwork)),
+        Observed::Unknown(_) => Err(Decision::read(Read::AgentNetwork)),
         Observed::Absent if planner.is_deleting() => Ok(AgentNetwork::Unread),
         Observed::Absent => Err(Decision::Fail(Failure::until(
             ErrorType::Registration,
@@ -175,7 +176,7 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             ),
             Wait::OnSecret(name),
         ))),
-        Observed::Found(secret) => {
+        Observed::Present(secret) => {
             mark_secret_used(planner, &name, secret, false)?;
             let Some(values) = secret.values else {
                 return Err(Decision::read(Read::AgentNetwork));
@@ -247,18 +248,19 @@ fn change_secret(
 pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> PlanResult<()> {
     let login = planner.host().spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
     let network = planner.host().spec.preprovisioning_network_data_name.clone();
+    let facts = planner.facts;
     let used = [
-        (login, planner.facts.credentials, Read::Credentials),
-        (network, planner.facts.agent_network, Read::AgentNetwork),
+        (login, &facts.credentials, Read::Credentials),
+        (network, &facts.agent_network, Read::AgentNetwork),
     ];
     for (name, observed, read) in used {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
             continue;
         };
         let secret = match observed {
-            Observed::Unknown => return Err(Decision::read(read)),
+            Observed::Unknown(_) => return Err(Decision::read(read)),
             Observed::Absent => continue,
-            Observed::Found(secret) => secret,
+            Observed::Present(secret) => *secret,
         };
         let mut wanted = secret.metadata.clone();
         if let Some(finalizers) = &mut wanted.finalizers {
@@ -320,9 +322,9 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         return Ok(());
     }
     let found = match planner.facts.ports {
-        Observed::Unknown => return Err(Decision::read(Read::Ports)),
+        Observed::Unknown(_) => return Err(Decision::read(Read::Ports)),
         Observed::Absent => &[],
-        Observed::Found(found) => found,
+        Observed::Present(found) => found,
     };
     let missing = ports::missing(planner.host(), hardware, found).map_err(|error| invalid(&error))?;
     if missing.is_empty() {

@@ -13,12 +13,11 @@ use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::patch::{MergePatch, apply};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use crate::action::{Order, Plan, Step, Wait};
-use crate::facts::{
-    Budget, Facts, HostFreshness, NodeFreshness, Observed, ObservedNode, Outage, PreviousView, Refused, Secret,
-};
+use crate::facts::{Budget, Facts, HostFreshness, NodeFreshness, ObservedNode, Outage, PreviousView, Refused, Secret};
 use crate::plan::plan_under;
 use crate::rules::Rules;
 use crate::settings::Settings;
@@ -223,13 +222,13 @@ impl Fixture {
             credentials: observed(self.credentials.as_ref()),
             login_unchanged_for: self.login_unchanged_for,
             user_data: observed(self.user_data.as_ref()),
-            network_data: Observed::Unknown,
-            meta_data: Observed::Unknown,
-            agent_network: Observed::Unknown,
+            network_data: Observed::Unknown(UnknownReason::NotRead),
+            meta_data: Observed::Unknown(UnknownReason::NotRead),
+            agent_network: Observed::Unknown(UnknownReason::NotRead),
             hardware_data: match &self.hardware_data {
-                None => Observed::Unknown,
+                None => Observed::Unknown(UnknownReason::NotRead),
                 Some(None) => Observed::Absent,
-                Some(Some(data)) => Observed::Found(data),
+                Some(Some(data)) => Observed::Present(data),
             },
             node: match (&self.node, &node, &self.foreign) {
                 (_, _, Some(name)) => ObservedNode::Foreign { name },
@@ -237,17 +236,23 @@ impl Fixture {
                 (_, Some((node, freshness)), None) => ObservedNode::Found(node, *freshness),
                 (Some(_), None, None) => ObservedNode::Absent,
             },
-            ports: self.ports.as_deref().map_or(Observed::Unknown, Observed::Found),
+            ports: self
+                .ports
+                .as_deref()
+                .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
             inventory: match &self.inventory {
-                None => Observed::Unknown,
+                None => Observed::Unknown(UnknownReason::NotRead),
                 Some(None) => Observed::Absent,
-                Some(Some(found)) => Observed::Found(found),
+                Some(Some(found)) => Observed::Present(found),
             },
-            validation: self.validation.as_ref().map_or(Observed::Unknown, Observed::Found),
+            validation: self
+                .validation
+                .as_ref()
+                .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
             last_history_error: match &self.history {
-                None => Observed::Unknown,
+                None => Observed::Unknown(UnknownReason::NotRead),
                 Some(None) => Observed::Absent,
-                Some(Some(text)) => Observed::Found(text),
+                Some(Some(text)) => Observed::Present(text),
             },
             refused: self.refused.as_ref(),
             outage: self.outage.as_ref(),
@@ -357,9 +362,9 @@ pub(crate) fn without_version(patch: &MergePatch) -> Value {
 
 fn observed(stored: Option<&Option<Stored>>) -> Observed<Secret<'_>> {
     match stored {
-        None => Observed::Unknown,
+        None => Observed::Unknown(UnknownReason::NotRead),
         Some(None) => Observed::Absent,
-        Some(Some(stored)) => Observed::Found(Secret {
+        Some(Some(stored)) => Observed::Present(Secret {
             metadata: &stored.metadata,
             values: stored.values.as_ref(),
         }),
