@@ -6,26 +6,14 @@
 #![warn(missing_docs)]
 
 pub mod action;
-pub mod backoff;
-mod conditions;
 pub mod controller;
-mod deletion;
-mod detach;
-mod error;
 pub mod facts;
 pub mod names;
 pub mod needs;
 pub mod node;
-mod object;
-mod ownership;
 pub mod plan;
-mod power;
-mod rules;
-mod safety;
 pub mod settings;
-pub mod state;
-mod status;
 #[cfg(test)]
 mod tests;
 
-pub use object::is_moving;
+pub use plan::object::is_moving;

@@ -14,7 +14,7 @@ use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 
 use crate::facts::{Budget, PreviousView, Refused};
-use crate::object::is_moving;
+use crate::plan::object::is_moving;
 
 /// How many provisioned hosts of a namespace may be deprovisioned per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

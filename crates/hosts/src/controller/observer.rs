@@ -20,7 +20,7 @@ use super::observations::{NodeObservation, Observations, ObservedSecret};
 use crate::facts::{HostFreshness, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::name;
-use crate::object::recorded_node_id;
+use crate::plan::object::recorded_node_id;
 
 const IRONIC: Category = Category::new("ironic");
 /// Separates namespace and name in the name of a node; older records have the plain name.

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::action::{Order, Plan, Step, Wait};
 use crate::facts::{Budget, Facts, HostFreshness, NodeFreshness, ObservedNode, Outage, PreviousView, Refused, Secret};
 use crate::plan::plan_under;
-use crate::rules::Rules;
+use crate::plan::rules::Rules;
 use crate::settings::Settings;
 
 pub(crate) const UID: &str = "6b1f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5b";

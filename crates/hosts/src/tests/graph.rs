@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 
 use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 
-use crate::state::graph::{EDGES, STATES, name, page};
+use crate::plan::state::graph::{EDGES, STATES, name, page};
 
-const BEGIN: &str = "<!-- states: rendered from the table in crates/hosts/src/state/graph.rs -->\n";
+const BEGIN: &str = "<!-- states: rendered from the table in crates/hosts/src/plan/state/graph.rs -->\n";
 const END: &str = "<!-- end of states -->";
 
 #[test]

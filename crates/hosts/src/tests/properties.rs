@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fixture::{Fixture, OTHER_UID, UID, at, image};
 use crate::action::{Impact, Order, Plan, Request, Step};
 use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused};
-use crate::state::graph::{EDGES, STATES, name};
+use crate::plan::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::SlotState;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rows::rows;
-use crate::state::graph::{self, EDGES};
+use crate::plan::state::graph::{self, EDGES};
 
 #[test]
 fn each_row_of_the_decision_tables_holds() {

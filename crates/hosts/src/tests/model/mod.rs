@@ -14,7 +14,7 @@ mod state;
 use explore::explore;
 use state::{Bounds, HostChange, ModelState};
 
-use crate::rules::Rules;
+use crate::plan::rules::Rules;
 
 const ALL: Rules = Rules::ALL;
 

@@ -11,7 +11,7 @@ use super::ironic;
 use super::state::ModelState;
 use crate::action::{Impact, Order, Plan, Request, Step, Wait};
 use crate::facts::{HostFreshness, NodeFreshness, PreviousView, Read};
-use crate::rules::Rules;
+use crate::plan::rules::Rules;
 use crate::tests::fixture::{Fixture, MAC, NODE, at, secret, without_version};
 use metal3_ironic::model::inventory::Inspection;
 

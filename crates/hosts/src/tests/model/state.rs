@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::ironic;
 use super::program::Program;
-use crate::rules::Rules;
+use crate::plan::rules::Rules;
 use crate::tests::fixture::{Fixture, OTHER_UID, at, image};
 
 /// A change by the user or another system, in this order.

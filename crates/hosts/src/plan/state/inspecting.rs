@@ -12,13 +12,13 @@ use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
-use crate::error::Failure;
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
-use crate::object::{record_hardware, remove_annotation};
+use crate::plan::error::Failure;
+use crate::plan::object::{record_hardware, remove_annotation};
+use crate::plan::status;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::status;
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().inspection_disabled() {

@@ -16,10 +16,10 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 
 use crate::action::{Step, Wait};
-use crate::error::Failure;
 use crate::facts::{HostFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
-use crate::ownership;
+use crate::plan::error::Failure;
+use crate::plan::ownership;
 use crate::plan::{Decision, PlanResult, Planner, document};
 
 /// How long a deleted host is skipped that was paused in its previous version. clusterctl takes about 30 ms between

@@ -19,14 +19,14 @@ use super::{
     clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
 };
 use crate::action::{Impact, Request, Wait};
-use crate::error::Failure;
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::{Instance, InstanceOwner, config_drive};
-use crate::object::remove_annotation;
+use crate::plan::error::Failure;
+use crate::plan::object::remove_annotation;
+use crate::plan::safety::{disruptive_transition, require_live_reads};
+use crate::plan::status;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::safety::{disruptive_transition, require_live_reads};
-use crate::status;
 
 const WHY: &str = "spec.image";
 

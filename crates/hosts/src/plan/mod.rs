@@ -4,6 +4,19 @@
 //! layer may end the decision. The writes are ordered: requests and other objects, then the host, then its status. A
 //! write of the host postpones the write of its status, because it changes the precondition.
 
+pub mod backoff;
+pub(crate) mod conditions;
+mod deletion;
+mod detach;
+pub(crate) mod error;
+pub(crate) mod object;
+mod ownership;
+mod power;
+pub(crate) mod rules;
+mod safety;
+pub mod state;
+mod status;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -19,12 +32,11 @@ use metal3_runtime::version::ResourceVersion;
 use serde_json::Value;
 
 use crate::action::{Audit, Count, Event, Order, Plan, RETRY_AFTER_FAILURE, Request, SlotUse, Step, Wait};
-use crate::conditions::Withheld;
-use crate::error::{Failure, Remedy, event_reason};
 use crate::facts::{Facts, NodeFreshness, ObservedNode, Read};
-use crate::rules::Rules;
-use crate::state::graph::{self, Trigger};
-use crate::{backoff, conditions, deletion, detach, object, state, status};
+use crate::plan::conditions::Withheld;
+use crate::plan::error::{Failure, Remedy, event_reason};
+use crate::plan::rules::Rules;
+use crate::plan::state::graph::{self, Trigger};
 
 /// Plans for the given facts.
 #[must_use]
@@ -163,7 +175,7 @@ impl<'a> Planner<'a> {
         self.steps.push(Step::Ironic(Order { request, audit: None }));
     }
 
-    /// Adds a request with impact. Only [`crate::safety`] calls this.
+    /// Adds a request with impact. Only [`crate::plan::safety`] calls this.
     pub(crate) fn request_audited(&mut self, request: Request, audit: Audit) {
         self.steps.push(Step::Ironic(Order {
             request,

@@ -21,12 +21,12 @@ use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
 use crate::action::{Count, Request, Wait};
-use crate::conditions::POWER_FAULT;
-use crate::error::{Failure, kind_in};
 use crate::facts::{NodeFreshness, ObservedNode, Read, RefusalClass};
 use crate::node::BmcEndpoint;
+use crate::plan::conditions::POWER_FAULT;
+use crate::plan::error::{Failure, kind_in};
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::{power, status};
+use crate::plan::{power, status};
 
 pub(crate) use provisioned::is_cancelled;
 pub(crate) use register::release_secrets;

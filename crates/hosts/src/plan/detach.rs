@@ -3,8 +3,8 @@
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
 
 use crate::action::Wait;
-use crate::deletion::delete_node;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::plan::deletion::delete_node;
 use crate::plan::{Decision, PlanResult, Planner};
 
 /// Ends the decision for a host that is detached or is being detached.

@@ -12,7 +12,7 @@ use metal3_runtime::reason::Reason;
 use crate::facts::ObservedNode;
 use crate::names::{HELD, reason};
 use crate::plan::Planner;
-use crate::safety::is_still_withheld;
+use crate::plan::safety::is_still_withheld;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Withheld {

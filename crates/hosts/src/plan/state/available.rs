@@ -9,10 +9,10 @@ use super::preparing::root_device_hints;
 use super::register::ensure_registered;
 use super::{recover, require_operable, require_slot, unexpected_state};
 use crate::action::{RETRY_AFTER_DEPLOYMENT, Wait};
-use crate::error::Failure;
 use crate::node::Instance;
+use crate::plan::error::Failure;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::{power, status};
+use crate::plan::{power, status};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;

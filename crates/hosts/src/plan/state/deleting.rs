@@ -1,6 +1,6 @@
 //! `deleting`: Ironic deletes the node, then the finalizers are removed.
 
-use crate::deletion::{ensure_node_deleted, remove_finalizers};
+use crate::plan::deletion::{ensure_node_deleted, remove_finalizers};
 use crate::plan::{PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {

@@ -8,9 +8,9 @@ use super::graph::Trigger;
 use super::register::{ensure_ports, ensure_registered};
 use super::{recover, require_operable, unexpected_state};
 use crate::action::Wait;
-use crate::error::Failure;
 use crate::names::reason;
 use crate::node::profile;
+use crate::plan::error::Failure;
 use crate::plan::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {

@@ -12,14 +12,14 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::PowerState;
 
 use crate::action::{Count, Request, Wait};
-use crate::conditions::Withheld;
-use crate::error::Failure;
 use crate::facts::RefusalClass;
 use crate::names::reason;
-use crate::object::remove_annotation;
+use crate::plan::conditions::Withheld;
+use crate::plan::error::Failure;
+use crate::plan::object::remove_annotation;
+use crate::plan::safety::request_disruptive;
+use crate::plan::status;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::safety::request_disruptive;
-use crate::status;
 
 /// Time-out of a soft power-off. The Go manager's number.
 pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);

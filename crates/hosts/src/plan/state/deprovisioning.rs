@@ -12,13 +12,13 @@ use super::provisioning::cleaning_failure;
 use super::register::ensure_registered;
 use super::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Wait};
-use crate::deletion::MAX_ATTEMPTS;
-use crate::error::Failure;
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
-use crate::object::remove_annotation;
+use crate::plan::deletion::MAX_ATTEMPTS;
+use crate::plan::error::Failure;
+use crate::plan::object::remove_annotation;
+use crate::plan::safety::disruptive_transition;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::safety::disruptive_transition;
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
@@ -126,7 +126,7 @@ fn done(planner: &mut Planner<'_>) -> Decision {
     status.provisioning.custom_deploy = None;
     if !failed {
         // After a failed deployment the error stays as the reason, and its count determines the backoff of the retry.
-        crate::status::clear(status);
+        crate::plan::status::clear(status);
         status.error_count = 0;
     }
     planner.record_event(reason::DEPROVISIONING_COMPLETE, "Image deprovisioning completed");

@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use super::graph::Trigger;
 use super::request_transition;
 use crate::action::{Count, Request, Step, Wait};
-use crate::error::Failure;
 use crate::facts::{NodeFreshness, ObservedNode, Read, Secret};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
+use crate::plan::error::Failure;
+use crate::plan::status;
 use crate::plan::{Decision, PlanResult, Planner, document};
-use crate::status;
 
 struct BmcAccess {
     secret: CredentialsStatus,

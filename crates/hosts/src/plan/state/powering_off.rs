@@ -9,14 +9,14 @@ use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::request_transition;
 use crate::action::{Count, Request, Wait};
-use crate::deletion::MAX_ATTEMPTS;
-use crate::error::Failure;
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::reason;
-use crate::ownership::is_owned_node;
+use crate::plan::deletion::MAX_ATTEMPTS;
+use crate::plan::error::Failure;
+use crate::plan::ownership::is_owned_node;
+use crate::plan::power;
+use crate::plan::safety::request_disruptive;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::power;
-use crate::safety::request_disruptive;
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;

@@ -9,12 +9,12 @@ use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::{request_transition, require_operable, unexpected_state};
 use crate::action::{Request, Wait};
-use crate::error::Failure;
 use crate::names::reason;
 use crate::node::Instance;
+use crate::plan::error::Failure;
+use crate::plan::safety::{check_deprovision_budget, disruptive_transition};
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::safety::{check_deprovision_budget, disruptive_transition};
-use crate::{power, status};
+use crate::plan::{power, status};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {

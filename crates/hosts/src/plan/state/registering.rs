@@ -7,7 +7,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use super::graph::Trigger;
 use super::register::{ensure_ports, ensure_registered};
 use super::{require_operable, require_slot};
-use crate::error::Failure;
+use crate::plan::error::Failure;
 use crate::plan::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {

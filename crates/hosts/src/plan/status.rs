@@ -9,7 +9,7 @@ use metal3_api::metal3::v1alpha1::{
 };
 
 use crate::action::{Count, Wait};
-use crate::error::Failure;
+use crate::plan::error::Failure;
 
 pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;

@@ -11,13 +11,13 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 
 use crate::action::{Audit, Impact, Request, Wait};
-use crate::conditions::Withheld;
-use crate::error::Failure;
 use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
-use crate::ownership::{has_no_other_instance, may_switch_power};
+use crate::plan::conditions::Withheld;
+use crate::plan::error::Failure;
+use crate::plan::ownership::{has_no_other_instance, may_switch_power};
+use crate::plan::state::is_cancelled;
 use crate::plan::{Decision, PlanResult, Planner};
-use crate::state::is_cancelled;
 
 pub(crate) fn request_disruptive(
     planner: &mut Planner<'_>,
@@ -104,7 +104,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
         return Ok(());
     }
     Err(Decision::Fail(Failure::until_host_changes(
-        crate::error::kind_in(planner.state()),
+        crate::plan::error::kind_in(planner.state()),
         format!("{} is not allowed in this state of the host", request.verb()),
     )))
 }
@@ -114,7 +114,7 @@ fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Plan
         Some(instance) if !is_owned => instance,
         _ => return Ok(()),
     };
-    let kind = crate::error::kind_in(planner.state());
+    let kind = crate::plan::error::kind_in(planner.state());
     let message = format!(
         "in Ironic the node serves instance {instance}, which is not this host; the node is not changed. If nothing \
          uses that instance, remove instance_uuid from node {}; if it is the former instance of this host from \
