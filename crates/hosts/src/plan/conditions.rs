@@ -7,19 +7,11 @@ use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
-use metal3_runtime::reason::Reason;
 
 use crate::facts::ObservedNode;
 use crate::names::{HELD, reason};
-use crate::plan::Planner;
+use crate::plan::planner::Planner;
 use crate::plan::safety::is_still_withheld;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Withheld {
-    pub(crate) reason: Reason,
-    /// The cause and what the user can do.
-    pub(crate) message: String,
-}
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);

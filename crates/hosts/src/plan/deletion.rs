@@ -12,13 +12,12 @@ use metal3_ironic::model::state::ProvisionState as S;
 use crate::action::{Count, IRONIC_UNREACHABLE, Request, Wait};
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
-use crate::plan::conditions::Withheld;
 use crate::plan::object::release_hardware;
 use crate::plan::ownership::is_owned_node;
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::{check_deprovision_budget, request_disruptive, was_withheld};
+use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
-use crate::plan::state::release_secrets;
-use crate::plan::{Decision, PlanResult, Planner};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;

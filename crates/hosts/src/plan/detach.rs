@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State
 use crate::action::Wait;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::plan::deletion::delete_node;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 /// Ends the decision for a host that is detached or is being detached.
 pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {

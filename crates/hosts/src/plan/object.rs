@@ -20,7 +20,7 @@ use crate::facts::{HostFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::error::Failure;
 use crate::plan::ownership;
-use crate::plan::{Decision, PlanResult, Planner, document};
+use crate::plan::planner::{Decision, PlanResult, Planner, document};
 
 /// How long a deleted host is skipped that was paused in its previous version. clusterctl takes about 30 ms between
 /// unpausing an object and deleting it.

@@ -12,7 +12,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Instance};
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 /// Whether the node is recorded in the status or has the name of the host.
 fn is_recorded_node(planner: &Planner<'_>, node: &Node) -> bool {

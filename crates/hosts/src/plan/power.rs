@@ -14,12 +14,11 @@ use metal3_ironic::model::state::PowerState;
 use crate::action::{Count, Request, Wait};
 use crate::facts::RefusalClass;
 use crate::names::reason;
-use crate::plan::conditions::Withheld;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::request_disruptive;
 use crate::plan::status;
-use crate::plan::{Decision, PlanResult, Planner};
 
 /// Time-out of a soft power-off. The Go manager's number.
 pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);

@@ -4,7 +4,7 @@
 //! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
 //! needs the same reads and is caused by the spec. Each is logged for audit.
 
-use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -13,11 +13,9 @@ use metal3_ironic::model::state::ProvisionState;
 use crate::action::{Audit, Impact, Request, Wait};
 use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
-use crate::plan::conditions::Withheld;
 use crate::plan::error::Failure;
 use crate::plan::ownership::{has_no_other_instance, may_switch_power};
-use crate::plan::state::is_cancelled;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 
 pub(crate) fn request_disruptive(
     planner: &mut Planner<'_>,
@@ -170,6 +168,29 @@ pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<
 pub(crate) fn was_withheld(planner: &Planner<'_>) -> bool {
     let mut conditions = planner.host().status.conditions.iter();
     conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str())
+}
+
+/// Whether the running image is not requested any more. Only the URL counts: a new checksum changes nothing on a
+/// running machine.
+pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
+    let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
+        deploy
+            .as_ref()
+            .map(|deploy| deploy.method.clone())
+            .filter(|method| !method.is_empty())
+    };
+    let (asked, runs) = (
+        method(&host.spec.custom_deploy),
+        method(&host.status.provisioning.custom_deploy),
+    );
+    let url = host.spec.image.as_ref().map_or("", |image| &image.url);
+    let deployed = host.status.provisioning.image.url.as_str();
+    match (asked, runs) {
+        (Some(asked), Some(runs)) if asked != runs => true,
+        (Some(_), _) => !deployed.is_empty() && url != deployed,
+        (None, Some(_)) => true,
+        (None, None) => url.is_empty() || (!deployed.is_empty() && url != deployed),
+    }
 }
 
 /// Whether the budget still withholds the host. Only the status records it, so it is kept even when this reconcile ends

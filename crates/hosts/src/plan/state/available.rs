@@ -7,11 +7,11 @@ use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
 use super::preparing::root_device_hints;
 use super::register::ensure_registered;
-use super::{recover, require_operable, require_slot, unexpected_state};
+use super::shared::{recover, require_operable, require_slot, unexpected_state};
 use crate::action::{RETRY_AFTER_DEPLOYMENT, Wait};
 use crate::node::Instance;
 use crate::plan::error::Failure;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {

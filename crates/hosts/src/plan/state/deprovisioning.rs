@@ -7,18 +7,17 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
-use super::provisioned::is_cancelled;
 use super::provisioning::cleaning_failure;
 use super::register::ensure_registered;
-use super::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
+use super::shared::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Wait};
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
-use crate::plan::safety::disruptive_transition;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::{disruptive_transition, is_cancelled};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;

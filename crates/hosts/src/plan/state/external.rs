@@ -2,7 +2,7 @@
 
 use super::graph::Trigger;
 use super::provisioned::keep_running;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().spec.externally_provisioned == Some(true) {

@@ -10,15 +10,15 @@ use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
+use super::shared::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::Wait;
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
 use crate::plan::error::Failure;
 use crate::plan::object::{record_hardware, remove_annotation};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::status;
-use crate::plan::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().inspection_disabled() {
@@ -59,7 +59,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Inspection, error))?;
-            Ok(super::recover(planner, node))
+            Ok(super::shared::recover(planner, node))
         }
         _ => Err(unexpected_state(
             planner,

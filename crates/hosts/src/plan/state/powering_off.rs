@@ -7,16 +7,16 @@ use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::request_transition;
+use super::shared::request_transition;
 use crate::action::{Count, Request, Wait};
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::reason;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
+use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::power;
 use crate::plan::safety::request_disruptive;
-use crate::plan::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;

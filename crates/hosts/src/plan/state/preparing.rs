@@ -6,12 +6,12 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
 use super::register::{ensure_ports, ensure_registered};
-use super::{recover, require_operable, unexpected_state};
+use super::shared::{recover, require_operable, unexpected_state};
 use crate::action::Wait;
 use crate::names::reason;
 use crate::node::profile;
 use crate::plan::error::Failure;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;

@@ -1,19 +1,19 @@
 //! `provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
+use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::{request_transition, require_operable, unexpected_state};
+use super::shared::{request_transition, require_operable, unexpected_state};
 use crate::action::{Request, Wait};
 use crate::names::reason;
 use crate::node::Instance;
 use crate::plan::error::Failure;
-use crate::plan::safety::{check_deprovision_budget, disruptive_transition};
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::{check_deprovision_budget, disruptive_transition, is_cancelled};
 use crate::plan::{power, status};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -34,29 +34,6 @@ fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
         disruptive_transition(planner, node, Transition::Delete, "spec.image")?;
     }
     Ok(())
-}
-
-/// Whether the running image is not requested any more. Only the URL counts: a new checksum changes nothing on a
-/// running machine.
-pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
-    let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
-        deploy
-            .as_ref()
-            .map(|deploy| deploy.method.clone())
-            .filter(|method| !method.is_empty())
-    };
-    let (asked, runs) = (
-        method(&host.spec.custom_deploy),
-        method(&host.status.provisioning.custom_deploy),
-    );
-    let url = host.spec.image.as_ref().map_or("", |image| &image.url);
-    let deployed = host.status.provisioning.image.url.as_str();
-    match (asked, runs) {
-        (Some(asked), Some(runs)) if asked != runs => true,
-        (Some(_), _) => !deployed.is_empty() && url != deployed,
-        (None, Some(_)) => true,
-        (None, None) => url.is_empty() || (!deployed.is_empty() && url != deployed),
-    }
 }
 
 pub(super) fn keep_running(planner: &mut Planner<'_>) -> PlanResult {

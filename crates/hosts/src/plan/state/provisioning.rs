@@ -15,7 +15,7 @@ use metal3_runtime::plan::Observed;
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
 use super::register::ensure_registered;
-use super::{
+use super::shared::{
     clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
 };
 use crate::action::{Impact, Request, Wait};
@@ -24,9 +24,9 @@ use crate::names::reason;
 use crate::node::{Instance, InstanceOwner, config_drive};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live_reads};
 use crate::plan::status;
-use crate::plan::{Decision, PlanResult, Planner};
 
 const WHY: &str = "spec.image";
 

@@ -5,25 +5,22 @@
 //! version of the Secret, since Ironic does not show them.
 
 use metal3_api::meta::SecretReference;
-use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::{CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
-use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::version::ResourceVersion;
-use serde_json::{Value, json};
 
 use super::graph::Trigger;
-use super::request_transition;
-use crate::action::{Count, Request, Step, Wait};
-use crate::facts::{NodeFreshness, ObservedNode, Read, Secret};
+use super::shared::request_transition;
+use crate::action::{Count, Request, Wait};
+use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::error::Failure;
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::secrets::mark_secret_used;
 use crate::plan::status;
-use crate::plan::{Decision, PlanResult, Planner, document};
 
 struct BmcAccess {
     secret: CredentialsStatus,
@@ -184,93 +181,6 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             AgentNetwork::of(values).map_err(|error| invalid(&error))
         }
     }
-}
-
-/// Marks a Secret as used by the host: label, finalizer, and an owner reference on the credentials. One patch before
-/// the values are sent, so that the new version does not look like new credentials.
-fn mark_secret_used(planner: &mut Planner<'_>, name: &str, secret: Secret<'_>, is_login: bool) -> PlanResult<()> {
-    if planner.is_deleting() {
-        return Ok(());
-    }
-    let mut wanted = secret.metadata.clone();
-    let labels = wanted.labels.get_or_insert_default();
-    labels.insert(ENVIRONMENT_LABEL.to_owned(), ENVIRONMENT_BAREMETAL.to_owned());
-    let finalizers = wanted.finalizers.get_or_insert_default();
-    if !finalizers.iter().any(|one| one == SECRET_FINALIZER) {
-        finalizers.push(SECRET_FINALIZER.to_owned());
-    }
-    if is_login {
-        let owners = wanted.owner_references.get_or_insert_default();
-        match owners.iter_mut().find(|owner| owner.uid == planner.uid) {
-            // An older manager made the host the controller of the Secret.
-            Some(owner) => owner.controller = None,
-            None => owners.push(k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
-                api_version: "metal3.io/v1alpha1".to_owned(),
-                kind: "BareMetalHost".to_owned(),
-                name: planner.host().metadata.name.clone().unwrap_or_default(),
-                uid: planner.uid.to_owned(),
-                ..Default::default()
-            }),
-        }
-    }
-    let step = change_secret(name, secret, &wanted);
-    if step.is_empty() {
-        return Ok(());
-    }
-    for one in step {
-        planner.step(one);
-    }
-    Err(Decision::Wait(Wait::Replan))
-}
-
-fn change_secret(
-    name: &str,
-    secret: Secret<'_>,
-    wanted: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-) -> Vec<Step> {
-    let whole = |metadata: Value| json!({ "metadata": metadata });
-    let changes = Changes::between(&whole(document(secret.metadata)), &whole(document(wanted)));
-    let version = ResourceVersion::parse(secret.version()).ok();
-    let patch = changes
-        .main
-        .zip(version)
-        .map(|(patch, version)| patch.with_precondition(&version));
-    patch
-        .map(|patch| Step::PatchSecret {
-            name: name.to_owned(),
-            patch,
-        })
-        .into_iter()
-        .collect()
-}
-
-/// Removes the finalizer from the Secrets of a deleted host, whatever they contain.
-pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> PlanResult<()> {
-    let login = planner.host().spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
-    let network = planner.host().spec.preprovisioning_network_data_name.clone();
-    let facts = planner.facts;
-    let used = [
-        (login, &facts.credentials, Read::Credentials),
-        (network, &facts.agent_network, Read::AgentNetwork),
-    ];
-    for (name, observed, read) in used {
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
-            continue;
-        };
-        let secret = match observed {
-            Observed::Unknown(_) => return Err(Decision::read(read)),
-            Observed::Absent => continue,
-            Observed::Present(secret) => *secret,
-        };
-        let mut wanted = secret.metadata.clone();
-        if let Some(finalizers) = &mut wanted.finalizers {
-            finalizers.retain(|one| one != SECRET_FINALIZER);
-        }
-        for step in change_secret(&name, secret, &wanted) {
-            planner.step(step);
-        }
-    }
-    Ok(())
 }
 
 /// Creates the node. Only reached after a search without a result.

@@ -6,9 +6,9 @@ use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
 use super::register::{ensure_ports, ensure_registered};
-use super::{require_operable, require_slot};
+use super::shared::{require_operable, require_slot};
 use crate::plan::error::Failure;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;

@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State
 use super::graph::Trigger;
 use crate::action::{Count, Wait};
 use crate::names::reason;
-use crate::plan::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if !planner.host().is_unmanaged() {

@@ -1,0 +1,136 @@
+//! What the decisions of several states share.
+
+use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
+use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::model::node::Node;
+use metal3_ironic::slots::SlotState;
+use metal3_runtime::plan::Observed;
+
+use super::graph;
+use crate::action::{Count, Request, Wait};
+use crate::facts::Read;
+use crate::node::BmcEndpoint;
+use crate::plan::conditions::POWER_FAULT;
+use crate::plan::error::{Failure, kind_in};
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::status;
+
+/// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-told`).
+pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
+    let failure = |message: String| {
+        let kind = kind_in(planner.state());
+        // A deletion must not wait for ever: its attempts are counted.
+        if planner.is_deleting() {
+            return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
+        }
+        Err(Decision::Fail(Failure::until(
+            kind,
+            message,
+            Wait::OnNode("the node has a fault"),
+        )))
+    };
+    match (node.fault.as_deref(), node.maintenance) {
+        (Some(POWER_FAULT), _) => failure(
+            "Ironic cannot reach the BMC (power failure); check its address, network and credentials. Ironic \
+             continues once the BMC responds"
+                .to_owned(),
+        ),
+        (Some(fault), _) => failure(format!(
+            "Ironic reports a fault of the node ({fault}): {}; correct it and end the node's maintenance in Ironic",
+            node.last_error.as_deref().unwrap_or("no details")
+        )),
+        (None, true) => failure(format!(
+            "the node is in maintenance ({}), so Ironic does not operate it; end its maintenance in Ironic",
+            node.maintenance_reason.as_deref().unwrap_or("no reason given")
+        )),
+        (None, false) => Ok(()),
+    }
+}
+
+/// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).
+pub(super) fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision {
+    let message = format!(
+        "in Ironic the node is in state {:?}, which is unexpected for a host in state {:?}; the node is not \
+         changed. {cure}",
+        node.provision_state.as_str(),
+        graph::name(planner.state()),
+    );
+    let kind = kind_in(planner.state());
+    if planner.is_deleting() {
+        return planner.fail_with_backoff(Failure::retryable(kind, message));
+    }
+    Decision::Fail(Failure::until(
+        kind,
+        message,
+        Wait::OnNode("the node is in an unexpected state"),
+    ))
+}
+
+pub(super) fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<String> {
+    match (&node.last_error, &planner.facts.last_history_error) {
+        (Some(error), _) => Ok(error.clone()),
+        // Ironic sets the failed state before the reason, and holds a reservation until then.
+        (None, _) if node.reservation.is_some() => Err(Decision::Wait(Wait::OnNode(
+            "Ironic has not reported the reason of the failure yet",
+        ))),
+        // Powering off, and each power synchronisation, erase the reason from the node.
+        (None, Observed::Unknown(_)) => Err(Decision::read(Read::History)),
+        (None, Observed::Present(error)) => Ok((*error).to_owned()),
+        (None, Observed::Absent) => {
+            Ok("Ironic reports no reason; check its log and the console of the machine".to_owned())
+        }
+    }
+}
+
+/// Adds a transition without impact; the next decision needs a new observation of the node.
+pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Transition) -> Decision {
+    planner.request(Request::Provision(node.uuid.clone(), to));
+    Decision::Wait(Wait::OnNode("Ironic is busy"))
+}
+
+/// Recovers from a failed state: ends the maintenance that Ironic set, and makes the node manageable.
+pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> Decision {
+    if node.maintenance {
+        planner.request(Request::ClearMaintenance(node.uuid.clone()));
+    }
+    request_transition(planner, node, Transition::Manage)
+}
+
+/// Clears an error whose request is sent now: a later failure is a new one. The error of a deployment stays, as the
+/// reason for deprovisioning.
+pub(super) fn clear_error(planner: &mut Planner<'_>) {
+    let kind = kind_in(planner.state());
+    if planner.recorded_error(kind).is_some() {
+        status::clear_kind(&mut planner.draft.status, kind);
+    }
+}
+
+pub(super) fn require_slot(planner: &mut Planner<'_>) -> PlanResult<()> {
+    let address = planner.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
+    let loads = BmcEndpoint::of(address, &planner.facts.settings.node)
+        .is_ok_and(|endpoint| endpoint.loads_provisioning_network());
+    let delayed = planner.host().status.operational_status == OperationalStatus::Delayed;
+    let slot = if loads {
+        planner.facts.slot
+    } else {
+        Some(SlotState::Granted)
+    };
+    match slot {
+        None => Err(Decision::read(Read::Slot)),
+        Some(SlotState::Granted) => {
+            status::end_delay(&mut planner.draft.status);
+            Ok(())
+        }
+        Some(SlotState::Waiting { .. }) => {
+            if !delayed {
+                planner.draft.status.operational_status = OperationalStatus::Delayed;
+                planner.count(Count::One(if *planner.state() == State::Deprovisioning {
+                    "metal3_delayed__deprovisioning_total"
+                } else {
+                    "metal3_delayed__provisioning_total"
+                }));
+            }
+            Err(Decision::Wait(Wait::OnSlot))
+        }
+    }
+}
