@@ -9,7 +9,9 @@ use metal3_api::metal3::v1alpha1::BmcDetails;
 use metal3_domain::bmc::{BmcAddress, BmcAddressError, CertificateVerification, DriverInfo, Interfaces, Profile};
 use serde_json::Value;
 
-use super::{Credentials, InvalidHost, NodeSettings};
+use super::credentials::Credentials;
+use super::invalid_host::InvalidHost;
+use super::settings::NodeSettings;
 
 /// Ironic's driver without a machine.
 pub(super) const FAKE_DRIVER: &str = "fake-hardware";

@@ -11,7 +11,8 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::calls::provision::ConfigDrive;
 use serde_json::{Map, Value};
 
-use super::{InvalidHost, document, secret};
+use super::invalid_host::InvalidHost;
+use super::{document, secret};
 
 const USER_DATA: &str = "spec.userData";
 const NETWORK_DATA: &str = "spec.networkData";

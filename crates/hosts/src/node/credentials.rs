@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use metal3_domain::bmc;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 const USERNAME: &str = "username";
 const PASSWORD: &str = "password";

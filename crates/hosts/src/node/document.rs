@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 /// Parses a map. Empty text and null are an empty map.
 ///

@@ -5,7 +5,7 @@
 use metal3_api::metal3::v1alpha1::RootDeviceHints;
 use serde_json::{Map, Value};
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 const EQUAL: &str = "s== ";
 const WITHIN: &str = "<in> ";

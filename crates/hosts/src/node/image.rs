@@ -10,7 +10,7 @@ use metal3_domain::image::{self, DiskFormat, HashAlgorithm};
 use metal3_ironic::model::node::Node;
 use serde_json::Value;
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 use super::masked::{Match, compare};
 use super::unsupported::{self, Unsupported, UnsupportedFeature};
 

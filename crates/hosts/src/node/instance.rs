@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 use super::bmc::FAKE_DRIVER;
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::image::Payload;
-use super::{InvalidHost, NodeSettings, capabilities, hints};
+use super::invalid_host::InvalidHost;
+use super::settings::NodeSettings;
+use super::{capabilities, hints};
 
 /// The deploy interface that boots a live ISO.
 pub(super) const RAMDISK: &str = "ramdisk";

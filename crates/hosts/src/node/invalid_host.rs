@@ -7,8 +7,9 @@ use metal3_domain::names::NameError;
 use metal3_ironic::text::ControlCharacter;
 use thiserror::Error;
 
-use super::Unsupported;
-use super::settings::FAKE_FLAG;
+use super::unsupported::Unsupported;
+
+const FAKE_FLAG: &str = "--lab-fake-hardware";
 
 /// Why a host cannot be translated to a node. Each message names a field and the remedy, and contains no value that may
 /// be secret. Some messages begin like the Go manager's, since users search for them.

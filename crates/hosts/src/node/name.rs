@@ -7,7 +7,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::derived::ironic_node;
 use metal3_domain::names::{HostKey, Namespace, ObjectName};
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 const LONGEST: usize = 255;
 

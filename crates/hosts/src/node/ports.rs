@@ -7,7 +7,7 @@ use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::model::state::ProvisionState as S;
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 /// A desired port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareProfile, RootDeviceHints};
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 /// The profile of the host: from its status, else its spec, else by its BMC. It never changes once it is in the status.
 ///

@@ -8,7 +8,8 @@ use k8s_openapi::ByteString;
 use metal3_domain::bmc::Profile;
 use serde_json::{Map, Value};
 
-use super::{InvalidHost, document, secret};
+use super::invalid_host::InvalidHost;
+use super::{document, secret};
 
 const ISO: &str = "deploy_iso";
 const KERNEL: &str = "deploy_kernel";

@@ -14,10 +14,14 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::text;
 use serde_json::{Map, Value};
 
-use super::bmc::FAKE_DRIVER;
+use super::bmc::{BmcEndpoint, FAKE_DRIVER};
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
+use super::credentials::Credentials;
 use super::instance::{CUSTOM_AGENT, RAMDISK};
-use super::{AgentNetwork, BmcEndpoint, Credentials, InvalidHost, NodeSettings, capabilities, name, ports};
+use super::invalid_host::InvalidHost;
+use super::ramdisk::AgentNetwork;
+use super::settings::NodeSettings;
+use super::{capabilities, name, ports};
 
 const AGENT: &str = "agent";
 

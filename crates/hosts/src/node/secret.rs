@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 
-use super::InvalidHost;
+use super::invalid_host::InvalidHost;
 
 pub(super) type Values = BTreeMap<String, ByteString>;
 

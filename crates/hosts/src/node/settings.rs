@@ -1,8 +1,7 @@
 //! The flags that node records depend on.
 
-use super::Ramdisk;
+use super::ramdisk::Ramdisk;
 
-pub(super) const FAKE_FLAG: &str = "--lab-fake-hardware";
 const BOOT_DEVICE: &str = "Default";
 
 /// Settings of node records. The defaults are those of the Go manager.
