@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn owner_is_known_by_group_and_kind_in_any_version() {
+    fn owner_is_found_by_group_and_kind_in_any_version() {
         let owners = json!([
             { "apiVersion": "other.io/v1", "kind": "Cluster", "name": "a", "uid": "1" },
             { "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "b", "uid": "2" },

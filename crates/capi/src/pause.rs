@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pause_names_each_of_its_causes() {
+    fn message_of_a_pause_contains_each_cause() {
         let cluster = |paused| Cluster {
             spec: serde_json::from_value(json!({ "paused": paused })).unwrap(),
             ..Cluster::default()

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_form_counts_and_the_older_only_where_it_is_absent() {
+    fn older_field_is_read_only_when_the_newer_one_is_absent() {
         let older = |status: &str| {
             let time = "2026-01-01T00:00:00Z";
             json!({ "v1beta1": { "conditions": [{ "type": "InfrastructureReady", "status": status, "lastTransitionTime": time }] } })
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoint_counts_only_when_it_is_complete() {
+    fn endpoint_is_returned_only_when_it_is_complete() {
         for (found, expected) in [
             (json!({ "host": "192.0.2.1", "port": 6443 }), Some(("192.0.2.1", 6443))),
             (json!({ "host": "", "port": 6443 }), None),

@@ -30,8 +30,8 @@ const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
 const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
 const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
 
-/// How often the files are checked: a rotated certificate is in use within this time. differs
-/// (`ironic-credentials-reread`): the Go manager reads the files that its environment names at its start only.
+/// How often the files are checked: a rotated certificate is in use within this time.
+/// differs (`ironic-credentials-reread`): the Go manager reads the files that its environment names at its start only.
 const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
 /// Pauses before a retry. Ironic's listen backlog is five: many clients cause resets that pass at once.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];

@@ -89,8 +89,8 @@ impl CredentialFiles {
         self.ca == other.ca && exposed(&self.identity) == exposed(&other.identity) && login(self) == login(other)
     }
 
-    /// A client with this trust and identity, which follows no redirect and no proxy of the environment. differs
-    /// (`ironic-no-redirects`): only the configured endpoint receives the login.
+    /// A client with this trust and identity, which follows no redirect and no proxy of the environment.
+    /// differs (`ironic-no-redirects`): only the configured endpoint receives the login.
     pub(crate) fn client(&self, settings: &Settings) -> Result<reqwest::Client, SetupError> {
         let trust = &settings.trust;
         let mut builder = reqwest::Client::builder()

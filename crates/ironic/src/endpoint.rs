@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::request::Request;
 
-/// Why a text is no endpoint.
+/// The reason why a text is not an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct EndpointError(&'static str);
@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn no_name_climbs_out_of_its_place_in_the_path() {
+    fn a_name_stays_within_its_segment_of_the_path() {
         assert_eq!(url("https://h", "a/b?c#d"), "https://h/v1/nodes/a%2Fb%3Fc%23d");
         assert!(!url("https://h", "../drivers").contains("/../"));
     }
 
     #[test]
-    fn text_that_is_no_endpoint_is_refused_without_being_shown() {
+    fn invalid_endpoints_are_rejected_without_their_text() {
         for text in [
             "",
             "h:6385",

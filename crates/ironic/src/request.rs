@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_reads_and_repeatable_changes_are_sent_again() {
+    fn only_reads_and_repeatable_changes_are_retried() {
         for (effect, again) in [
             (Effect::Read, true),
             (Effect::Repeatable, true),

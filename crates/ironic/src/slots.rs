@@ -45,7 +45,7 @@ impl<K: Ord + Clone> Slots<K> {
     }
 
     /// Sets the holders, from the states of the nodes after a start. Returns the keys with new slots.
-    #[must_use = "those who got a slot must be woken"]
+    #[must_use = "the keys with new slots must be enqueued"]
     pub fn restore(&mut self, holders: impl IntoIterator<Item = K>) -> Vec<K> {
         self.holders.extend(holders);
         self.queue.retain(|key| !self.holders.contains(key));
@@ -72,7 +72,7 @@ impl<K: Ord + Clone> Slots<K> {
     }
 
     /// Releases a slot, or the place in the queue. Returns the keys with new slots.
-    #[must_use = "those who got a slot must be woken"]
+    #[must_use = "the keys with new slots must be enqueued"]
     pub fn release(&mut self, key: &K) -> Vec<K> {
         self.holders.remove(key);
         self.queue.retain(|waiting| waiting != key);
@@ -80,7 +80,7 @@ impl<K: Ord + Clone> Slots<K> {
     }
 
     /// Changes the limit. No key loses a slot.
-    #[must_use = "those who got a slot must be woken"]
+    #[must_use = "the keys with new slots must be enqueued"]
     pub fn set_limit(&mut self, limit: usize) -> Vec<K> {
         self.limit = limit;
         self.refill()
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_frees_goes_in_the_same_turn_to_who_came_first() {
+    fn a_released_slot_is_granted_at_once_to_the_key_that_waited_longest() {
         let mut slots = holders_known(1);
         assert_eq!(slots.request(&9), SlotState::Granted);
         for (ahead, key) in [8, 2, 5].into_iter().enumerate() {
@@ -156,16 +156,16 @@ mod tests {
 
     #[derive(Debug, Clone)]
     enum Step {
-        Ask(u8),
-        Leave(u8),
+        Request(u8),
+        Release(u8),
         Limit(usize),
         Restore(Vec<u8>),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (0u8..12).prop_map(Step::Ask),
-            3 => (0u8..12).prop_map(Step::Leave),
+            4 => (0u8..12).prop_map(Step::Request),
+            3 => (0u8..12).prop_map(Step::Release),
             1 => (0usize..5).prop_map(Step::Limit),
             1 => proptest::collection::vec(0u8..12, 0..4).prop_map(Step::Restore),
         ]
@@ -182,8 +182,8 @@ mod tests {
                 let queue: Vec<u8> = slots.waiting().copied().collect();
                 let before = slots.holders().count();
                 let granted = match step {
-                    Step::Ask(key) => { slots.request(&key); Vec::new() }
-                    Step::Leave(key) => slots.release(&key),
+                    Step::Request(key) => { slots.request(&key); Vec::new() }
+                    Step::Release(key) => slots.release(&key),
                     Step::Limit(new) => { limit = new; slots.set_limit(new) }
                     Step::Restore(holders) => { holders_known = true; allowed = 12; slots.restore(holders) }
                 };

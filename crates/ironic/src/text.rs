@@ -99,7 +99,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn control_characters_are_refused_by_field_and_not_shown() {
+    fn control_characters_are_rejected_with_the_field_and_without_the_value() {
         let value = json!({"ok": "plain", "list": ["a", "b\nc"], "n": 3});
         let error = check("driver_info", &value).unwrap_err();
         assert_eq!(error.field, "driver_info/list/1");
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_of_a_body_are_found_wherever_they_stand() {
+    fn secrets_of_a_body_are_found_at_any_depth() {
         let body = json!({"driver_info": {"redfish_password": "pw-1", "redfish_address": "https://bmc"}});
         assert!(repeats_secret(&body, "refused pw-1"));
         assert!(!repeats_secret(&body, "refused https://bmc"));

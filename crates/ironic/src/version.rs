@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ironic_without_a_common_microversion_is_rejected_with_both_ranges_and_the_cure() {
+    fn an_ironic_without_a_common_microversion_is_rejected_with_both_ranges_and_the_advice_to_upgrade() {
         for (minimum, maximum) in [(1, 88), (1, 1), (111, 200)] {
             let error = choose(range(minimum, maximum)).unwrap_err().to_string();
             assert!(error.contains(&format!("1.{minimum} to 1.{maximum}")), "{error}");

@@ -10,6 +10,7 @@
 pub mod compare;
 pub mod faults;
 pub mod ironic;
+mod lab_checks;
 mod level;
 mod life;
 mod node;

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn kubeconfig_with_a_token_is_taken() {
+    fn kubeconfig_with_a_token_is_accepted() {
         assert_eq!(
             read_text(&config("token: t", "")).unwrap().current_context.as_deref(),
             Some("c")
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn kubeconfig_that_runs_a_command_or_names_a_file_is_refused_without_repeating_it() {
+    fn kubeconfig_that_runs_a_command_or_names_a_file_is_rejected_without_its_content() {
         for (user, cluster) in [
             (
                 "exec: {apiVersion: client.authentication.k8s.io/v1, command: hunter2}",

@@ -107,7 +107,7 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
             )
         })?;
         let config = kubeconfig::read(&found).map_err(|why| format!("Secret {}: {why}", secret.name))?;
-        let client = (self.open)(config).await.map_err(|why| unreached(&why))?;
+        let client = (self.open)(config).await.map_err(|why| unreachable_message(&why))?;
         Ok(ClusterConnection {
             secret: (found.metadata.uid, found.metadata.resource_version),
             client,
@@ -120,17 +120,17 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     }
 
     fn error(&self, _: &ClusterConnection, failing: Failing) -> String {
-        unreached(&failing.why)
+        unreachable_message(&failing.why)
     }
 
     /// Heartbeats change a Node every few seconds and do not count.
     fn concerns(change: &Change<'_, v1::Node>) -> impl Fn(&()) -> bool {
-        let is_news = !change.is_same(|old, new| node_of(old) == node_of(new));
-        move |()| is_news
+        let is_relevant = !change.is_same(|old, new| node_of(old) == node_of(new));
+        move |()| is_relevant
     }
 }
 
-fn unreached(why: &str) -> String {
+fn unreachable_message(why: &str) -> String {
     format!("the workload cluster cannot be reached: {why}")
 }
 
@@ -142,10 +142,10 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList {
         self.nodes
             .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
-        let seen = self.nodes.get(cluster);
-        let error = seen.as_ref().and_then(|seen| seen.error.clone());
-        let nodes = seen.and_then(|seen| {
-            seen.cache.read(|cache| {
+        let source = self.nodes.get(cluster);
+        let error = source.as_ref().and_then(|source| source.error.clone());
+        let nodes = source.and_then(|source| {
+            source.cache.read(|cache| {
                 cache
                     .synced()
                     .then(|| cache.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
@@ -173,7 +173,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
             let connection = self
                 .nodes
                 .get(cluster)
-                .and_then(|seen| Some((seen.target?.client, seen.cache)));
+                .and_then(|source| Some((source.target?.client, source.cache)));
             let Some((client, cache)) = connection else {
                 let op = format!("give Node {node} its provider ID");
                 return Err(Fault::transient(

@@ -1,4 +1,4 @@
-//! The way into a workload cluster, between two simulated API servers.
+//! Access to a workload cluster, with a simulated API server for each cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 use super::{ConnectFn, NodeList, Remote, Workloads};
 
 role! {
-    /// What a controller needs to get into workload clusters.
-    pub struct Reading {
+    /// Permissions of a controller that reads kubeconfig Secrets.
+    pub struct SecretReader {
         Secret: Get;
     }
 }
 
-/// An outage of a server.
-const REFUSED: Fault = Fault::Refused {
+/// An outage of an API server.
+const UNAVAILABLE: Fault = Fault::Refused {
     code: 503,
     retry_after: None,
 };
@@ -43,7 +43,7 @@ fn key(name: &str) -> Key {
     }
 }
 
-async fn node(client: &kube::Client, name: &str) {
+async fn create_node(client: &kube::Client, name: &str) {
     let labels = json!({ "metal3.io/uuid": format!("uid-{name}"), "kubernetes.io/hostname": name });
     let node: Node = serde_json::from_value(json!({ "metadata": { "name": name, "labels": labels } })).unwrap();
     Api::all(client.clone())
@@ -52,14 +52,13 @@ async fn node(client: &kube::Client, name: &str) {
         .unwrap();
 }
 
-/// The Node changes in its metadata.
-async fn mark(client: &kube::Client, name: &str, metadata: serde_json::Value) {
+async fn patch_metadata(client: &kube::Client, name: &str, metadata: serde_json::Value) {
     let change = Patch::Merge(json!({ "metadata": metadata }));
     let nodes: Api<Node> = Api::all(client.clone());
     nodes.patch(name, &PatchParams::default(), &change).await.unwrap();
 }
 
-async fn kubeconfig(user: kube::Client) {
+async fn create_kubeconfig(user: kube::Client) {
     let data = [("value".to_owned(), ByteString(KUBECONFIG.as_bytes().to_vec()))];
     let mut secret = Secret {
         data: Some(data.into()),
@@ -70,8 +69,8 @@ async fn kubeconfig(user: kube::Client) {
     secrets.create(&PostParams::default(), &secret).await.unwrap();
 }
 
-/// Names and provider IDs of what is seen.
-fn seen(nodes: &NodeList) -> Vec<String> {
+/// Names and provider IDs of the Nodes, or the reason why they are unknown.
+fn describe(nodes: &NodeList) -> Vec<String> {
     match nodes {
         NodeList::Listed(nodes) => nodes
             .iter()
@@ -83,65 +82,68 @@ fn seen(nodes: &NodeList) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
-    let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
-    let (user, workload) = (near.client("user"), far.client("user"));
-    let client = far.client("capm3");
+    let (management, workload_cluster) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    let (user, workload) = (management.client("user"), workload_cluster.client("user"));
+    let client = workload_cluster.client("capm3");
     let open: ConnectFn = Box::new(move |_| {
         let client = client.clone();
         Box::pin(async move { Ok(client) })
     });
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
     let remote = Remote::new(reader, open, clock);
-    let (woken, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
-    let heard = Arc::clone(&woken);
+    let (enqueued_keys, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
+    let enqueued = Arc::clone(&enqueued_keys);
     remote.set_wake(Box::new(move |key| {
-        heard.lock().insert(key.name.clone());
+        enqueued.lock().insert(key.name.clone());
     }));
     let pause = || tokio::time::sleep(Duration::from_secs(60));
-    let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
-    let user_acts = async {
+    let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
+    let actions = async {
         remote.nodes(&key("edge"), &key("m0"));
         pause().await;
-        let missing = look();
+        let missing = listed();
         assert!(missing[0].contains("edge-kubeconfig"), "{missing:?}");
-        assert!(woken.lock().contains("m0"), "trouble is news");
-        kubeconfig(user).await;
+        assert!(enqueued_keys.lock().contains("m0"), "an error enqueues the key");
+        create_kubeconfig(user).await;
         pause().await;
-        assert_eq!(look(), [""; 0]);
-        woken.lock().clear();
-        node(&workload, "node-0").await;
+        assert_eq!(listed(), [""; 0]);
+        enqueued_keys.lock().clear();
+        create_node(&workload, "node-0").await;
         pause().await;
-        assert!(woken.lock().contains("m0"), "a Node is news");
-        assert_eq!(look(), ["node-0="]);
-        woken.lock().clear();
-        mark(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
+        assert!(enqueued_keys.lock().contains("m0"), "a new Node enqueues the key");
+        assert_eq!(listed(), ["node-0="]);
+        enqueued_keys.lock().clear();
+        patch_metadata(&workload, "node-0", json!({ "annotations": { "beat": "1" } })).await;
         pause().await;
-        assert!(woken.lock().is_empty(), "a Node that is still there is no news");
-        mark(&workload, "node-0", json!({ "labels": { "metal3.io/uuid": "other" } })).await;
+        assert!(enqueued_keys.lock().is_empty(), "an unchanged Node enqueues no key");
+        patch_metadata(&workload, "node-0", json!({ "labels": { "metal3.io/uuid": "other" } })).await;
         pause().await;
-        assert!(woken.lock().contains("m0"), "another host is news");
+        assert!(
+            enqueued_keys.lock().contains("m0"),
+            "a changed host UID enqueues the key"
+        );
         remote
             .set_provider_id(&key("edge"), "node-0", "metal3://default/h0/m0")
             .await
             .unwrap();
-        assert_eq!(look(), ["node-0=metal3://default/h0/m0"]);
+        assert_eq!(listed(), ["node-0=metal3://default/h0/m0"]);
         remote.remove_waiter(&key("m0"));
-        woken.lock().clear();
-        node(&workload, "node-1").await;
+        enqueued_keys.lock().clear();
+        create_node(&workload, "node-1").await;
         pause().await;
-        assert!(woken.lock().is_empty(), "nobody waits");
+        assert!(enqueued_keys.lock().is_empty(), "no key waits");
         let refused = remote
             .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1")
             .await;
         assert!(refused.is_err());
         stop.cancel();
     };
-    tokio::join!(remote.run(stop.clone()), user_acts);
+    tokio::join!(remote.run(stop.clone()), actions);
 }
 
-/// The Secret leads elsewhere.
-async fn lead_elsewhere(user: &kube::Client) {
+/// Changes the kubeconfig Secret, so that the controller connects again.
+async fn rotate_kubeconfig(user: &kube::Client) {
     let secrets: Api<Secret> = Api::default_namespaced(user.clone());
     let change = Patch::Merge(json!({ "metadata": { "annotations": { "rotated": "yes" } } }));
     let params = PatchParams::default();
@@ -149,76 +151,80 @@ async fn lead_elsewhere(user: &kube::Client) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_target_is_reported_and_another_one_is_used() {
-    let [near, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
-    wrong.inject(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("list")));
-    let user = near.client("user");
-    kubeconfig(user.clone()).await;
-    node(&right.client("user"), "node-0").await;
+async fn unreachable_cluster_is_reported_and_a_changed_kubeconfig_is_used() {
+    let [management, wrong, right] = [1, 2, 3].map(|seed| Cluster::start(&Options::seeded(seed)));
+    wrong.inject(Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("list")));
+    let user = management.client("user");
+    create_kubeconfig(user.clone()).await;
+    create_node(&right.client("user"), "node-0").await;
     let is_right = Arc::new(AtomicBool::new(false));
-    let leads_right = Arc::clone(&is_right);
-    let ways = [wrong.client("capm3"), right.client("capm3")];
+    let use_right = Arc::clone(&is_right);
+    let clients = [wrong.client("capm3"), right.client("capm3")];
     let open: ConnectFn = Box::new(move |_| {
-        let client = ways[usize::from(leads_right.load(Ordering::Relaxed))].clone();
+        let client = clients[usize::from(use_right.load(Ordering::Relaxed))].clone();
         Box::pin(async move { Ok(client) })
     });
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
     let remote = Remote::new(reader, open, clock);
     let stop = CancellationToken::new();
-    let user_acts = async {
-        let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
-        look();
+    let actions = async {
+        let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
+        listed();
         tokio::time::sleep(Duration::from_secs(30)).await;
-        assert!(look()[0].contains("cannot be reached"), "{:?}", look());
+        assert!(listed()[0].contains("cannot be reached"), "{:?}", listed());
         is_right.store(true, Ordering::Relaxed);
-        lead_elsewhere(&user).await;
+        rotate_kubeconfig(&user).await;
         tokio::time::sleep(Duration::from_secs(35)).await;
-        assert_eq!(look(), ["node-0="]);
+        assert_eq!(listed(), ["node-0="]);
         stop.cancel();
     };
-    tokio::join!(remote.run(stop.clone()), user_acts);
+    tokio::join!(remote.run(stop.clone()), actions);
 }
 
 #[tokio::test(start_paused = true)]
 async fn error_of_a_connected_cluster_is_reported_once_and_old_nodes_are_not_returned() {
-    let (near, far) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
-    let workload = far.client("user");
-    kubeconfig(near.client("user")).await;
-    node(&workload, "node-0").await;
-    let client = far.client("capm3");
+    let (management, workload_cluster) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    let workload = workload_cluster.client("user");
+    create_kubeconfig(management.client("user")).await;
+    create_node(&workload, "node-0").await;
+    let client = workload_cluster.client("capm3");
     let open: ConnectFn = Box::new(move |_| {
         let client = client.clone();
         Box::pin(async move { Ok(client) })
     });
     let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<Reading> = Writer::new(near.client("capm3"), Mode::Perform);
+    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
     let remote = Remote::new(reader, open, clock);
-    let (woken, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
-    let heard = Arc::clone(&woken);
+    let (enqueued_keys, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
+    let enqueued = Arc::clone(&enqueued_keys);
     remote.set_wake(Box::new(move |_| {
-        heard.fetch_add(1, Ordering::Relaxed);
+        enqueued.fetch_add(1, Ordering::Relaxed);
     }));
-    far.inject(Plan::seeded(1).with(Rule::random(1000, REFUSED).verb("watch")));
-    let user_acts = async {
-        let look = || seen(&remote.nodes(&key("edge"), &key("m0")));
-        look();
+    workload_cluster.inject(Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("watch")));
+    let actions = async {
+        let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
+        listed();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(look(), ["node-0="]);
+        assert_eq!(listed(), ["node-0="]);
         tokio::time::sleep(Duration::from_secs(60)).await;
-        assert!(look()[0].contains("cannot be reached"), "{:?}", look());
-        woken.store(0, Ordering::Relaxed);
-        far.reset_audit();
+        assert!(listed()[0].contains("cannot be reached"), "{:?}", listed());
+        enqueued_keys.store(0, Ordering::Relaxed);
+        workload_cluster.reset_audit();
         tokio::time::sleep(Duration::from_mins(10)).await;
-        assert_eq!(woken.load(Ordering::Relaxed), 0, "a trouble that goes on is no news");
-        let tried = far.audit().of("capm3", "watch", "nodes");
-        assert!((20..50).contains(&tried), "{tried}: its pace goes on");
-        node(&workload, "node-1").await;
-        far.inject(Plan::none());
+        assert_eq!(
+            enqueued_keys.load(Ordering::Relaxed),
+            0,
+            "a repeated error enqueues no key"
+        );
+        let tried = workload_cluster.audit().of("capm3", "watch", "nodes");
+        assert!((20..50).contains(&tried), "{tried}: the interval stays the same");
+        create_node(&workload, "node-1").await;
+        workload_cluster.inject(Plan::none());
         tokio::time::sleep(Duration::from_secs(40)).await;
-        assert_eq!(look(), ["node-0=", "node-1="]);
-        assert!(woken.load(Ordering::Relaxed) > 0);
+        assert_eq!(listed(), ["node-0=", "node-1="]);
+        assert!(enqueued_keys.load(Ordering::Relaxed) > 0);
         stop.cancel();
     };
-    tokio::join!(remote.run(stop.clone()), user_acts);
+    tokio::join!(remote.run(stop.clone()), actions);
 }

@@ -32,7 +32,7 @@ fn line(request: &Request) -> String {
     )
 }
 
-fn of<T>(call: Call<T>) -> Request {
+fn request_of<T>(call: Call<T>) -> Request {
     call.request().clone()
 }
 
@@ -41,12 +41,12 @@ fn of<T>(call: Call<T>) -> Request {
 fn every_request_has_its_method_path_and_body() {
     let mac = MacAddress::parse("AA:BB:CC:00:00:01").unwrap();
     let table: Vec<(Request, &str)> = vec![
-        (of(service::root()), "Get ?"),
-        (of(service::drivers()), "Get /drivers?"),
-        (of(service::conductors()), "Get /conductors?"),
-        (of(node::get(&NodeRef::Name("ns~h".into()))), "Get /nodes/ns~h?"),
+        (request_of(service::root()), "Get ?"),
+        (request_of(service::drivers()), "Get /drivers?"),
+        (request_of(service::conductors()), "Get /conductors?"),
+        (request_of(node::get(&NodeRef::Name("ns~h".into()))), "Get /nodes/ns~h?"),
         (
-            of(node::list::<crate::model::node::Node>(
+            request_of(node::list::<crate::model::node::Node>(
                 node::Order::NewestChange,
                 20,
                 None,
@@ -54,36 +54,39 @@ fn every_request_has_its_method_path_and_body() {
             "Get /nodes?detail=true&limit=20&sort_key=updated_at&sort_dir=desc",
         ),
         (
-            of(node::list::<crate::model::node::Node>(
+            request_of(node::list::<crate::model::node::Node>(
                 node::Order::Created,
                 1000,
                 Some(&crate::model::page::Marker::behind("M")),
             )),
             "Get /nodes?detail=true&limit=1000&marker=M",
         ),
-        (of(node::delete(&node())), "Delete /nodes/U?"),
+        (request_of(node::delete(&node())), "Delete /nodes/U?"),
         (
-            of(node::set_maintenance(&node(), "a\nb")),
+            request_of(node::set_maintenance(&node(), "a\nb")),
             r#"Put /nodes/U/maintenance? {"reason":"a b"}"#,
         ),
-        (of(node::clear_maintenance(&node())), "Delete /nodes/U/maintenance?"),
-        (of(node::validate(&node())), "Get /nodes/U/validate?"),
-        (of(node::inventory(&node())), "Get /nodes/U/inventory?"),
-        (of(node::history(&node())), "Get /nodes/U/history?detail=true"),
-        (of(hardware::bios(&node())), "Get /nodes/U/bios?detail=true"),
-        (of(hardware::firmware(&node())), "Get /nodes/U/firmware?"),
-        (of(hardware::traits(&node())), "Get /nodes/U/traits?"),
-        (of(hardware::virtual_media(&node())), "Get /nodes/U/vmedia?"),
         (
-            of(hardware::attach_virtual_cd(&node(), "http://i").unwrap()),
+            request_of(node::clear_maintenance(&node())),
+            "Delete /nodes/U/maintenance?",
+        ),
+        (request_of(node::validate(&node())), "Get /nodes/U/validate?"),
+        (request_of(node::inventory(&node())), "Get /nodes/U/inventory?"),
+        (request_of(node::history(&node())), "Get /nodes/U/history?detail=true"),
+        (request_of(hardware::bios(&node())), "Get /nodes/U/bios?detail=true"),
+        (request_of(hardware::firmware(&node())), "Get /nodes/U/firmware?"),
+        (request_of(hardware::traits(&node())), "Get /nodes/U/traits?"),
+        (request_of(hardware::virtual_media(&node())), "Get /nodes/U/vmedia?"),
+        (
+            request_of(hardware::attach_virtual_cd(&node(), "http://i").unwrap()),
             r#"Post /nodes/U/vmedia? {"device_type":"cdrom","image_url":"http://i"}"#,
         ),
         (
-            of(hardware::detach_virtual_cd(&node())),
+            request_of(hardware::detach_virtual_cd(&node())),
             "Delete /nodes/U/vmedia?device_types=cdrom",
         ),
         (
-            of(hardware::subscribe(
+            request_of(hardware::subscribe(
                 &node(),
                 "https://d",
                 "c",
@@ -92,40 +95,43 @@ fn every_request_has_its_method_path_and_body() {
             r#"Post /nodes/U/vendor_passthru?method=create_subscription {"Context":"c","Destination":"https://d","HttpHeaders":[{"A":"b"}]}"#,
         ),
         (
-            of(hardware::unsubscribe(&node(), "7")),
+            request_of(hardware::unsubscribe(&node(), "7")),
             r#"Delete /nodes/U/vendor_passthru?method=delete_subscription {"id":"7"}"#,
         ),
         (
-            of(port::of_node(&node(), None)),
+            request_of(port::of_node(&node(), None)),
             "Get /ports?fields=uuid,node_uuid,address,pxe_enabled&node_uuid=30aa2698-e8ec-4373-a5a4-af91b934e08a",
         ),
         (
-            of(port::with_address(&mac)),
+            request_of(port::with_address(&mac)),
             "Get /ports?fields=uuid,node_uuid,address,pxe_enabled&address=aa:bb:cc:00:00:01",
         ),
         (
-            of(port::create(&uuid(), &mac, true)),
+            request_of(port::create(&uuid(), &mac, true)),
             r#"Post /ports? {"address":"aa:bb:cc:00:00:01","node_uuid":"30aa2698-e8ec-4373-a5a4-af91b934e08a","pxe_enabled":true}"#,
         ),
-        (of(port::groups_of_node(&node())), "Get /nodes/U/portgroups?"),
-        (of(state::get(&node())), "Get /nodes/U/states?"),
+        (request_of(port::groups_of_node(&node())), "Get /nodes/U/portgroups?"),
+        (request_of(state::get(&node())), "Get /nodes/U/states?"),
         (
-            of(state::set_power(
+            request_of(state::set_power(
                 &node(),
                 state::Power::SoftOff(Duration::from_secs(180)),
             )),
             r#"Put /nodes/U/states/power? {"target":"soft power off","timeout":180}"#,
         ),
         (
-            of(state::set_power(&node(), state::Power::Reboot)),
+            request_of(state::set_power(&node(), state::Power::Reboot)),
             r#"Put /nodes/U/states/power? {"target":"rebooting"}"#,
         ),
         (
-            of(state::set_target_raid(&node(), &[json!({"size_gb": "MAX"})])),
+            request_of(state::set_target_raid(&node(), &[json!({"size_gb": "MAX"})])),
             r#"Put /nodes/U/states/raid? {"logical_disks":[{"size_gb":"MAX"}]}"#,
         ),
-        (of(state::boot_device(&node())), "Get /nodes/U/management/boot_device?"),
-        (of(state::vifs(&node())), "Get /nodes/U/vifs?"),
+        (
+            request_of(state::boot_device(&node())),
+            "Get /nodes/U/management/boot_device?",
+        ),
+        (request_of(state::vifs(&node())), "Get /nodes/U/vifs?"),
     ];
     for (request, expected) in table {
         assert_eq!(line(&request), expected);
@@ -180,7 +186,7 @@ fn every_transition_has_its_verb_and_arguments() {
     ];
     for (transition, body, destructive) in table {
         assert_eq!(transition.is_destructive(), destructive, "{transition:?}");
-        let request = of(provision::request(&node(), transition).unwrap());
+        let request = request_of(provision::request(&node(), transition).unwrap());
         assert_eq!(request.body().unwrap().to_string(), body);
         let arguments = request.body().unwrap().as_object().unwrap().len() > 1;
         assert_eq!(request.effect(), Effect::Transition { arguments });
@@ -215,15 +221,15 @@ fn new_node() -> node::NewNode {
 
 #[test]
 fn disable_power_off_is_sent_only_when_set_and_then_requires_its_version() {
-    let plain = of(node::create(new_node()).unwrap());
+    let plain = request_of(node::create(new_node()).unwrap());
     assert_eq!(plain.min_version(), None);
     assert_eq!(plain.body().unwrap().get("disable_power_off"), None);
     let mut new = new_node();
     new.disable_power_off = Some(false);
     assert!(!format!("{new:?}").contains("hunter2"));
-    let said = of(node::create(new).unwrap());
-    assert_eq!(said.min_version(), Some(DISABLE_POWER_OFF));
-    assert_eq!(said.body().unwrap()["disable_power_off"], json!(false));
+    let with_field = request_of(node::create(new).unwrap());
+    assert_eq!(with_field.min_version(), Some(DISABLE_POWER_OFF));
+    assert_eq!(with_field.body().unwrap()["disable_power_off"], json!(false));
     assert_eq!(
         hardware::virtual_media(&node()).request().min_version(),
         Some(LIST_VIRTUAL_MEDIA)
@@ -231,7 +237,7 @@ fn disable_power_off_is_sent_only_when_set_and_then_requires_its_version() {
 }
 
 #[test]
-fn control_characters_do_not_get_into_a_node() {
+fn control_characters_in_fields_of_a_node_are_rejected() {
     let mut new = new_node();
     new.driver_info.insert("deploy_iso".into(), json!("http://x\nrd.break"));
     assert_eq!(node::create(new).unwrap_err().field, "driver_info/deploy_iso");
@@ -243,14 +249,14 @@ fn control_characters_do_not_get_into_a_node() {
     }
     let other = patch::Patch::new().set(&["network_data"], json!({"note": "two\nlines"}));
     assert!(node::patch(&node(), other).is_ok());
-    let mut bad = step();
-    bad.args.insert("a".into(), json!("\0"));
-    assert!(provision::request(&node(), provision::Transition::Clean(vec![bad])).is_err());
+    let mut invalid = step();
+    invalid.args.insert("a".into(), json!("\0"));
+    assert!(provision::request(&node(), provision::Transition::Clean(vec![invalid])).is_err());
     assert!(hardware::attach_virtual_cd(&node(), "http://x\n").is_err());
 }
 
 #[test]
-fn a_patch_changes_only_what_differs_and_removes_only_what_is_there() {
+fn a_patch_sets_only_changed_keys_and_removes_only_existing_keys() {
     let current: Map<String, Value> = Map::from_iter([("same".into(), json!(1)), ("old".into(), json!(2))]);
     let map = ("driver_info", &current);
     let patch = patch::Patch::new()
@@ -268,20 +274,20 @@ fn a_patch_changes_only_what_differs_and_removes_only_what_is_there() {
             {"op": "add", "path": "/extra/a~1b~0c", "value": true},
         ])
     );
-    let nothing = patch::Patch::new().set_if_changed(map, "same", Some(json!(1)));
-    assert!(nothing.is_empty());
+    let unchanged = patch::Patch::new().set_if_changed(map, "same", Some(json!(1)));
+    assert!(unchanged.is_empty());
 }
 
 #[test]
-fn changes_that_must_not_be_repeated_are_marked() {
+fn requests_that_must_not_be_repeated_are_marked() {
     let body = patch::Patch::new().set(&["name"], "n");
     for request in [
-        of(node::create(new_node()).unwrap()),
-        of(node::patch(&node(), body).unwrap()),
-        of(node::delete(&node())),
-        of(provision::request(&node(), provision::Transition::Delete).unwrap()),
-        of(state::set_power(&node(), state::Power::Off)),
-        of(hardware::attach_virtual_cd(&node(), "http://i").unwrap()),
+        request_of(node::create(new_node()).unwrap()),
+        request_of(node::patch(&node(), body).unwrap()),
+        request_of(node::delete(&node())),
+        request_of(provision::request(&node(), provision::Transition::Delete).unwrap()),
+        request_of(state::set_power(&node(), state::Power::Off)),
+        request_of(hardware::attach_virtual_cd(&node(), "http://i").unwrap()),
     ] {
         assert!(!request.effect().may_repeat(), "{}", request.operation());
         assert_ne!(request.method(), Method::Get);
@@ -290,10 +296,10 @@ fn changes_that_must_not_be_repeated_are_marked() {
 
 #[test]
 fn recorded_responses_are_decoded() {
-    let answer = br#"{"uuid": "30aa2698-e8ec-4373-a5a4-af91b934e08a", "created_at": "2026-11-21T12:48:15.493578+00:00",
+    let body = br#"{"uuid": "30aa2698-e8ec-4373-a5a4-af91b934e08a", "created_at": "2026-11-21T12:48:15.493578+00:00",
         "updated_at": null, "automated_clean": null, "provision_state": "enroll", "power_state": null, "name": "a~b",
         "driver_info": {"redfish_password": "******"}, "clean_step": {}, "maintenance": false, "fault": "", "extra": {}}"#;
-    let read = node::get(&node()).decode(answer).unwrap();
+    let read = node::get(&node()).decode(body).unwrap();
     assert_eq!((read.uuid, read.name.as_deref()), (uuid(), Some("a~b")));
     assert_eq!(read.provision_state, ProvisionState::Enroll);
     assert_eq!((read.updated_at, read.fault, read.power_state), (None, None, None));

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Bodies that Ironic 39.0.0 gave.
+/// Bodies recorded from Ironic 39.0.0.
 const LOCKED: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node 30aa2698-e8ec-4373-a5a4-af91b934e08a is locked by host localhost, please retry after the current operation is completed.\", \"debuginfo\": null}"}"#;
 const LOST_RACE: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"The requested action \\\"active\\\" can not be performed on node \\\"30aa2698-e8ec-4373-a5a4-af91b934e08a\\\" while it is in state \\\"enroll\\\".\", \"debuginfo\": null}"}"#;
 const DUPLICATE: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"A node with name a~b already exists.\", \"debuginfo\": null}"}"#;
@@ -38,7 +38,7 @@ fn every_error_response_has_the_kind_that_its_handling_requires() {
         (Effect::Once, 409, "in a transition", "wrong_state"),
         (bare, 400, LOST_RACE, "wrong_state"),
         (steps, 400, LOST_RACE, "wrong_state"),
-        (bare, 400, "said in words of another release", "wrong_state"),
+        (bare, 400, "the wording of another release", "wrong_state"),
         (steps, 400, "unknown step", "invalid"),
         (Effect::Create, 400, NO_DRIVER, "invalid"),
         (Effect::Once, 406, NOT_ACCEPTABLE, "invalid"),
@@ -56,7 +56,7 @@ fn every_error_response_has_the_kind_that_its_handling_requires() {
 
 #[test]
 fn the_message_is_found_in_every_form_of_body() {
-    for (body, words) in [
+    for (body, expected) in [
         (NOT_FOUND, "Node none could not be found."),
         (NO_LOGIN, "Authorization required"),
         (
@@ -76,7 +76,7 @@ fn the_message_is_found_in_every_form_of_body() {
         ("[1]", "status 418 without an explanation"),
         ("two\nlines", "two lines"),
     ] {
-        assert_eq!(message(418, body.as_bytes()), words, "{body}");
+        assert_eq!(message(418, body.as_bytes()), expected, "{body}");
     }
     assert!(message(502, PROXY.as_bytes()).contains("check the endpoint"));
     assert!(message(502, &[0xff, 0xfe]).contains("check the endpoint"));

@@ -55,7 +55,7 @@ struct Shared {
     tracker: Mutex<ChangeTracker>,
     failing_since: Mutex<Option<DateTime<Utc>>>,
     poll_requested: Notify,
-    /// It events waiting tasks in order.
+    /// Notified when every node was listed once.
     listed: Notify,
 }
 

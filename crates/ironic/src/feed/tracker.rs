@@ -128,7 +128,7 @@ impl ChangeTracker {
     }
 
     /// Processes the requested page.
-    #[must_use = "those who are named must be events"]
+    #[must_use = "the events must be sent"]
     pub fn answered(
         &mut self,
         now: Monotonic,
@@ -301,7 +301,7 @@ impl ChangeTracker {
             || page
                 .unreadable
                 .iter()
-                .any(|unreadable| identity(unreadable.uuid.as_ref()).is_none());
+                .any(|unreadable| unreadable.node_uuid().is_none());
         let next = page.next.clone();
         self.process_page(page);
         if let Some(behind) = next {
@@ -340,11 +340,7 @@ impl ChangeTracker {
             }
             self.store(node, Some(fingerprint), self.asked);
         }
-        for uuid in page
-            .unreadable
-            .iter()
-            .filter_map(|unreadable| identity(unreadable.uuid.as_ref()))
-        {
+        for uuid in page.unreadable.iter().filter_map(|unreadable| unreadable.node_uuid()) {
             if let Some(known) = self.known.get_mut(&uuid) {
                 known.listing = self.listing;
                 // A readable record is a change then.
@@ -365,7 +361,7 @@ impl ChangeTracker {
             known.listing = self.listing;
             return;
         }
-        if is_in_transition(&node) {
+        if node.is_in_transition() {
             self.in_transition.insert(uuid.clone());
         } else {
             self.in_transition.remove(&uuid);
@@ -398,13 +394,4 @@ impl ChangeTracker {
             SMALL_PAGE
         }
     }
-}
-
-/// Whether Ironic is changing the node, so that its record changes without a request.
-fn is_in_transition(node: &Node) -> bool {
-    node.provision_state.is_transitional() || node.target_power_state.is_some() || node.reservation.is_some()
-}
-
-fn identity(uuid: Option<&String>) -> Option<NodeUuid> {
-    NodeUuid::parse(uuid?.as_str()).ok()
 }

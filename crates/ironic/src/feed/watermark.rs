@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_behind_the_newest_stamp_lowers_the_floor_to_where_it_stamps_now() {
+    fn a_clock_behind_the_newest_timestamp_lowers_the_floor_to_its_current_time() {
         let mark = Watermark::new(TOP, at(0)).after_round(TOP, at(16));
         let hour_back = Some(TOP - TimeDelta::hours(1));
         assert!(mark.is_ahead_of(hour_back));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newest_stamp_that_sank_or_vanished_is_a_doubt() {
+    fn a_newest_timestamp_that_is_lower_or_missing_is_detected() {
         let mark = Watermark::new(TOP, at(0));
         assert!(mark.is_lower(None) && mark.is_lower(Some(TOP - TimeDelta::milliseconds(1))));
         assert!(!mark.is_lower(Some(TOP)));

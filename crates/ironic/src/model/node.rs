@@ -143,6 +143,14 @@ pub struct InterfaceCheck {
     pub reason: Option<String>,
 }
 
+impl Node {
+    /// Whether Ironic is changing the node, so that its record changes without a request.
+    #[must_use]
+    pub const fn is_in_transition(&self) -> bool {
+        self.provision_state.is_transitional() || self.target_power_state.is_some() || self.reservation.is_some()
+    }
+}
+
 impl<'de> Deserialize<'de> for Validation {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let map = std::collections::BTreeMap::<String, InterfaceCheck>::deserialize(from)?;

@@ -3,6 +3,7 @@
 //! Ironic ends a page with a link to the next one. The link contains Ironic's own view of its address, so only the
 //! query is used: a link must not redirect the login to another server.
 
+use metal3_domain::ids::NodeUuid;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -24,6 +25,14 @@ pub struct Unreadable {
     pub uuid: Option<String>,
     /// What is wrong.
     pub reason: String,
+}
+
+impl Unreadable {
+    /// Its UUID, if that is valid.
+    #[must_use]
+    pub fn node_uuid(&self) -> Option<NodeUuid> {
+        NodeUuid::parse(self.uuid.as_ref()?.as_str()).ok()
+    }
 }
 
 /// The start of a page: after the item with this UUID.
@@ -126,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_listing_is_an_error() {
+    fn a_body_that_is_not_a_list_is_an_error() {
         for body in ["", "[]", "<html>", r#"{"nodes": {}}"#, r#"{"ports": []}"#, "null"] {
             assert!(decode::<Node>("nodes", body.as_bytes()).is_err(), "{body}");
         }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_state_keeps_its_spelling_and_is_looked_at_often() {
+    fn an_unknown_state_keeps_its_spelling_and_is_transitional() {
         let state: ProvisionState = serde_json::from_str(r#""polishing""#).unwrap();
         assert_eq!(state, ProvisionState::Other("polishing".into()));
         assert!(state.is_transitional() && !state.is_busy());

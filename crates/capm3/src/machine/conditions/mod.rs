@@ -6,6 +6,7 @@
 //!
 //! Every wait and every failure is one stage with one set of conditions, so no condition flaps during a reconcile.
 
+mod stage;
 mod summary;
 
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
@@ -13,115 +14,7 @@ use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
-/// The progress of a machine. Messages are for users and contain the remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stage {
-    /// A prerequisite of the host choice is missing.
-    Before(Prerequisite),
-    /// The machine is paused.
-    Paused {
-        /// The cause.
-        message: String,
-    },
-    /// The machine's host could not be paused or resumed with it.
-    HostPauseFailed {
-        /// Whether it failed to pause rather than to resume.
-        pausing: bool,
-        /// The error.
-        message: String,
-    },
-    /// More than one Metal3Cluster matches.
-    Ambiguous {
-        /// The candidates, and how to select one.
-        message: String,
-    },
-    /// A relevant object cannot be read, so nothing is changed.
-    Unreadable {
-        /// The object and the error.
-        message: String,
-    },
-    /// No host can be claimed.
-    WithoutHost {
-        /// The reasons, by kind of host.
-        message: String,
-    },
-    /// The machine has a host.
-    Hosted {
-        /// Whether the host is reused for the same owner.
-        is_reused: bool,
-        /// Its claim on data, and the writes to its host.
-        request: Request,
-        /// Its data.
-        data: Data,
-        /// Its Node.
-        node: Node,
-    },
-    /// The machine is being deleted.
-    Deleting(Deletion),
-}
-
-/// A prerequisite of the host choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prerequisite {
-    /// The Machine that owns the object.
-    Owner,
-    /// The Cluster of the Machine.
-    Cluster,
-    /// The Cluster's infrastructure.
-    Infrastructure,
-    /// The Metal3Cluster.
-    Metal3Cluster,
-    /// The bootstrap data.
-    Bootstrap,
-}
-
-/// The state of the claim on data and of the writes to the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    /// The claim exists, or none is needed.
-    Made,
-    /// The claim could not be created.
-    Failed(String),
-    /// Image and data could not be written to the host.
-    HostNotWritten(String),
-    /// The provisioned host could not be updated.
-    HostNotUpdated(String),
-}
-
-/// The state of a machine's data.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Data {
-    /// Rendering is in progress.
-    Waiting(String),
-    /// The data are rendered.
-    Rendered,
-    /// The user supplies it, or there is none.
-    External,
-}
-
-/// The state of a machine's Node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
-    /// The host is not provisioned.
-    NotExpected,
-    /// It has not registered yet.
-    Waiting(String),
-    /// No Node matches, or the match belongs to another machine.
-    Failed(String),
-    /// The Node has the machine's provider ID.
-    Known,
-}
-
-/// The progress of a deletion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deletion {
-    /// In progress.
-    UnderWay(String),
-    /// The claim on data could not be released.
-    DataNotReleased(String),
-    /// The host could not be released.
-    HostNotReleased(String),
-}
+pub use stage::{Data, Deletion, Node, Prerequisite, Request, Stage};
 
 /// The conditions of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

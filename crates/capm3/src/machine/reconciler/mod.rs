@@ -196,7 +196,6 @@ impl Reconciler for Machines {
 impl Machines {
     fn observe(&self, key: &Key, machine: Option<Arc<Metal3Machine>>) -> Snapshot {
         let caches = &self.caches;
-        let is_in_namespace = |one: &Key| one.namespace == key.namespace;
         let owner = machine
             .as_ref()
             .and_then(|machine| owner::first::<Machine>(&machine.metadata));
@@ -228,14 +227,7 @@ impl Machines {
         let data = answer.or_else(recorded).and_then(|data| data.name);
         let named = machine.as_deref().and_then(host_of);
         let (claimed, all, unreadable) = self.hosts(key, machine.as_deref());
-        let (metal3_clusters, unreadable_cluster) = caches.metal3_clusters.read(|cache| {
-            let all = cache.objects().filter(|(one, _)| is_in_namespace(one));
-            let unreadable = cache
-                .unreadable()
-                .find(|one| is_in_namespace(one))
-                .map(|one| one.name.clone());
-            (all.map(|(_, one)| Arc::clone(one)).collect(), unreadable)
-        });
+        let (metal3_clusters, unreadable_cluster) = self.metal3_clusters(key);
         Snapshot {
             owner,
             cluster: if cluster.is_empty() {
@@ -256,6 +248,19 @@ impl Machines {
             nodes: NodeList::Unknown("the Nodes of the workload cluster are not read yet".to_owned()),
             machine,
         }
+    }
+
+    /// The Metal3Clusters of the namespace, and the name of an unreadable one.
+    fn metal3_clusters(&self, key: &Key) -> (Vec<Arc<Metal3Cluster>>, Option<String>) {
+        let is_in_namespace = |one: &Key| one.namespace == key.namespace;
+        self.caches.metal3_clusters.read(|cache| {
+            let all = cache.objects().filter(|(one, _)| is_in_namespace(one));
+            let unreadable = cache.unreadable().find(|one| is_in_namespace(one));
+            (
+                all.map(|(_, one)| Arc::clone(one)).collect(),
+                unreadable.map(|one| one.name.clone()),
+            )
+        })
     }
 
     /// The hosts of a machine, all hosts that it may choose from, and an unreadable one.

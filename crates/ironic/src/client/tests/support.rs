@@ -1,4 +1,4 @@
-//! A server that answers from a script, one connection per answer, and keeps what it was asked.
+//! A server with scripted responses, one connection for each, that records its requests.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,78 +14,89 @@ use crate::endpoint::{Endpoint, Login, Settings};
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::ManualClock;
 
-/// What an Ironic of our days says of its versions.
+/// The version range of Ironic 39.0.0.
 pub(crate) const RANGE: &str =
     "X-OpenStack-Ironic-API-Minimum-Version: 1.1\r\nX-OpenStack-Ironic-API-Maximum-Version: 1.115\r\n";
 
-pub(crate) struct Scripted {
+pub(crate) struct ScriptedServer {
     scheme: &'static str,
     pub(crate) address: SocketAddr,
-    asked: Receiver<String>,
+    requests: Receiver<String>,
 }
 
-impl Scripted {
-    /// Answers connection after connection with these bytes, then listens no more.
-    pub(crate) fn answers(script: Vec<Vec<u8>>) -> Self {
-        Self::follows(script, 0)
+impl ScriptedServer {
+    /// Sends one response for each connection, then stops listening.
+    pub(crate) fn with_responses(script: Vec<Vec<u8>>) -> Self {
+        Self::start(script, 0)
     }
 
-    /// The same, but the first answer ends with a reset of its connection.
-    pub(crate) fn resets_after(first: Vec<u8>, script: Vec<Vec<u8>>) -> Self {
-        Self::follows([vec![first], script].concat(), 1)
+    /// Like `with_responses`, but resets the connection after the first response.
+    pub(crate) fn with_reset_after_first(first: Vec<u8>, script: Vec<Vec<u8>>) -> Self {
+        Self::start([vec![first], script].concat(), 1)
     }
 
-    fn follows(script: Vec<Vec<u8>>, resets: usize) -> Self {
+    fn start(script: Vec<Vec<u8>>, resets: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, asked) = channel();
+        let (sender, requests) = channel();
         thread::spawn(move || {
-            for (number, answer) in script.into_iter().enumerate() {
+            for (number, response) in script.into_iter().enumerate() {
                 let (mut stream, _) = listener.accept().unwrap();
                 let request = if number < resets {
-                    see_request(&stream)
+                    peek_request(&stream)
                 } else {
                     read_request(&mut stream)
                 };
-                tell.send(request).ok();
-                // A client that has read enough may be gone before the end.
-                stream.write_all(&answer).ok();
+                sender.send(request).ok();
+                // The client may close the connection before the end of a long response.
+                stream.write_all(&response).ok();
             }
         });
         let scheme = "http";
-        Self { scheme, address, asked }
+        Self {
+            scheme,
+            address,
+            requests,
+        }
     }
 
-    /// Shows a certificate to the first who comes, and signs with a key that is not its own: who trusts it would be told by
-    /// the signature. With it comes an authority that did not sign it.
-    pub(crate) fn shows(certificate: Vec<u8>) -> (Self, String) {
+    /// Sends this certificate to the first client, with a signature by another key: a client that trusts the authority
+    /// reports a bad signature. Returns an authority that did not sign the certificate.
+    pub(crate) fn with_certificate(certificate: Vec<u8>) -> (Self, String) {
         clock();
-        let another = rcgen::generate_simple_self_signed(["another authority".to_owned()]).unwrap();
-        let key = PrivateKeyDer::try_from(another.signing_key.serialize_der()).unwrap();
+        let other_ca = rcgen::generate_simple_self_signed(["another authority".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(other_ca.signing_key.serialize_der()).unwrap();
         let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
-        let shown = CertifiedKey::new(vec![certificate.into()], key);
+        let certified = CertifiedKey::new(vec![certificate.into()], key);
         let config = rustls::ServerConfig::builder()
             .with_no_client_auth()
-            .with_cert_resolver(Arc::new(SingleCertAndKey::from(shown)));
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         let config = Arc::new(config);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (tell, asked) = channel();
+        let (sender, requests) = channel();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut tls = rustls::ServerConnection::new(config).unwrap();
-            // Who hangs up in the handshake asks nothing.
+            // A client that ends the handshake sends no request.
             if tls.complete_io(&mut stream).is_ok() {
-                tell.send("a request could come".to_owned()).ok();
+                sender.send("the handshake succeeded".to_owned()).ok();
             }
         });
         let scheme = "https";
-        (Self { scheme, address, asked }, another.cert.pem())
+        (
+            Self {
+                scheme,
+                address,
+                requests,
+            },
+            other_ca.cert.pem(),
+        )
     }
 
-    /// What was asked so far, heads and bodies.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.try_iter().collect()
+    /// The heads and bodies of the requests since the last call, in lower case.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.try_iter().collect()
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -100,34 +111,34 @@ impl Scripted {
 }
 
 fn read_request(stream: &mut TcpStream) -> String {
-    let mut seen = Vec::new();
+    let mut received = Vec::new();
     let mut chunk = [0; 4096];
     loop {
         let read = stream.read(&mut chunk).unwrap();
-        seen.extend_from_slice(&chunk[..read]);
-        let text = String::from_utf8_lossy(&seen).to_lowercase();
-        if is_whole(&text) {
+        received.extend_from_slice(&chunk[..read]);
+        let text = String::from_utf8_lossy(&received).to_lowercase();
+        if is_complete(&text) {
             return text;
         }
-        assert_ne!(read, 0, "the request broke off: {text}");
+        assert_ne!(read, 0, "the request is incomplete: {text}");
     }
 }
 
-/// Looks at a request and takes nothing of it: to close a connection with something left in it is to reset it.
-fn see_request(stream: &TcpStream) -> String {
-    let mut seen = [0; 4096];
+/// Returns a request without consuming it: closing a connection with unread data resets it.
+fn peek_request(stream: &TcpStream) -> String {
+    let mut buffer = [0; 4096];
     loop {
-        let read = stream.peek(&mut seen).unwrap();
-        let text = String::from_utf8_lossy(&seen[..read]).to_lowercase();
-        if is_whole(&text) {
+        let read = stream.peek(&mut buffer).unwrap();
+        let text = String::from_utf8_lossy(&buffer[..read]).to_lowercase();
+        if is_complete(&text) {
             return text;
         }
-        assert_ne!(read, 0, "the request broke off: {text}");
+        assert_ne!(read, 0, "the request is incomplete: {text}");
         thread::yield_now();
     }
 }
 
-fn is_whole(request: &str) -> bool {
+fn is_complete(request: &str) -> bool {
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
         return false;
     };
@@ -135,7 +146,7 @@ fn is_whole(request: &str) -> bool {
     body.len() >= length.map_or(0, |length| length.parse::<usize>().unwrap())
 }
 
-pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
+pub(crate) fn response(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }

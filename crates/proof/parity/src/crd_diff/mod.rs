@@ -8,6 +8,7 @@
 mod allow;
 mod definition;
 mod difference;
+mod keywords;
 mod schema;
 #[cfg(test)]
 mod tests;

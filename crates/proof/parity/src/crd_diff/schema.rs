@@ -8,60 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::difference::{Difference, Direction, Node};
+use super::keywords::{
+    EMBEDDED, HANDLED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, LOWER, MAP_TYPE, PRESERVE, RESTRICTIONS, RULES, UPPER,
+};
 use Direction::{Narrower, Other, Wider};
-
-const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-const LIST_TYPE: &str = "x-kubernetes-list-type";
-const LIST_KEYS: &str = "x-kubernetes-list-map-keys";
-const MAP_TYPE: &str = "x-kubernetes-map-type";
-const EMBEDDED: &str = "x-kubernetes-embedded-resource";
-const RULES: &str = "x-kubernetes-validations";
-
-/// Lower bounds, and whether 0 is no bound.
-const LOWER: [(&str, bool); 4] = [
-    ("minimum", false),
-    ("minLength", true),
-    ("minItems", true),
-    ("minProperties", true),
-];
-const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
-/// Members that only restrict documents and have no order.
-const RESTRICTIONS: [&str; 9] = [
-    "pattern",
-    "format",
-    "multipleOf",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "uniqueItems",
-    "not",
-    EMBEDDED,
-    "allOf",
-];
-/// Members with special rules, or without effect on the API server.
-const HANDLED: [&str; 21] = [
-    "description",
-    "title",
-    "example",
-    "externalDocs",
-    "type",
-    "enum",
-    "default",
-    "nullable",
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-    "anyOf",
-    "oneOf",
-    INT_OR_STRING,
-    PRESERVE,
-    LIST_TYPE,
-    LIST_KEYS,
-    MAP_TYPE,
-    RULES,
-    "x-kubernetes-group-version-kind",
-];
 
 /// Differences of two nodes and of all below them, and the number of compared nodes of `upstream`.
 pub(crate) fn compare(node: &Node, upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {

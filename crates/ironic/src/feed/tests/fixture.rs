@@ -1,4 +1,4 @@
-//! An Ironic as far as its listings go, with a clock of its own, and a feed that is driven by hand.
+//! A simulated list of Ironic with its own clock, and a tracker that the test drives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,70 +21,70 @@ pub(super) fn uuid(number: usize) -> NodeUuid {
 struct Record {
     node: Node,
     version: u64,
-    /// Ironic's `id`: a node that is created anew comes last.
+    /// Ironic's `id`: the newest node has the highest.
     serial: u64,
 }
 
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) tracker: ChangeTracker,
     nodes: BTreeMap<usize, Record>,
     serial: u64,
     version: u64,
-    passed: Duration,
+    elapsed: Duration,
     server: DateTime<Utc>,
     blank: Node,
-    /// What whoever is events has read from the store.
+    /// The nodes as a receiver of events has read them from the store.
     read: BTreeMap<NodeUuid, Node>,
-    pub(super) newest_asked: u32,
-    pub(super) full_asked: u32,
+    pub(super) newest_requested: u32,
+    pub(super) full_requested: u32,
     pub(super) nodes_sent: usize,
     pub(super) failed: u32,
     pub(super) failing: bool,
     pub(super) whole_seconds: bool,
     /// Ironic's `max_limit` is small: every round has several pages.
     pub(super) small_pages: bool,
-    pub(super) gone: Vec<NodeUuid>,
-    pub(super) everything: u32,
+    pub(super) deleted: Vec<NodeUuid>,
+    pub(super) resyncs: u32,
     pub(super) unreadable: BTreeSet<usize>,
     pub(super) has_unidentified: bool,
-    pub(super) told_unreadable: u32,
+    pub(super) reported_unreadable: u32,
 }
 
-impl World {
-    /// Nodes that last changed an hour ago and before, a minute apart.
+impl Fixture {
+    /// Nodes whose last changes are a minute apart, the newest an hour ago.
     pub(super) fn with_nodes(count: usize) -> Self {
         let blank = json!({"uuid": uuid(0).as_str(), "provision_state": "active"});
-        let mut world = Self {
+        let mut fixture = Self {
             tracker: ChangeTracker::new(),
             nodes: BTreeMap::new(),
             serial: 0,
             version: 0,
-            passed: Duration::from_secs(1),
+            elapsed: Duration::from_secs(1),
             server: DateTime::UNIX_EPOCH + TimeDelta::days(20_000),
             blank: serde_json::from_value(blank).unwrap(),
             read: BTreeMap::new(),
-            newest_asked: 0,
-            full_asked: 0,
+            newest_requested: 0,
+            full_requested: 0,
             nodes_sent: 0,
             failed: 0,
             failing: false,
             whole_seconds: false,
             small_pages: false,
-            gone: Vec::new(),
-            everything: 0,
+            deleted: Vec::new(),
+            resyncs: 0,
             unreadable: BTreeSet::new(),
             has_unidentified: false,
-            told_unreadable: 0,
+            reported_unreadable: 0,
         };
         for number in 0..count {
-            world.create(number);
-            world.change(number, -3_600_000 - 60_000 * i64::try_from(number).unwrap());
+            fixture.create(number);
+            fixture.change(number, -3_600_000 - 60_000 * i64::try_from(number).unwrap());
         }
-        world
+        fixture
     }
 
     pub(super) fn now(&self) -> Monotonic {
-        Monotonic::new(self.passed)
+        Monotonic::new(self.elapsed)
     }
 
     pub(super) fn create(&mut self, number: usize) {
@@ -98,18 +98,18 @@ impl World {
         self.nodes.insert(number, Record { node, version, serial });
     }
 
-    /// A change that becomes visible now, stamped by a clock that differs.
+    /// Changes a node, with the timestamp of a clock that differs by `skew_millis`.
     pub(super) fn change(&mut self, number: usize, skew_millis: i64) {
-        let stamp = self.server + TimeDelta::milliseconds(skew_millis);
-        let stamp = if self.whole_seconds {
-            stamp.trunc_subsecs(0)
+        let timestamp = self.server + TimeDelta::milliseconds(skew_millis);
+        let timestamp = if self.whole_seconds {
+            timestamp.trunc_subsecs(0)
         } else {
-            stamp
+            timestamp
         };
         self.version += 1;
         if let Some(record) = self.nodes.get_mut(&number) {
             record.version = self.version;
-            record.node.updated_at = Some(stamp);
+            record.node.updated_at = Some(timestamp);
             record.node.name = Some(format!("version {}", self.version));
         }
     }
@@ -132,8 +132,8 @@ impl World {
         self.read.clear();
     }
 
-    pub(super) fn forget_counts(&mut self) {
-        (self.newest_asked, self.full_asked, self.nodes_sent) = (0, 0, 0);
+    pub(super) fn reset_counts(&mut self) {
+        (self.newest_requested, self.full_requested, self.nodes_sent) = (0, 0, 0);
     }
 
     pub(super) fn count(&self) -> usize {
@@ -144,7 +144,7 @@ impl World {
         self.nodes[&number].node.updated_at.is_some()
     }
 
-    /// Nodes of which a events reader has not read the present record.
+    /// Nodes whose current record the receiver of events has not read.
     pub(super) fn differences(&self) -> Vec<usize> {
         let differs = |(_, record): &(&usize, &Record)| self.read.get(&record.node.uuid) != Some(&record.node);
         self.nodes.iter().filter(differs).map(|(number, _)| *number).collect()
@@ -154,26 +154,26 @@ impl World {
         self.run_with(time, |_| {});
     }
 
-    /// Lets time pass. `after_rest` is called whenever a rest ends.
-    pub(super) fn run_with(&mut self, time: Duration, mut after_rest: impl FnMut(&mut Self)) {
-        let end = self.passed + time;
+    /// Advances the time. Calls `after_wait` at the end of each wait of the tracker.
+    pub(super) fn run_with(&mut self, time: Duration, mut after_wait: impl FnMut(&mut Self)) {
+        let end = self.elapsed + time;
         loop {
-            let Some(rest) = self.step() else { continue };
-            if self.passed + rest > end {
-                self.pass(end - self.passed);
+            let Some(wait) = self.step() else { continue };
+            if self.elapsed + wait > end {
+                self.advance(end - self.elapsed);
                 return;
             }
-            self.pass(rest);
-            after_rest(self);
+            self.advance(wait);
+            after_wait(self);
         }
     }
 
-    fn pass(&mut self, time: Duration) {
-        self.passed += time;
+    fn advance(&mut self, time: Duration) {
+        self.elapsed += time;
         self.server += TimeDelta::from_std(time).unwrap();
     }
 
-    /// Requests one page, or returns how long to wait.
+    /// Handles one page request, or returns how long the tracker waits.
     pub(super) fn step(&mut self) -> Option<Duration> {
         let request = match self.tracker.next(self.now()) {
             Step::Wait(pause) => return Some(pause),
@@ -181,27 +181,27 @@ impl World {
         };
         if self.failing {
             self.failed += 1;
-            self.tracker.failed(self.now(), super::lost());
+            self.tracker.failed(self.now(), super::timeout());
             return None;
         }
         match request.order {
-            Order::NewestChange => self.newest_asked += 1,
-            Order::Created => self.full_asked += 1,
+            Order::NewestChange => self.newest_requested += 1,
+            Order::Created => self.full_requested += 1,
         }
         match self.page(&request) {
             Some(page) => {
-                // The header has whole seconds.
+                // The `Date` header has whole seconds.
                 let events = self
                     .tracker
                     .answered(self.now(), page, Some(self.server.trunc_subsecs(0)));
-                self.wake(events);
+                self.receive(events);
             }
             None => self.tracker.failed(self.now(), super::not_found()),
         }
         None
     }
 
-    fn wake(&mut self, events: Vec<FeedEvent>) {
+    fn receive(&mut self, events: Vec<FeedEvent>) {
         for event in events {
             match event {
                 FeedEvent::Changed(uuid) => {
@@ -210,40 +210,44 @@ impl World {
                 }
                 FeedEvent::Deleted(uuid) => {
                     self.read.remove(&uuid);
-                    self.gone.push(uuid);
+                    self.deleted.push(uuid);
                 }
-                FeedEvent::Unreadable(_) => self.told_unreadable += 1,
-                FeedEvent::Resync => self.everything += 1,
+                FeedEvent::Unreadable(_) => self.reported_unreadable += 1,
+                FeedEvent::Resync => self.resyncs += 1,
             }
         }
     }
 
-    fn page(&mut self, ask: &PageRequest) -> Option<Page<ListedNode>> {
+    fn page(&mut self, request: &PageRequest) -> Option<Page<ListedNode>> {
         let mut sorted: Vec<&Record> = self.nodes.values().collect();
-        match ask.order {
+        match request.order {
             Order::Created => sorted.sort_by_key(|record| record.serial),
-            // Null is smallest; equal keys go by `id`, downwards too.
+            // Null is smallest; equal keys are ordered by `id`, also descending.
             Order::NewestChange => sorted.sort_by_key(|record| (record.node.updated_at, record.serial)),
         }
-        if ask.order == Order::NewestChange {
+        if request.order == Order::NewestChange {
             sorted.reverse();
         }
-        let limit = usize::from(if self.small_pages { ask.limit.min(7) } else { ask.limit });
-        let start = match &ask.behind {
+        let limit = usize::from(if self.small_pages {
+            request.limit.min(7)
+        } else {
+            request.limit
+        });
+        let start = match &request.behind {
             None => 0,
             Some(Marker(marker)) => 1 + sorted.iter().position(|record| record.node.uuid.as_str() == marker)?,
         };
-        let shown: Vec<&Record> = sorted[start..].iter().take(limit).copied().collect();
-        let full = shown.len() == limit;
+        let selected: Vec<&Record> = sorted[start..].iter().take(limit).copied().collect();
+        let full = selected.len() == limit;
         let mut page = Page {
             items: Vec::new(),
             unreadable: Vec::new(),
-            next: shown
+            next: selected
                 .last()
                 .filter(|_| full)
                 .map(|record| Marker::behind(record.node.uuid.as_str())),
         };
-        for record in shown {
+        for record in selected {
             let node = record.node.clone();
             let number = usize::from_str_radix(node.uuid.as_str().split('-').next().unwrap(), 16).unwrap();
             if self.unreadable.contains(&number) {
