@@ -209,7 +209,7 @@ impl Reconciler for HostReconciler {
             }
         };
         let refused = self.index.refused(key, host.metadata.generation);
-        let mut observed = self.observer.from_cache(host, refused);
+        let mut observed = self.observer.observe_cached(host, refused);
         let mut was_refused = false;
         for _ in 0..ROUNDS {
             let plan = self.plan(key, &observed);

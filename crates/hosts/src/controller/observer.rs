@@ -58,7 +58,7 @@ pub(super) const SECRETS: [Read; 5] = [
 
 impl Observer {
     /// Observes caches and feed without a request.
-    pub(super) fn from_cache(&self, host: Arc<BareMetalHost>, refused: Option<Refused>) -> Observations {
+    pub(super) fn observe_cached(&self, host: Arc<BareMetalHost>, refused: Option<Refused>) -> Observations {
         let key = Key::of(&*host);
         let secrets = SECRETS.into_iter().filter_map(|which| {
             let name = secret_of(&host, which)?;

@@ -37,7 +37,7 @@ pub struct Instance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceOwner {
     /// The node has no instance.
-    Nobody,
+    None,
     /// This host.
     ThisHost,
     /// Another instance. It may still be this machine's own: a moved host has a new UID while the node keeps the
@@ -74,7 +74,7 @@ impl Instance {
     #[must_use]
     pub fn owner_of(&self, node: &Node) -> InstanceOwner {
         match &node.instance_uuid {
-            None => InstanceOwner::Nobody,
+            None => InstanceOwner::None,
             Some(uuid) if uuid.eq_ignore_ascii_case(&self.uid) => InstanceOwner::ThisHost,
             Some(uuid) => InstanceOwner::Other(uuid.clone()),
         }
@@ -86,7 +86,7 @@ impl Instance {
     pub fn changes(&self, node: &Node) -> Changes {
         let mut changes = Comparison::with(node, Passwords::AsSent);
         match self.owner_of(node) {
-            InstanceOwner::Nobody => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
+            InstanceOwner::None => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
             InstanceOwner::ThisHost => {}
             InstanceOwner::Other(_) => changes.postpone("instance_uuid"),
         }

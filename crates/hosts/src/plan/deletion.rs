@@ -54,7 +54,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     match planner.state() {
         State::Deprovisioning | State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
         State::Provisioned => {
-            if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+            if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
                 return Err(Decision::ChangeState(Trigger::External));
             }
             check_deprovision_budget(planner)?;
@@ -107,9 +107,9 @@ pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
         ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(()),
         ObservedNode::Unknown if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
-        ObservedNode::Unknown if planner.rules.search_before_release => return Err(Decision::read(Read::Node)),
+        ObservedNode::Unknown if planner.rules.search_before_release() => return Err(Decision::read(Read::Node)),
         ObservedNode::Unknown => return Ok(()),
-        ObservedNode::Found(_, NodeFreshness::Stale) if planner.rules.wait_when_stale => {
+        ObservedNode::Found(_, NodeFreshness::Stale) if planner.rules.wait_when_stale() => {
             // The feed reports changes, not absence: only a search does.
             return Err(Decision::read(Read::Node));
         }

@@ -34,10 +34,10 @@ pub fn is_moving(host: &BareMetalHost) -> bool {
 
 pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     let (host, previous) = (planner.host(), planner.facts.previous);
-    if host.is_paused() && planner.rules.skip_paused {
+    if host.is_paused() && planner.rules.skip_paused() {
         return Err(Decision::WaitUnchanged(Wait::OnUser("the host is paused")));
     }
-    if is_moving(host) && planner.rules.skip_moving {
+    if is_moving(host) && planner.rules.skip_moving() {
         return Err(Decision::WaitUnchanged(Wait::OnUser(
             "the host is moving to another cluster",
         )));
@@ -46,7 +46,7 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
         return Ok(());
     };
     let was_skipped = previous.paused || previous.moving;
-    if !was_skipped || !planner.rules.grace_after_pause {
+    if !was_skipped || !planner.rules.grace_after_pause() {
         return Ok(());
     }
     let until = deleted_at(deleted).map(|at| at + GRACE);
@@ -92,7 +92,7 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
     }
     let mut status = match serde_json::from_str::<BareMetalHostStatus>(text) {
         Ok(status) => status,
-        Err(error) if planner.rules.keep_saved_status => {
+        Err(error) if planner.rules.keep_saved_status() => {
             // Without its status a provisioned host looks like a new one.
             return Err(Decision::Fail(Failure::until_host_changes(
                 ErrorType::Registration,

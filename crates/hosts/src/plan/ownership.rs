@@ -28,7 +28,7 @@ pub(crate) fn has_no_other_instance(planner: &Planner<'_>, node: &Node) -> bool 
     };
     let former_instance = planner.host().annotation(FORMER_ANNOTATION);
     let mut owned = [Some(planner.uid), former_instance].into_iter().flatten();
-    owned.any(|uid| uid.eq_ignore_ascii_case(instance)) || !planner.rules.own_instance
+    owned.any(|uid| uid.eq_ignore_ascii_case(instance)) || !planner.rules.own_instance()
 }
 
 /// Whether the power of the node may be changed for a host that stays: also when the node shows the host's image.
@@ -38,7 +38,7 @@ pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
 
 /// Whether the node may be powered off and deleted for the host: by recorded identity, not by its image.
 pub(crate) fn is_owned_node(planner: &Planner<'_>, node: &Node) -> bool {
-    (is_recorded_node(planner, node) || !planner.rules.own_instance) && has_no_other_instance(planner, node)
+    (is_recorded_node(planner, node) || !planner.rules.own_instance()) && has_no_other_instance(planner, node)
 }
 
 fn has_image(planner: &Planner<'_>, node: &Node, image: &Image) -> bool {

@@ -94,8 +94,8 @@ impl<'a> Planner<'a> {
     /// The node, unless it must be searched first or the effect of a request is not observed yet.
     pub(crate) fn node(&self) -> PlanResult<Option<&'a Node>> {
         match self.facts.node {
-            ObservedNode::Unknown if self.rules.absent_by_search => Err(Decision::read(Read::Node)),
-            ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale => {
+            ObservedNode::Unknown if self.rules.absent_by_search() => Err(Decision::read(Read::Node)),
+            ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale() => {
                 Err(Decision::Wait(Wait::OnNode("the change feed must show the node")))
             }
             ObservedNode::Found(node, _) => Ok(Some(node)),
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
     /// Requires an observation of the node that is newer than the host's state.
     pub(crate) fn require_fresh_node(&self) -> PlanResult<()> {
         match self.facts.node {
-            ObservedNode::Found(_, freshness) if freshness < NodeFreshness::InState && self.rules.wait_when_stale => {
+            ObservedNode::Found(_, freshness) if freshness < NodeFreshness::InState && self.rules.wait_when_stale() => {
                 Err(Decision::read(Read::Node))
             }
             _ => Ok(()),
@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn remaining_backoff(&self) -> Option<Duration> {
         let status = &self.host().status;
-        if !self.rules.back_off || self.has_new_generation() {
+        if !self.rules.back_off() || self.has_new_generation() {
             return None;
         }
         let since = status.last_updated?;

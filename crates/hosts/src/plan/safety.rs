@@ -66,11 +66,11 @@ pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanR
         return Ok(());
     }
     let mut reads = std::collections::BTreeSet::new();
-    if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first {
+    if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first() {
         reads.insert(Read::Host);
     }
     let is_live = matches!(planner.facts.node, ObservedNode::Found(_, freshness) if freshness >= NodeFreshness::Live);
-    if !is_live && planner.rules.read_node_first {
+    if !is_live && planner.rules.read_node_first() {
         reads.insert(Read::Node);
     }
     if reads.is_empty() {
@@ -96,7 +96,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
         (State::Provisioning, Request::Provision(_, Transition::Delete)) => {
             node.provision_state == ProvisionState::WaitCallBack
         }
-        _ => !planner.rules.record_first,
+        _ => !planner.rules.record_first(),
     };
     if is_recorded {
         return Ok(());
@@ -128,7 +128,7 @@ fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Plan
 }
 
 fn require_not_external(planner: &Planner<'_>) -> PlanResult<()> {
-    if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+    if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
         return Err(Decision::Fail(Failure::until_host_changes(
             ErrorType::Provisioning,
             "spec.externallyProvisioned is set, so the machine is not erased; remove the field to allow deployment \
@@ -140,7 +140,7 @@ fn require_not_external(planner: &Planner<'_>) -> PlanResult<()> {
 
 /// Checks whether deprovisioning of a running host may begin now.
 pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<()> {
-    if !planner.rules.keep_budget {
+    if !planner.rules.keep_budget() {
         return Ok(());
     }
     let budget = planner.facts.budget;

@@ -149,7 +149,7 @@ fn node_with_another_instance_keeps_it() {
     let other = "00000000-0000-4000-8000-000000000001";
     let instance = of(raw(), &json!({}));
     for (uuid, expected) in [
-        (Value::Null, InstanceOwner::Nobody),
+        (Value::Null, InstanceOwner::None),
         (json!(UID), InstanceOwner::ThisHost),
         (json!(UID.to_uppercase()), InstanceOwner::ThisHost),
         (json!(other), InstanceOwner::Other(other.to_owned())),
@@ -166,7 +166,7 @@ fn node_with_another_instance_keeps_it() {
             .any(|line| line.starts_with("/instance_uuid"))
     );
     let released = taken.clone().patched(instance::release(&taken.shown()));
-    assert_eq!(instance.owner_of(&released.shown()), InstanceOwner::Nobody);
+    assert_eq!(instance.owner_of(&released.shown()), InstanceOwner::None);
     assert!(instance::release(&released.shown()).is_empty());
 }
 
@@ -262,10 +262,10 @@ fn invalid_images_are_rejected_by_field() {
         assert_eq!(invalid.field(), field, "{image}");
         assert!(invalid.to_string().contains(words), "{image}: {invalid}");
     }
-    let mut nobody = with_status(json!({}), &json!({}));
-    nobody.metadata.uid = None;
+    let mut without_uid = with_status(json!({}), &json!({}));
+    without_uid.metadata.uid = None;
     assert_eq!(
-        Instance::of(&nobody, &image_of(raw()), &settings())
+        Instance::of(&without_uid, &image_of(raw()), &settings())
             .unwrap_err()
             .field(),
         "metadata.uid"

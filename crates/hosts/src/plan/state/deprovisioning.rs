@@ -22,7 +22,7 @@ use crate::plan::safety::{disruptive_transition, is_cancelled};
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
     if planner.is_deleting() {
-        if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external {
+        if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
             return Ok(Decision::ChangeState(Trigger::External));
         }
         // Failed deployments are part of the count, but are not attempts to deprovision.
@@ -95,7 +95,7 @@ fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
         if node.provision_state == S::Active && freshness >= NodeFreshness::Current);
     // differs: `host-deprovision-taken-back`. The Go manager continues.
     let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);
-    if !runs || !is_wanted || !planner.rules.cancel_deprovisioning {
+    if !runs || !is_wanted || !planner.rules.cancel_deprovisioning() {
         return Ok(false);
     }
     planner.require_fresh_node()?;

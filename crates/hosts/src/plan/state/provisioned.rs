@@ -19,7 +19,7 @@ use crate::plan::{power, status};
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {
         check_deprovision_budget(planner)?;
-        if !planner.rules.record_first {
+        if !planner.rules.record_first() {
             deprovision_unrecorded(planner)?;
         }
         return Ok(Decision::ChangeState(Trigger::Cancelled));
@@ -44,7 +44,7 @@ pub(super) fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             status::clear_kind(&mut planner.draft.status, ErrorType::ProvisionedRegistration);
             power::reconcile(planner, node)
         }
-        S::Manageable if planner.rules.adopt_the_provisioned => adopt(planner, node),
+        S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node),
         S::Manageable => {
             // Only reached with the rule switched off: cleans a node that Ironic lost.
             disruptive_transition(planner, node, Transition::Provide, "the node runs nothing")?;

@@ -117,7 +117,7 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
         return Ok(Decision::Wait(Wait::Replan));
     }
     if let InstanceOwner::Other(uuid) = instance.owner_of(node)
-        && planner.rules.own_instance
+        && planner.rules.own_instance()
     {
         return Err(planner.fail_with_backoff(Failure::retryable(
             ErrorType::Provisioning,
@@ -142,8 +142,8 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     match planner.facts.validation {
         Observed::Unknown(_) => return Err(Decision::read(Read::Validation)),
         Observed::Absent => {}
-        Observed::Present(verdict) => {
-            let errors = verdict.deploy_errors();
+        Observed::Present(validation) => {
+            let errors = validation.deploy_errors();
             if !errors.is_empty() {
                 let message = format!("host validation error: {}", errors.join("; "));
                 return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::Provisioning, message)));
@@ -242,7 +242,7 @@ fn describe(image: Option<&Image>) -> String {
 
 fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance) -> PlanResult {
     if let InstanceOwner::Other(uuid) = asked.owner_of(node)
-        && planner.rules.own_instance
+        && planner.rules.own_instance()
     {
         return Err(unexpected_state(
             planner,
@@ -252,7 +252,7 @@ fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance)
     }
     let attempted = planner.host().status.last_attempted_image.clone();
     let before = attempted.filter(|before| instance(planner, before).is_ok_and(|before| before.is_written_on(node)));
-    let deployed = if asked.is_written_on(node) || !planner.rules.match_image {
+    let deployed = if asked.is_written_on(node) || !planner.rules.match_image() {
         image.clone()
     } else if let Some(before) = before {
         // differs: `host-image-as-deployed`. The former image runs; the next reconcile handles the new one.

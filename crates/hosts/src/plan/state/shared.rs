@@ -15,7 +15,7 @@ use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::status;
 
-/// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-told`).
+/// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-reported`).
 pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let failure = |message: String| {
         let kind = kind_in(planner.state());

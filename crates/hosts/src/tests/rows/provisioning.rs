@@ -8,7 +8,7 @@ use crate::tests::fixture::{OTHER_UID, secret};
 
 pub(super) fn deployment() -> Vec<Row> {
     let ready = || provisioning().node_with("available", written("a"));
-    let verdict =
+    let validation_result =
         |good: bool| serde_json::from_value(json!({ "boot": { "result": good, "reason": "no kernel" } })).ok();
     let data = || {
         provisioning()
@@ -67,19 +67,23 @@ pub(super) fn deployment() -> Vec<Row> {
         row("a node with the image", ready().live(), "reads Validation, replan"),
         row(
             "a node that cannot deploy",
-            ready().live().with(|fixture| fixture.validation = verdict(false)),
+            ready()
+                .live()
+                .with(|fixture| fixture.validation = validation_result(false)),
             "writes the status, provisioning error: host validation error: no kernel, waits for a time",
         ),
         row(
             "a node that can deploy",
-            ready().live().with(|fixture| fixture.validation = verdict(true)),
+            ready()
+                .live()
+                .with(|fixture| fixture.validation = validation_result(true)),
             "requests active, waits for the node",
         ),
         row(
             "a node that can deploy, an error recorded and a reboot requested",
             ready()
                 .live()
-                .with(|fixture| fixture.validation = verdict(true))
+                .with(|fixture| fixture.validation = validation_result(true))
                 .status(failing("provisioning error", "host validation error: no kernel", 1))
                 .annotated("reboot.metal3.io", ""),
             "changes the host, replan",
@@ -88,7 +92,7 @@ pub(super) fn deployment() -> Vec<Row> {
             "a node that can deploy, and an error recorded",
             ready()
                 .live()
-                .with(|fixture| fixture.validation = verdict(true))
+                .with(|fixture| fixture.validation = validation_result(true))
                 .status(failing("provisioning error", "host validation error: no kernel", 1)),
             "requests active, writes the status, error cleared, waits for the node",
         ),
