@@ -27,7 +27,7 @@ impl EventRule {
             condition_type,
             reason: Reason::new(reason),
             importance: Importance::Normal,
-            default_note: default_note,
+            default_note,
         }
     }
 

@@ -102,11 +102,9 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
     let of_data = Writer::new(write_access.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), write_access.workloads, Arc::clone(&clock)));
-    let namespace = options.namespace.clone();
-    let secrets = ObjectReader::new(session.client.0.clone(), &data.secrets);
     let sources = Arc::new(WatchedSources::new(
         session.client.0.clone(),
-        namespace,
+        options.namespace.clone(),
         Arc::clone(&clock),
     ));
     // Subscribes before any cache is filled.
@@ -115,7 +113,7 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
             caches: caches.clone(),
             sources: Arc::<WatchedSources>::clone(&sources),
             pools: data.clone(),
-            secrets,
+            secrets: ObjectReader::new(session.client.0.clone(), &data.secrets),
             clock: Arc::clone(&clock),
             events: events.clone(),
             metrics: session.metrics.clone(),

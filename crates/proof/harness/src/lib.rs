@@ -4,9 +4,9 @@
 //! the simulated API server under paused time and checks four properties:
 //!
 //! 1. **Crash.** Each [`WriteFault`] is injected into each write of a fault-free run: the program crashes before or
-//! after it, its response is lost or late, it is rejected, the caches lag. Every case ends in the same state.
+//!    after it, its response is lost or late, it is rejected, the caches lag. Every case ends in the same state.
 //! 2. **Interleaving.** Two programs run at once, without leader election, with random delays of requests and watch
-//! events.
+//!    events.
 //! 3. **Fixpoint.** A program started on a finished state writes nothing.
 //! 4. **Quiescence.** A program that runs for another day writes nothing.
 //!

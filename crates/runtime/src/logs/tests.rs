@@ -110,6 +110,6 @@ fn verbosities_of_the_go_managers_are_levels() {
             .parse::<Format>()
             .unwrap_err()
             .to_string()
-            .contains("text and json")
+            .contains("text or json")
     );
 }

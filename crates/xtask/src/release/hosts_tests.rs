@@ -91,7 +91,10 @@ fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
         assert_eq!(*selector, json!({ "control-plane": "controller-manager" }));
         let labels: BTreeMap<String, String> =
             from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
-        assert_eq!(labels.get(guard::PART_OF_LABEL.0).map(String::as_str), Some(guard::PART_OF_LABEL.1));
+        assert_eq!(
+            labels.get(guard::PART_OF_LABEL.0).map(String::as_str),
+            Some(guard::PART_OF_LABEL.1)
+        );
         for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
             let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
             assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));

@@ -26,7 +26,7 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use crate::cluster::{
-    ClusterLink, Facts, Refused, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary, plan,
+    ClusterLink, Facts, Plan, Refused, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary, plan,
 };
 use crate::controller::caches::{Caches, metal3_cluster_of_address, metal3_cluster_of_claim};
 use crate::controller::sources::{ControlPlaneTouch, Sources};
@@ -261,23 +261,36 @@ impl Clusters {
             facts.refused.secret = Some(&refused_secret);
             (current, is_refused) = (plan(&facts), true);
         }
-        if let Some(status) = current.status {
+        if let Some(status) = current.status.take() {
             self.write_status(facts.object, *status, writer).await?;
         }
+        self.finish(key, current, wanted, (has_derived, is_refused), writer)
+            .await
+    }
+
+    /// The rest of a plan after its status is written.
+    async fn finish(
+        &self,
+        key: &Key,
+        plan: Plan,
+        wanted: &WantedSources,
+        (has_derived, is_refused): (bool, bool),
+        writer: &Writer<Role>,
+    ) -> Result<Next, Fault> {
         // No idle reconcile follows a write of the endpoint, or a rejected write that is retried.
         let is_last = has_derived || is_refused;
         if is_last {
-            self.touch(key, current.touch, wanted).await?;
+            self.touch(key, plan.touch, wanted).await?;
         }
-        if !current.release.is_empty() {
-            self.release_claims(current.release, writer).await?;
+        if !plan.release.is_empty() {
+            self.release_claims(plan.release, writer).await?;
             return Ok(Next::Requeue);
         }
         Ok(if is_refused {
-            let requeue_after = current.requeue_after.unwrap_or(RETRY_REFUSED);
+            let requeue_after = plan.requeue_after.unwrap_or(RETRY_REFUSED);
             Next::RequeueAfter(requeue_after.min(RETRY_REFUSED))
         } else if is_last {
-            requeue(current.requeue_after)
+            requeue(plan.requeue_after)
         } else {
             Next::Requeue
         })

@@ -91,71 +91,30 @@ fn assert_release(
 #[test]
 fn claim_of_a_live_object_is_released_only_if_deleted_and_not_the_endpoint() {
     let (derived, typed) = (derived_from_pool(), with_endpoint("IPPool", "192.0.2.5:6443"));
-    let elsewhere = with_endpoint("Spec", "203.0.113.9:6443");
+    let other = with_endpoint("Spec", "203.0.113.9:6443");
     let moved = with_derived(
         &with_source("Spec"),
         &super::derived(EndpointOrigin::IPPool, "192.0.2.5:6443"),
     );
     let unset = with_source("IPPool");
-    let (here, there) = (Some("192.0.2.5:7443"), Some("203.0.113.9:6443"));
+    let (same, differs) = (Some("192.0.2.5:7443"), Some("203.0.113.9:6443"));
+    let (unbound, unknown) = (|| GrantedAddress::None, || GrantedAddress::Unknown);
     for (what, object, fixed, granted, is_released) in [
         ("derived, open", &derived, None, granted(IN_USE), false),
         ("typed, open", &typed, None, granted(IN_USE), false),
-        ("nothing in the object, open", &unset, None, granted(IN_USE), true),
-        ("something else typed, open", &elsewhere, None, granted(IN_USE), true),
-        ("fixed, whatever the port", &unset, here, granted(IN_USE), false),
-        (
-            "fixed, and another source now",
-            &elsewhere,
-            here,
-            granted(IN_USE),
-            false,
-        ),
-        ("fixed to another", &derived, there, granted(IN_USE), true),
-        ("another was granted", &derived, None, granted("192.0.2.6"), true),
-        ("none was granted", &unset, None, GrantedAddress::None, true),
-        (
-            "none is said, and the endpoint came from a pool",
-            &moved,
-            None,
-            GrantedAddress::None,
-            false,
-        ),
-        (
-            "none is said, and the Cluster has another",
-            &moved,
-            there,
-            GrantedAddress::None,
-            true,
-        ),
-        (
-            "unseen, and a pool is asked for",
-            &unset,
-            here,
-            GrantedAddress::Unknown,
-            false,
-        ),
-        (
-            "unseen, and the endpoint came from a pool",
-            &moved,
-            None,
-            GrantedAddress::Unknown,
-            false,
-        ),
-        (
-            "unseen, and nothing speaks of a pool",
-            &elsewhere,
-            there,
-            GrantedAddress::Unknown,
-            true,
-        ),
-        (
-            "unseen, and there is no endpoint",
-            &unset,
-            None,
-            GrantedAddress::Unknown,
-            true,
-        ),
+        ("no endpoint, open", &unset, None, granted(IN_USE), true),
+        ("another typed, open", &other, None, granted(IN_USE), true),
+        ("fixed, any port", &unset, same, granted(IN_USE), false),
+        ("fixed, another source", &other, same, granted(IN_USE), false),
+        ("fixed to another", &derived, differs, granted(IN_USE), true),
+        ("another address", &derived, None, granted("192.0.2.6"), true),
+        ("unbound, no endpoint", &unset, None, unbound(), true),
+        ("unbound, from a pool", &moved, None, unbound(), false),
+        ("unbound, Cluster differs", &moved, differs, unbound(), true),
+        ("unknown, pool requested", &unset, same, unknown(), false),
+        ("unknown, from a pool", &moved, None, unknown(), false),
+        ("unknown, without pool", &other, differs, unknown(), true),
+        ("unknown, no endpoint", &unset, None, unknown(), true),
     ] {
         assert_release(what, (object, fixed), &granted, is_released);
     }
