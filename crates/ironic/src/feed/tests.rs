@@ -315,7 +315,8 @@ fn action() -> impl Strategy<Value = Action> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Timestamps differ by up to seven seconds in both directions, with or without fractions; nodes change between pages.
+    /// Timestamps differ by up to seven seconds in both directions, with or without fractions of a second. Nodes change
+    /// between pages.
     #[test]
     fn no_change_is_missed_and_no_full_list_is_required(
         actions in proptest::collection::vec(action(), 0..120),

@@ -1,8 +1,8 @@
 //! The client with complete recorded responses of Ironic 39.0.0, from the status line to the last byte.
 //!
-//! `make ironic-recordings` records them from Ironic's TLS socket with `Connection: close`, and from a proxy in front of
-//! a stopped Ironic. `in-transition` requires a node whose BMC takes half a minute per call. The contract tests check
-//! most of these responses with a real Ironic.
+//! `make ironic-recordings` records them from Ironic's TLS socket with `Connection: close`, and from a proxy in front
+//! of a stopped Ironic. `in-transition` requires a node whose BMC takes half a minute per call. The contract tests
+//! check most of these responses with a real Ironic.
 
 use crate::calls::node::{self, NewNode};
 use crate::calls::patch::Patch;
@@ -76,7 +76,7 @@ async fn a_recorded_rejected_change_gives_the_recorded_error_kind_and_message() 
     );
 }
 
-/// Both conditions are temporary. The caller retries after a lock, and reads a node in transition before it decides reader.
+/// Both conditions are temporary. After a lock the caller retries; it reads a node in transition first.
 #[tokio::test]
 async fn a_recorded_change_of_a_locked_node_is_rejected() {
     for (response, category, message) in [
@@ -93,8 +93,8 @@ async fn a_recorded_change_of_a_locked_node_is_rejected() {
     }
 }
 
-/// The recorded requests had unsupported microversions. The client's own microversion is within the range, so the client
-/// does not retry.
+/// The recorded requests had unsupported microversions. The client does not retry, because its own microversion is
+/// within the range.
 #[tokio::test]
 async fn an_unsupported_microversion_is_reported_with_the_range_of_ironic() {
     for response in [recorded!("version-too-new"), recorded!("version-too-old")] {
