@@ -5,7 +5,10 @@
 //!
 //! Invariants:
 //! - Every prefix of the actions is a safe place to crash: the next reconcile observes what was done and plans the rest.
-//! - The status is written once and last, so it never describes an action that did not happen.
+//! - The status is written once and last, so it never describes an action that did not happen. A status that must be
+//!   recorded before another write is one of the actions.
+//! - Whoever performs a plan never plans: a result that changes the facts ends the plan, and the reconciler plans again
+//!   with the new facts.
 //! - [`Plan::next`] states why a key waits; the controller logs it and counts it by reason.
 
 mod observed;
@@ -17,23 +20,24 @@ use crate::work::Next;
 
 pub use observed::{Observed, UnknownReason};
 
-/// What one reconcile of a key does. `R` lists live reads, `A` is a write of the product.
+/// What one reconcile of a key does. `R` lists live reads, `A` is a write of the product or a sequence of writes, `S` is
+/// a status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan<R, A> {
+pub struct Plan<R, A, S = MergePatch> {
     /// Live reads without which the reconciler cannot decide. A plan with reads has no actions: the reconciler reads and
     /// plans again.
     pub reads: R,
     /// The writes, in order. The first failure ends the reconcile.
     pub actions: Vec<A>,
-    /// The change of the status, written after the last action.
-    pub status: Option<MergePatch>,
+    /// The new status, or its change, written after the last action.
+    pub status: Option<S>,
     /// Recorded after the write that they report.
     pub events: Vec<PlannedEvent>,
     /// When the key is reconciled again, and what it waits for.
     pub next: Next,
 }
 
-impl<R: Default, A> Default for Plan<R, A> {
+impl<R: Default, A, S> Default for Plan<R, A, S> {
     /// Nothing to do until something changes.
     fn default() -> Self {
         Self {
@@ -46,7 +50,7 @@ impl<R: Default, A> Default for Plan<R, A> {
     }
 }
 
-impl<R: Default, A> Plan<R, A> {
+impl<R: Default, A, S> Plan<R, A, S> {
     /// Reads first, then plans again.
     #[must_use]
     pub fn reading(reads: R) -> Self {
