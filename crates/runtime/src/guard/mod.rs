@@ -27,11 +27,13 @@
 //! It does not read Pods, and it is no lock: the other manager may start between a check and a write. Leases and
 //! preconditions protect against that.
 
+mod handle;
 mod status;
 mod watch;
 
+pub use handle::Guard;
 pub use status::{ForeignDeployment, GuardStatus};
-pub use watch::{DeploymentGuard, Guard};
+pub use watch::DeploymentGuard;
 
 /// The Deployment of the Go manager of clusters and machines, as its release installs it.
 pub const CAPM3: (&str, &str) = ("capm3-system", "capm3-controller-manager");

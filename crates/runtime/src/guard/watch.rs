@@ -14,6 +14,7 @@ use metal3_domain::clock::Clock;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::handle::Guard;
 use super::status::{DeploymentView, FIRST_PAUSE, ForeignDeployment, GuardStatus};
 use crate::access::{Permits, verb};
 use crate::watch::SILENCE_LIMIT;
@@ -22,51 +23,6 @@ use crate::watch::SILENCE_LIMIT;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The error of a watch that ended without any event or bookmark: its view is not trusted.
 const NO_EVENTS: &str = "its watch brings nothing";
-
-/// The guard status of a group, and its changes; clones share it.
-#[derive(Debug, Clone)]
-pub struct Guard {
-    status: watch::Receiver<GuardStatus>,
-}
-
-impl Guard {
-    /// A guard without checks, for `--force-controllers`.
-    #[must_use]
-    pub fn forced() -> Self {
-        let (_, status) = watch::channel(GuardStatus::Forced);
-        Self { status }
-    }
-
-    /// The current status.
-    #[must_use]
-    pub fn status(&self) -> GuardStatus {
-        self.status.borrow().clone()
-    }
-
-    /// Waits until the group may be served.
-    pub async fn clear(&self) {
-        self.until(GuardStatus::is_clear).await;
-    }
-
-    /// Waits until the group may not be served any more; for ever with a forced guard.
-    pub async fn blocked(&self) {
-        self.until(|status| !status.is_clear()).await;
-    }
-
-    /// Waits for the next status. `None` when there will be none.
-    pub async fn changed(&mut self) -> Option<GuardStatus> {
-        self.status.changed().await.ok()?;
-        Some(self.status.borrow_and_update().clone())
-    }
-
-    async fn until(&self, wanted: impl Fn(&GuardStatus) -> bool) {
-        let mut status = self.status.clone();
-        if status.wait_for(|status| wanted(status)).await.is_err() {
-            // The watch has ended: there will be no change.
-            std::future::pending::<()>().await;
-        }
-    }
-}
 
 /// Watches the Deployment of one other implementation.
 #[derive(Debug)]

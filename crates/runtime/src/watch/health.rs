@@ -7,9 +7,10 @@ use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-use super::task::SILENCE_LIMIT;
 use crate::work::Class;
 
+/// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two missed bookmarks.
+pub const SILENCE_LIMIT: Duration = Duration::from_secs(160);
 /// After this silence, renewals included, the process should be restarted.
 const RESTART_AFTER: Duration = SILENCE_LIMIT.saturating_mul(3);
 

@@ -35,6 +35,7 @@
 
 mod backoff;
 mod decode;
+mod error;
 mod health;
 mod on_demand;
 mod refresh;
@@ -43,8 +44,9 @@ mod task;
 mod watch_set;
 
 pub use decode::DecodeError;
-pub use health::{Failing, WatchHealth, WatchStats};
+pub use error::WatchError;
+pub use health::{Failing, SILENCE_LIMIT, WatchHealth, WatchStats};
 pub use on_demand::{OnDemand, WakeFn, WatchSource, WatchedCache};
 pub use scope::Scope;
-pub use task::{PAGE_SIZE, SILENCE_LIMIT, WATCH_DURATION, Watch, WatchError};
+pub use task::{PAGE_SIZE, WATCH_DURATION, Watch};
 pub use watch_set::{WatchConfig, WatchSet};

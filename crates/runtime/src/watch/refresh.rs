@@ -21,8 +21,8 @@ use crate::cache::{CacheRefresher, Indexes, Key, SharedCache, UncertainWrite};
 
 use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Page};
+use super::error::WatchError;
 use super::scope::Requests;
-use super::task::WatchError;
 
 /// The response timeout.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);

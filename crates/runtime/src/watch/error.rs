@@ -1,0 +1,104 @@
+//! Why a list or a watch ended, and what helps.
+
+use std::io;
+use std::time::Duration;
+
+use crate::version::ResourceVersion;
+use crate::work::{Class, classify};
+
+use super::decode::DecodeError;
+
+/// Why a list or a watch ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The version has expired.
+    #[error("the version to resume from has expired")]
+    Expired,
+    /// The server, or the connection to it, refuses.
+    #[error(transparent)]
+    Refused(Box<kube::Error>),
+    /// The connection broke.
+    #[error("the watch broke: {0}")]
+    Broken(#[from] io::Error),
+    /// The server ended the watch with an error.
+    #[error("the server ended the watch: {code} {message}")]
+    Ended {
+        /// The status code.
+        code: u16,
+        /// The server's message.
+        message: String,
+    },
+    /// Nothing arrived in time.
+    #[error("no event or bookmark for {}s", .0.as_secs())]
+    Silent(Duration),
+    /// A watch ended regularly without any event.
+    #[error("the watch ended before it has_events anything")]
+    Short,
+    /// The response cannot be decoded.
+    #[error(transparent)]
+    DecodeError(#[from] DecodeError),
+    /// The list is older than the cache.
+    #[error("the list is of version {list}, older than {seen}, which is cached already")]
+    Behind {
+        /// Of the list.
+        list: ResourceVersion,
+        /// Of the cache.
+        seen: ResourceVersion,
+    },
+}
+
+impl WatchError {
+    pub(super) fn of(error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 410 => Self::Expired,
+            _ => Self::Refused(Box::new(error)),
+        }
+    }
+
+    /// Whether a list may help: the server responds and does not accept the start version.
+    pub(super) fn needs_relist(&self) -> bool {
+        match self {
+            Self::Expired => true,
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => !matches!(status.code, 401 | 403 | 429 | 500 | 502 | 503),
+                _ => false,
+            },
+            Self::Ended { .. } | Self::Silent(_) | Self::Short | Self::DecodeError(_) => true,
+            Self::Broken(_) | Self::Behind { .. } => false,
+        }
+    }
+
+    /// Whether the same request would be refused again, however often it is sent.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => {
+                    (400..500).contains(&status.code) && ![401, 408, 429].contains(&status.code)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The class of the error, if the server responded.
+    pub(super) fn class(&self) -> Option<Class> {
+        match self {
+            Self::Refused(error) => Some(classify(error)),
+            _ => None,
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub(super) fn retry_after(&self) -> Duration {
+        let details = match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => status.details.as_ref(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let seconds = details.map_or(0, |details| details.retry_after_seconds);
+        Duration::from_secs(seconds.into())
+    }
+}
