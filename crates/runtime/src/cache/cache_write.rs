@@ -40,17 +40,23 @@ impl<K: Resource, I: Indexes<K>> fmt::Debug for CacheWrite<K, I> {
     }
 }
 
-impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
-    pub(super) const fn new(cache: SharedCache<K, I>, source: RequestSource, object: Key, id: u64) -> Self {
-        Self {
-            cache,
-            source,
+impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
+    /// `source` is about to send a write of `object`.
+    #[must_use = "the answer belongs into it"]
+    pub fn start_write(&self, source: &RequestSource, object: Key) -> CacheWrite<K, I> {
+        let _state = self.state();
+        let id = self.own_writes(|own_writes| own_writes.begin_write(source.clone(), object.clone()));
+        CacheWrite {
+            cache: self.clone(),
+            source: source.clone(),
             object,
             id,
             completed: false,
         }
     }
+}
 
+impl<K: Resource, I: Indexes<K>> CacheWrite<K, I> {
     /// The server responded with this object.
     ///
     /// # Errors

@@ -23,16 +23,18 @@ mod section;
 mod shared;
 mod store;
 mod tombstones;
+mod uncertain;
 
 pub use barrier::Barrier;
 pub use cache_write::{AnswerContent, CacheWrite};
 pub use change::Change;
 pub use identity::{Identity, Item, Key, MissingMetadata};
 pub use index::{Index, Indexes, SharedIndexes};
-pub(crate) use refresher::{CacheRefresher, UncertainWrite};
+pub(crate) use refresher::CacheRefresher;
 pub use shared::SharedCache;
 pub use store::Cache;
 pub(crate) use store::prune;
+pub(crate) use uncertain::UncertainWrite;
 
 #[cfg(test)]
 mod tests;

@@ -2,26 +2,8 @@
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::queue::Hold;
-use crate::version::ResourceVersion;
-
-use super::identity::Key;
 use super::shared::SharedCache;
-
-/// A write whose effect the cache does not have.
-#[derive(Debug)]
-pub(crate) enum UncertainWrite {
-    /// The outcome of the write is unknown, or it was rejected because the cached object was out of date. Its source
-    /// waits until this value is dropped.
-    Lost {
-        /// The object.
-        object: Key,
-        /// Releases the source when it is dropped.
-        _author: Hold,
-    },
-    /// The response could not enter the cache. The barrier holds the source until the cache has this version.
-    Late(Key, ResourceVersion),
-}
+use super::uncertain::UncertainWrite;
 
 /// Receives the uncertain writes of one cache. Dropping it ends all waits for a version.
 #[derive(Debug)]
@@ -30,13 +12,19 @@ pub(crate) struct CacheRefresher<K, I> {
     writes: UnboundedReceiver<UncertainWrite>,
 }
 
-impl<K, I> CacheRefresher<K, I> {
-    pub(super) fn of(cache: SharedCache<K, I>) -> Self {
+impl<K, I> SharedCache<K, I> {
+    /// Registers the refresher of the cache: it receives uncertain writes and must end them.
+    pub(crate) fn refresher(&self) -> CacheRefresher<K, I> {
         let (sender, writes) = unbounded_channel();
-        cache.state().set_refresher(sender);
-        Self { cache, writes }
+        self.state().set_refresher(sender);
+        CacheRefresher {
+            cache: self.clone(),
+            writes,
+        }
     }
+}
 
+impl<K, I> CacheRefresher<K, I> {
     /// The next uncertain write. `None` when another refresher serves the cache.
     pub(crate) async fn next(&mut self) -> Option<UncertainWrite> {
         self.writes.recv().await

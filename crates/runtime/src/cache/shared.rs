@@ -5,13 +5,13 @@
 //! the section; [`SharedCache::synced`] waits outside.
 //!
 //! A write with an unknown outcome, or one that was rejected because the cached object was out of date, is an
-//! [`UncertainWrite`]: the queue does not hand out its source before the [`CacheRefresher`] has read the object again.
+//! [`UncertainWrite`]: the queue does not hand out its source before the refresher of the cache has read the object again.
 //!
-//! Every wait ends: the watch delivers the version; the [`CacheRefresher`] reads the object; it cannot, and ends the
+//! Every wait ends: the watch delivers the version; the refresher reads the object; it cannot, and ends the
 //! wait after a time; or there is no refresher. Without a refresher no wait begins.
 //!
-//! A write that a reconcile makes ([`SharedCache::wrote_by`], [`CacheWrite`](super::CacheWrite)) does not enqueue its
-//! own key: a plan that needs another reconcile after a write requeues.
+//! A write that a reconcile makes ([`CacheWrite`](super::CacheWrite)) does not enqueue its own key: a plan that needs
+//! another reconcile after a write requeues.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,14 +27,13 @@ use crate::queue::{Hold, Lane, Queue, RequestSource};
 use crate::version::ResourceVersion;
 
 use super::barrier::Barrier;
-use super::cache_write::CacheWrite;
 use super::change::Change;
 use super::identity::{Identity, Item, Key, MissingMetadata};
 use super::index::{Indexes, SharedIndexes};
 use super::own_writes::OwnWrites;
-use super::refresher::{CacheRefresher, UncertainWrite};
 use super::section::Section;
 use super::store::Cache;
+use super::uncertain::UncertainWrite;
 
 /// A handle to the cache of one kind; clones share it.
 pub struct SharedCache<K, I = ()> {
@@ -189,33 +188,9 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    /// A write of `source` returned this object. See [`Cache::wrote`]. Where the name is known before the response,
-    /// [`SharedCache::start_write`] is better: it also recognizes a watch event that comes before the response.
-    ///
-    /// # Errors
-    /// As [`Cache::wrote`].
-    pub fn wrote_by(&self, source: &RequestSource, object: K) -> Result<(), MissingMetadata> {
-        let identity = Identity::of(&object)?;
-        let mut state = self.state();
-        self.answer(&mut state, source, &identity, |cache| cache.wrote(object))
-    }
-
     /// A delete without a source removed this object. See [`Cache::deleted`].
     pub fn deleted(&self, last: &Identity) {
         self.state().cache.deleted(last);
-    }
-
-    /// `source` is about to send a write of `object`.
-    #[must_use = "the answer belongs into it"]
-    pub fn start_write(&self, source: &RequestSource, object: Key) -> CacheWrite<K, I> {
-        let _state = self.state();
-        let id = self.own_writes(|own_writes| own_writes.begin_write(source.clone(), object.clone()));
-        CacheWrite::new(self.clone(), source.clone(), object, id)
-    }
-
-    /// Registers the refresher of the cache: it receives uncertain writes and must end them.
-    pub(crate) fn refresher(&self) -> CacheRefresher<K, I> {
-        CacheRefresher::of(self.clone())
     }
 
     /// Ends the waits for `object` at `version`.

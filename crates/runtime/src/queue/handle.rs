@@ -10,9 +10,7 @@ use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::request_source::RequestSource;
 use super::stats::QueueStats;
-use super::waker::Waker;
 use super::work_queue::{Lane, Outcome, Taken, WorkQueue};
 
 /// A handle to one queue; clones share it.
@@ -70,7 +68,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// A handle that can only enqueue keys: for sources other than caches.
     #[must_use]
     pub fn waker(&self) -> Waker<K> {
-        Waker::of(self.clone())
+        Waker { queue: self.clone() }
     }
 
     /// The clock of the queue.
@@ -166,6 +164,37 @@ impl<K: Ord + Clone> Queue<K> {
     }
 }
 
+/// Enqueues keys of one queue from sources other than caches: a change feed, a timer, another controller. It cannot take
+/// work out and never waits, so any part of the program may hold one. Clones share the queue; after it was closed it does
+/// nothing.
+#[derive(Debug)]
+pub struct Waker<K> {
+    queue: Queue<K>,
+}
+
+impl<K> Clone for Waker<K> {
+    fn clone(&self) -> Self {
+        Self {
+            queue: self.queue.clone(),
+        }
+    }
+}
+
+impl<K: Ord + Clone> Waker<K> {
+    /// An event concerns `key`. A key in reconcile is reconciled once more.
+    pub fn enqueue(&self, key: K) {
+        self.queue.add(key, Lane::High);
+    }
+
+    /// No event concerns `keys`, but they have to be reconciled: after the first list of a feed, or after an
+    /// interruption. Keys with events go first.
+    pub fn enqueue_low_priority(&self, keys: impl IntoIterator<Item = K>) {
+        for key in keys {
+            self.queue.add(key, Lane::Low);
+        }
+    }
+}
+
 enum Step<K> {
     Work { taken: Taken<K>, more: bool },
     Closed,
@@ -176,7 +205,7 @@ enum Step<K> {
 /// no key stays in work for ever.
 #[must_use = "dropping a pass counts as a failure"]
 pub struct WorkItem<K: Ord + Clone> {
-    queue: Queue<K>,
+    pub(super) queue: Queue<K>,
     taken: Taken<K>,
     finished: bool,
 }
@@ -194,15 +223,6 @@ impl<K: Ord + Clone> WorkItem<K> {
     #[must_use]
     pub const fn key(&self) -> &K {
         &self.taken.key
-    }
-
-    /// The source of the writes of this reconcile.
-    #[must_use]
-    pub fn request_source(&self) -> RequestSource
-    where
-        K: Send + Sync + 'static,
-    {
-        RequestSource::new(self.queue.clone(), self.taken.key.clone())
     }
 
     /// Lane, wait and failures of this item.

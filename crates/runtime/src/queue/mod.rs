@@ -12,14 +12,12 @@ mod backoff;
 mod handle;
 mod request_source;
 mod stats;
-mod waker;
 mod work_queue;
 
 pub use backoff::{FIRST_DELAY, LONGEST_DELAY};
-pub use handle::{Queue, WorkItem};
+pub use handle::{Queue, Waker, WorkItem};
 pub use request_source::{Hold, RequestSource};
 pub use stats::{Latency, QueueStats};
-pub use waker::Waker;
 pub use work_queue::{HIGH_IN_A_ROW, Lane, Outcome, Taken, WorkQueue};
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::handle::Queue;
+use super::handle::{Queue, WorkItem};
 use super::work_queue::Lane;
 
 /// A key of a queue that sends a request.
@@ -42,6 +42,14 @@ impl<K: Ord + Clone + Send + Sync + 'static> SourceKey for KeyOf<K> {
 
     fn release(&self) {
         self.queue.release(&self.key);
+    }
+}
+
+impl<K: Ord + Clone + Send + Sync + 'static> WorkItem<K> {
+    /// The source of the writes of this reconcile.
+    #[must_use]
+    pub fn request_source(&self) -> RequestSource {
+        RequestSource::new(self.queue.clone(), self.key().clone())
     }
 }
 

@@ -25,6 +25,21 @@ fn enqueueing(queue: &Queue<String>, at: u64) -> Shared {
     cache
 }
 
+/// Such a cache and its queue.
+fn with_queue(at: u64) -> (Queue<String>, Shared) {
+    let queue = queue();
+    let cache = enqueueing(&queue, at);
+    (queue, cache)
+}
+
+/// A write of `item` whose response has this version.
+fn write(cache: &Shared, item: &WorkItem<String>, (name, uid, at): (&str, &str, u64)) {
+    cache
+        .start_write(&item.request_source(), key(name))
+        .wrote(object(name, uid, at, "o"), AnswerContent::OwnChange)
+        .unwrap();
+}
+
 fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
     Item::Object(object(name, uid, at, "o"))
 }
@@ -87,14 +102,11 @@ async fn synced_waits_for_the_first_list() {
 
 #[tokio::test(start_paused = true)]
 async fn own_write_enqueues_other_keys_and_not_its_source() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     cache.enqueue_changes(&queue, |_| Some("owner".to_owned()));
     while ready(&queue).await.is_some() {}
     let item = item(&queue, "a").await;
-    cache
-        .wrote_by(&item.request_source(), object("a", "u", 5, "o"))
-        .unwrap();
+    write(&cache, &item, ("a", "u", 5));
     item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await.unwrap().0, "owner");
     cache.observed(live("a", "u", 5)).unwrap();
@@ -109,14 +121,11 @@ async fn own_write_enqueues_other_keys_and_not_its_source() {
 
 #[tokio::test(start_paused = true)]
 async fn write_of_another_client_inside_the_own_response_enqueues_the_key_with_the_watch_event() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     cache.observed(live("a", "u", 2)).unwrap();
     assert!(ready(&queue).await.is_some());
     let item = item(&queue, "a").await;
-    cache
-        .wrote_by(&item.request_source(), object("a", "u", 7, "o"))
-        .unwrap();
+    write(&cache, &item, ("a", "u", 7));
     item.finish(Outcome::Done);
     assert_eq!(ready(&queue).await, None);
     cache.observed(live("a", "u", 5)).unwrap();
@@ -127,14 +136,11 @@ async fn write_of_another_client_inside_the_own_response_enqueues_the_key_with_t
 
 #[tokio::test(start_paused = true)]
 async fn version_older_than_the_own_write_enqueues_no_key_when_the_watch_delivers_it_late() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     cache.listed(vec![live("a", "u", 3)], version(2)).unwrap();
     assert!(ready(&queue).await.is_some());
     let item = item(&queue, "a").await;
-    cache
-        .wrote_by(&item.request_source(), object("a", "u", 7, "o"))
-        .unwrap();
+    write(&cache, &item, ("a", "u", 7));
     item.finish(Outcome::Done);
     cache.observed(live("a", "u", 3)).unwrap();
     assert_eq!(ready(&queue).await, None, "the list has enqueued this version");
@@ -144,13 +150,10 @@ async fn version_older_than_the_own_write_enqueues_no_key_when_the_watch_deliver
 
 #[tokio::test(start_paused = true)]
 async fn relist_enqueues_sources_that_may_have_missed_a_change() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     for (name, at) in [("a", 5), ("b", 9)] {
         let item = item(&queue, name).await;
-        cache
-            .wrote_by(&item.request_source(), object(name, name, at, "o"))
-            .unwrap();
+        write(&cache, &item, (name, name, at));
         item.finish(Outcome::Done);
     }
     cache.listed(vec![live("a", "a", 5)], version(7)).unwrap();
@@ -160,8 +163,7 @@ async fn relist_enqueues_sources_that_may_have_missed_a_change() {
 
 #[tokio::test(start_paused = true)]
 async fn watch_event_before_the_response_enqueues_no_key_either() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let item = item(&queue, "a").await;
     let writing = cache.start_write(&item.request_source(), key("a"));
     cache.observed(live("a", "u", 5)).unwrap();
@@ -179,8 +181,7 @@ async fn watch_event_before_the_response_enqueues_no_key_either() {
 #[tokio::test(start_paused = true)]
 async fn write_of_another_client_enqueues_the_key_before_and_after_its_own_write() {
     for foreign in [4, 6] {
-        let queue = queue();
-        let cache = enqueueing(&queue, 1);
+        let (queue, cache) = with_queue(1);
         let item = item(&queue, "a").await;
         let writing = cache.start_write(&item.request_source(), key("a"));
         let mut seen = [foreign, 5];
@@ -198,8 +199,7 @@ async fn write_of_another_client_enqueues_the_key_before_and_after_its_own_write
 
 #[tokio::test(start_paused = true)]
 async fn write_without_a_response_may_be_an_own_one_so_its_source_reconciles() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let item = item(&queue, "a").await;
     let writing = cache.start_write(&item.request_source(), key("a"));
     cache.observed(live("a", "u", 5)).unwrap();
@@ -210,8 +210,7 @@ async fn write_without_a_response_may_be_an_own_one_so_its_source_reconciles() {
 
 #[tokio::test(start_paused = true)]
 async fn source_of_a_lost_write_is_held_until_the_object_was_read_again() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let mut refresher = cache.refresher();
     let item = item(&queue, "a").await;
     drop(cache.start_write(&item.request_source(), key("a")));
@@ -253,8 +252,7 @@ async fn read_that_finds_no_object_deletes_cached_versions_that_are_not_newer() 
 
 #[tokio::test(start_paused = true)]
 async fn rejected_write_is_certain_and_without_a_refresher_no_key_is_held() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let item = item(&queue, "a").await;
     drop(cache.start_write(&item.request_source(), key("a")));
     let mut refresher = cache.refresher();
@@ -290,8 +288,7 @@ async fn key_is_held_until_every_cache_has_its_writes() {
 
 #[tokio::test(start_paused = true)]
 async fn watch_event_of_a_held_write_is_an_own_write() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let _kept = cache.refresher();
     let item = item(&queue, "a").await;
     cache.hold(&item.request_source(), &identity("a", "u", 5));
@@ -302,8 +299,7 @@ async fn watch_event_of_a_held_write_is_an_own_write() {
 
 #[tokio::test(start_paused = true)]
 async fn restored_server_holds_no_key() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 50);
+    let (queue, cache) = with_queue(50);
     let _kept = cache.refresher();
     let item = item(&queue, "a").await;
     cache.hold(&item.request_source(), &identity("a", "u", 60));
@@ -315,8 +311,7 @@ async fn restored_server_holds_no_key() {
 #[tokio::test(start_paused = true)]
 async fn cache_without_a_refresher_holds_no_key() {
     for refresher in [None, Some(enqueueing(&queue(), 1).refresher())] {
-        let queue = queue();
-        let cache = enqueueing(&queue, 1);
+        let (queue, cache) = with_queue(1);
         let _of_another_cache = refresher;
         let item = item(&queue, "a").await;
         cache.hold(&item.request_source(), &identity("a", "u", 5));
@@ -328,8 +323,7 @@ async fn cache_without_a_refresher_holds_no_key() {
 
 #[tokio::test(start_paused = true)]
 async fn holds_end_with_the_last_refresher() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let first = cache.refresher();
     let item = item(&queue, "a").await;
     cache.hold(&item.request_source(), &identity("a", "u", 5));
@@ -345,8 +339,7 @@ async fn holds_end_with_the_last_refresher() {
 
 #[tokio::test(start_paused = true)]
 async fn tombstone_outside_the_watch_scope_is_removed_once_the_watch_has_passed_it() {
-    let queue = queue();
-    let cache = enqueueing(&queue, 1);
+    let (queue, cache) = with_queue(1);
     let _kept = cache.refresher();
     let item = item(&queue, "a").await;
     for number in 0..100 {
