@@ -27,7 +27,6 @@ use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 
 use crate::patch::AnyCondition;
 use crate::reason::Reason;
-use crate::work::WaitingOn;
 
 /// The severity of a false condition. The older generation only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,11 +101,6 @@ impl ConditionBuilder {
             reason,
             message: message.into(),
         }
-    }
-
-    /// The condition is false because the reconcile waits: the message of the wait becomes its message.
-    pub fn waiting(condition_type: &'static str, on: &WaitingOn) -> Self {
-        Self::mark_false(condition_type, on.reason, Severity::Info, on.message.clone())
     }
 
     /// As a standard condition, observed at this generation of the object.
@@ -225,15 +219,8 @@ mod tests {
     #[test]
     fn time_moves_only_with_the_status_and_other_aspects_stay() {
         let mut list = vec![ConditionBuilder::mark_true("Theirs", READY).standard(None, second(1))];
-        let waits = WaitingOn {
-            reason: WAITS,
-            message: "create it".to_owned(),
-            recheck: None,
-        };
-        assert!(set_condition(
-            &mut list,
-            ConditionBuilder::waiting("Ready", &waits).standard(None, second(2))
-        ));
+        let waits = ConditionBuilder::mark_false("Ready", WAITS, Severity::Info, "create it");
+        assert!(set_condition(&mut list, waits.standard(None, second(2))));
         let other = ConditionBuilder::mark_false("Ready", READY, Severity::Info, "");
         assert!(set_condition(&mut list, other.standard(None, second(3))));
         assert_eq!(list[1].last_transition_time, second(2));

@@ -13,8 +13,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kube::core::Request;
-use kube::core::params::GetParams;
 use kube_core::{PartialObjectMeta, Resource};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -23,7 +21,8 @@ use crate::access::{Permits, Role, verb};
 use crate::cache::{Change, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
 use crate::plan::Observed;
 use crate::version::ResourceVersion;
-use crate::work::{Class, Fault, classify, read_fault};
+use crate::work::Fault;
+use crate::write::get_object;
 
 /// The last version that was read. Locked during a read, so that other readers wait for it.
 type Slot<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
@@ -97,30 +96,15 @@ where
         {
             return Ok(Observed::Present(Arc::clone(object)));
         }
-        let Some(object) = self.read(key).await? else {
+        let Some(mut object) = get_object::<K>(&self.client, key).await? else {
             *kept = None;
             return Ok(Observed::Absent);
         };
+        prune(&mut object);
         let read = Identity::of(&object).map_err(|error| missing_metadata(key, &error))?;
         let object = Arc::new(object);
         *kept = Some((read.version, Arc::clone(&object)));
         Ok(Observed::Present(object))
-    }
-
-    async fn read(&self, key: &Key) -> Result<Option<K>, Fault> {
-        let op = || format!("get {} {key}", K::plural(&()));
-        let namespace = (!key.namespace.is_empty()).then_some(key.namespace.as_str());
-        let request = Request::new(K::url_path(&(), namespace)).get(&key.name, &GetParams::default());
-        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
-        let text = match self.client.request_text(request).await {
-            Err(error) if classify(&error) == Class::NotFound => return Ok(None),
-            answer => answer.map_err(|error| read_fault(op(), error))?,
-        };
-        // Decoded here, because the client would log a body that it cannot decode.
-        let mut object: K =
-            serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        prune(&mut object);
-        Ok(Some(object))
     }
 
     fn slot(&self, key: &Key) -> Slot<K> {

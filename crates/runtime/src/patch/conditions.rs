@@ -18,47 +18,32 @@ pub trait AnyCondition: Clone + PartialEq {
     fn with_transition(self, at: Time) -> Self;
 }
 
-impl AnyCondition for Condition {
-    fn condition_type(&self) -> &str {
-        &self.type_
-    }
+macro_rules! any_condition {
+    ($($condition:ty),+) => {$(
+        impl AnyCondition for $condition {
+            fn condition_type(&self) -> &str {
+                &self.type_
+            }
 
-    fn has_same_status(&self, other: &Self) -> bool {
-        self.status == other.status
-    }
+            fn has_same_status(&self, other: &Self) -> bool {
+                self.status == other.status
+            }
 
-    fn last_transition(&self) -> Time {
-        self.last_transition_time
-    }
+            fn last_transition(&self) -> Time {
+                self.last_transition_time
+            }
 
-    fn with_transition(self, at: Time) -> Self {
-        Self {
-            last_transition_time: at,
-            ..self
+            fn with_transition(self, at: Time) -> Self {
+                Self {
+                    last_transition_time: at,
+                    ..self
+                }
+            }
         }
-    }
+    )+};
 }
 
-impl AnyCondition for LegacyCondition {
-    fn condition_type(&self) -> &str {
-        &self.type_
-    }
-
-    fn has_same_status(&self, other: &Self) -> bool {
-        self.status == other.status
-    }
-
-    fn last_transition(&self) -> Time {
-        self.last_transition_time
-    }
-
-    fn with_transition(self, at: Time) -> Self {
-        Self {
-            last_transition_time: at,
-            ..self
-        }
-    }
-}
+any_condition!(Condition, LegacyCondition);
 
 /// The changes to merge.
 #[derive(Debug)]

@@ -11,10 +11,9 @@ use crate::cache::Key;
 use crate::patch::apply;
 use crate::version::ResourceVersion;
 
-use super::effect::Effect;
 use super::error::WriteError;
-use super::target::{Expected, WriteTarget};
-use super::writer::{Writable, Writer, Written, path};
+use super::target::{Writable, WriteTarget};
+use super::writer::{Writer, Written, path};
 
 impl<R: Role> Writer<R> {
     /// Applies `members` to an existing object as `manager`, if the object is still at version `at`. Fields that the
@@ -38,9 +37,7 @@ impl<R: Role> Writer<R> {
         }
         let mut body = json!({ "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": metadata });
         apply(members, &mut body);
-        let effect = Effect::of::<verb::Patch, K>(object, &body);
-        let expected = self.has_source().then(|| Expected::of(target, object, &body));
-        let request = path::<K>(object).patch(&object.name, &PatchParams::apply(manager), &Patch::Apply(body));
-        self.send(target, (effect, expected), object, request).await
+        let request = path::<K>(object).patch(&object.name, &PatchParams::apply(manager), &Patch::Apply(&body));
+        self.send_patch::<verb::Patch, K>(target, object, &body, request).await
     }
 }

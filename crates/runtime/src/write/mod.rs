@@ -19,8 +19,9 @@ mod writer;
 
 pub use effect::Effect;
 pub use error::{WriteError, WriteErrorKind};
-pub use target::{MetadataOf, NoCache, PendingWrite, WriteTarget};
-pub use writer::{Mode, Writable, Writer, Written};
+pub(crate) use read::get_object;
+pub use target::{MetadataOf, NoCache, PendingWrite, Writable, WriteTarget};
+pub use writer::{Mode, Writer, Written};
 
 #[cfg(test)]
 mod tests;

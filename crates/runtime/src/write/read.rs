@@ -2,15 +2,16 @@
 
 use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
-use kube_core::ObjectList;
+use kube_core::{ObjectList, Resource};
+use serde::de::DeserializeOwned;
 
 use crate::access::{Permits, Role, verb};
 use crate::cache::{AnswerContent, Key};
 use crate::watch::PAGE_SIZE;
 use crate::work::{Class, Fault, classify, read_fault};
 
-use super::target::WriteTarget;
-use super::writer::{Writable, Writer};
+use super::target::{Writable, WriteTarget};
+use super::writer::Writer;
 
 impl<R: Role> Writer<R> {
     /// The object on the server now, read from a quorum; `None` if the server reports that it does not exist. The
@@ -22,20 +23,13 @@ impl<R: Role> Writer<R> {
     where
         R: Permits<verb::Get, K>,
     {
-        let op = || format!("get {} {object}", K::plural(&()));
-        let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
-        let request = Request::new(K::url_path(&(), namespace)).get(&object.name, &GetParams::default());
-        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
-        let text = match self.client.request_text(request).await {
-            Err(error) if classify(&error) == Class::NotFound => return Ok(None),
-            answer => answer.map_err(|error| read_fault(op(), error))?,
+        let Some(found) = get_object::<K>(&self.client, object).await? else {
+            return Ok(None);
         };
-        // Decoded here, because the client would log a body that it cannot decode.
-        let found: K = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
         let placed = target
             .begin_write(None, object)
             .wrote(found.clone(), AnswerContent::OwnChange);
-        placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
+        placed.map_err(|error| Fault::bug(format!("get {} {object}: {error}", K::plural(&()))))?;
         Ok(Some(found))
     }
 
@@ -72,4 +66,22 @@ impl<R: Role> Writer<R> {
             }
         }
     }
+}
+
+/// An object on the server now; `None` if the server reports that it does not exist.
+pub(crate) async fn get_object<K>(client: &kube::Client, object: &Key) -> Result<Option<K>, Fault>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned,
+{
+    let op = || format!("get {} {object}", K::plural(&()));
+    let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
+    let request = Request::new(K::url_path(&(), namespace)).get(&object.name, &GetParams::default());
+    let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+    let text = match client.request_text(request).await {
+        Err(error) if classify(&error) == Class::NotFound => return Ok(None),
+        answer => answer.map_err(|error| read_fault(op(), error))?,
+    };
+    // Decoded here, because the client would log a body that it cannot decode.
+    let found = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
+    Ok(Some(found))
 }

@@ -1,14 +1,18 @@
 //! Where the response to a write goes.
 
 use kube_core::{PartialObjectMeta, Resource};
-
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cache::{AnswerContent, CacheWrite, Identity, Indexes, Key, MissingMetadata, SharedCache};
 use crate::patch::apply;
 use crate::queue::RequestSource;
 
-use super::writer::Writable;
+/// A kind that can be written.
+pub trait Writable: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send {}
+
+impl<K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send> Writable for K {}
 
 /// The cache of the kind `K`, which receives responses to writes.
 pub trait WriteTarget<K>: Sync {

@@ -6,19 +6,18 @@ use std::marker::PhantomData;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Request;
 use kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube_core::Resource;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::access::{Permits, Role, verb};
+use crate::access::{Permits, Role, Verb, verb};
 use crate::cache::{AnswerContent, Identity, Key};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
 use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
-use super::target::{Expected, PendingWrite, WriteTarget};
+use super::target::{Expected, PendingWrite, Writable, WriteTarget};
+
+type BuiltRequest = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Whether writes are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +80,6 @@ impl<R: Role> fmt::Debug for Writer<R> {
     }
 }
 
-/// A kind that can be written.
-pub trait Writable: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send {}
-
-impl<K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Clone + Send> Writable for K {}
-
 impl<R: Role> Writer<R> {
     /// Writes through `client`, without a source.
     #[must_use]
@@ -105,11 +99,6 @@ impl<R: Role> Writer<R> {
             source: Some(source),
             ..self.clone()
         }
-    }
-
-    /// Whether it has a source.
-    pub(super) const fn has_source(&self) -> bool {
-        self.source.is_some()
     }
 
     /// Whether writes are sent.
@@ -153,10 +142,8 @@ impl<R: Role> Writer<R> {
         R: Permits<verb::Patch, K>,
     {
         let body = patch.into_document();
-        let effect = Effect::of::<verb::Patch, K>(object, &body);
-        let expected = self.source.is_some().then(|| Expected::of(target, object, &body));
-        let request = path::<K>(object).patch(&object.name, &PatchParams::default(), &Patch::Merge(body));
-        self.send(target, (effect, expected), object, request).await
+        let request = path::<K>(object).patch(&object.name, &PatchParams::default(), &Patch::Merge(&body));
+        self.send_patch::<verb::Patch, K>(target, object, &body, request).await
     }
 
     /// Patches the status of an object.
@@ -173,11 +160,10 @@ impl<R: Role> Writer<R> {
         R: Permits<verb::PatchStatus, K>,
     {
         let body = patch.into_document();
-        let effect = Effect::of::<verb::PatchStatus, K>(object, &body);
-        let expected = self.source.is_some().then(|| Expected::of(target, object, &body));
-        let (params, patch) = (PatchParams::default(), Patch::Merge(body));
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&body));
         let request = path::<K>(object).patch_subresource("status", &object.name, &params, &patch);
-        self.send(target, (effect, expected), object, request).await
+        self.send_patch::<verb::PatchStatus, K>(target, object, &body, request)
+            .await
     }
 
     /// Deletes an object, with UID and version as preconditions. An object that does not exist counts as deleted.
@@ -245,12 +231,25 @@ impl<R: Role> Writer<R> {
         }
     }
 
-    pub(super) async fn send<K: Writable>(
+    /// Sends a patch; a source compares the response with its own change.
+    pub(super) async fn send_patch<V: Verb, K: Writable>(
+        &self,
+        target: &impl WriteTarget<K>,
+        object: &Key,
+        body: &Value,
+        request: BuiltRequest,
+    ) -> Result<Written<K>, WriteError> {
+        let effect = Effect::of::<V, K>(object, body);
+        let expected = self.source.is_some().then(|| Expected::of(target, object, body));
+        self.send(target, (effect, expected), object, request).await
+    }
+
+    async fn send<K: Writable>(
         &self,
         target: &impl WriteTarget<K>,
         (effect, expected): (Effect, Option<Expected>),
         key: &Key,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+        request: BuiltRequest,
     ) -> Result<Written<K>, WriteError> {
         let Some(request) = self.unless_dry_run(&effect, request)? else {
             return Ok(Written::DryRun);
@@ -281,7 +280,7 @@ impl<R: Role> Writer<R> {
     fn unless_dry_run(
         &self,
         effect: &Effect,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+        request: BuiltRequest,
     ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
         let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
         if self.mode == Mode::ObserveOnly {
@@ -336,7 +335,7 @@ fn remaining_object<K: Writable>(answer: &str) -> Result<Option<K>, kube::Error>
         .map_err(kube::Error::SerdeError)
 }
 
-pub(super) fn malformed<V: crate::access::Verb, K: Writable>(
+pub(super) fn malformed<V: Verb, K: Writable>(
     key: &Key,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> WriteError {
