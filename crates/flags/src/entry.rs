@@ -22,37 +22,52 @@ pub(super) const NO_CLAIMS: Handling = Handling::Refused("HostClaims are not ser
 pub(super) const NO_PLUGINS: Handling = Handling::Refused("Ironic is the only provisioner, and there are no plugins");
 pub(super) const BUFFERS: Handling = Handling::Ignored("log lines are not buffered");
 
-pub(super) const fn flag(name: &'static str, shape: Shape, default: &'static str, description: &'static str) -> Flag {
+type Owners = &'static [Owner];
+
+pub(super) const fn switch(owners: Owners, name: &'static str, description: &'static str) -> Flag {
+    flag(owners, (name, Shape::Switch), "false", description)
+}
+
+pub(super) const fn text(owners: Owners, name: &'static str, default: &'static str, description: &'static str) -> Flag {
+    flag(owners, (name, Shape::Text), default, description)
+}
+
+pub(super) const fn list(owners: Owners, name: &'static str, description: &'static str) -> Flag {
+    flag(owners, (name, Shape::List), "", description)
+}
+
+pub(super) const fn number(
+    owners: Owners,
+    name: &'static str,
+    default: &'static str,
+    description: &'static str,
+) -> Flag {
+    flag(owners, (name, Shape::Number), default, description)
+}
+
+pub(super) const fn span(owners: Owners, name: &'static str, default: &'static str, description: &'static str) -> Flag {
+    flag(owners, (name, Shape::Span), default, description)
+}
+
+const fn flag(
+    owners: Owners,
+    (name, shape): (&'static str, Shape),
+    default: &'static str,
+    description: &'static str,
+) -> Flag {
     Flag {
         name,
         shape,
         default,
-        owners: NO_GO_MANAGER,
+        owners,
         handling: Handling::Supported,
         description,
     }
 }
 
-pub(super) const fn owned_by(owners: &'static [Owner], flag: Flag) -> Flag {
-    Flag { owners, ..flag }
-}
-
-pub(super) const fn handled(handling: Handling, flag: Flag) -> Flag {
-    Flag { handling, ..flag }
-}
-
-/// Number of concurrent reconciles of a kind of the capm3 controllers.
-pub(super) const fn at_once(name: &'static str, description: &'static str) -> Flag {
-    owned_by(CAPM3, flag(name, Shape::Number, "10", description))
-}
-
-/// A flag for an unsupported feature.
-pub(super) const fn refused(
-    owners: &'static [Owner],
-    name: &'static str,
-    shape: Shape,
-    default: &'static str,
-    handling: Handling,
-) -> Flag {
-    owned_by(owners, handled(handling, flag(name, shape, default, "")))
+impl Flag {
+    /// The same flag, which has no effect of its own.
+    pub(super) const fn handled(self, handling: Handling) -> Self {
+        Self { handling, ..self }
+    }
 }

@@ -1,380 +1,234 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_PLUGINS, NO_REMEDIATION, NO_SYNC, NO_TEMPLATES, TWO,
-    at_once, flag, handled, owned_by, refused,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, NO_REMEDIATION, NO_SYNC,
+    NO_TEMPLATES, TWO, list, number, span, switch, text,
 };
-use super::flag::{Flag, Handling, Shape};
+use super::flag::{Flag, Handling};
 
 /// Every flag, sorted by name.
 pub const TABLE: &[Flag] = &[
     // differs (`cluster-attached`): the Go manager adopts nothing.
-    flag(
+    switch(
+        NO_GO_MANAGER,
         "adopt-same-name-clusters",
-        Shape::Switch,
-        "false",
         "Let a Metal3Cluster without a Cluster join the Cluster whose infrastructure has another kind and the same \
          name; it is then deleted and moved with that Cluster",
     ),
-    refused(HOSTS, "build-preprov-image", Shape::Switch, "false", NO_BUILDER),
-    owned_by(
+    switch(HOSTS, "build-preprov-image", "").handled(NO_BUILDER),
+    number(
         CAPM3,
-        flag(
-            "clustercache-client-burst",
-            Shape::Number,
-            "30",
-            "Burst of requests to a workload cluster, with `--clustercache-client-qps`",
-        ),
+        "clustercache-client-burst",
+        "30",
+        "Burst of requests to a workload cluster, with `--clustercache-client-qps`",
     ),
-    owned_by(
+    number(
         CAPM3,
-        flag(
-            "clustercache-client-qps",
-            Shape::Number,
-            "0",
-            "Requests per second to each workload cluster; 0 for no client-side limit. The Go manager's default is 20",
-        ),
+        "clustercache-client-qps",
+        "0",
+        "Requests per second to each workload cluster; 0 for no client-side limit. The Go manager's default is 20",
     ),
-    owned_by(
+    number(
         HOSTS,
-        flag(
-            "controller-concurrency",
-            Shape::Number,
-            "0",
-            "Concurrent reconciles of hosts; 0 for the environment variable `BMO_CONCURRENCY`, or 8",
-        ),
+        "controller-concurrency",
+        "0",
+        "Concurrent reconciles of hosts; 0 for the environment variable `BMO_CONCURRENCY`, or 8",
     ),
-    flag(
+    list(
+        NO_GO_MANAGER,
         "controllers",
-        Shape::List,
-        "",
         "Enabled controllers: `ipam`, `capm3`, `hosts`, or several of them. Required",
     ),
     // differs (`hosts-deprovision-budget`): the Go manager deprovisions any number of hosts.
-    flag(
+    number(
+        NO_GO_MANAGER,
         "deprovision-budget",
-        Shape::Number,
         "100",
         "Maximum number of provisioned hosts of a namespace that are deprovisioned per hour; further hosts wait for \
          the annotation `baremetalhost.metal3.io/confirm-deprovision`",
     ),
-    owned_by(
-        HOSTS,
-        handled(
-            Handling::Ignored("--v and --logging-format set level and format of the log"),
-            flag("dev", Shape::Switch, "false", ""),
-        ),
-    ),
-    owned_by(
+    switch(HOSTS, "dev", "").handled(Handling::Ignored(
+        "--v and --logging-format set level and format of the log",
+    )),
+    text(
         TWO,
-        flag(
-            "diagnostics-address",
-            Shape::Text,
-            ":8443",
-            "Address of the metrics and the log level; `0` to disable",
-        ),
+        "diagnostics-address",
+        ":8443",
+        "Address of the metrics and the log level; `0` to disable",
     ),
-    owned_by(
+    switch(
         CAPM3,
-        flag(
-            "enable-bmh-name-based-preallocation",
-            Shape::Switch,
-            "false",
-            "Name new claims on IPPools after the host instead of the Metal3Data, so that a pool can preallocate an \
-             address for a host",
-        ),
+        "enable-bmh-name-based-preallocation",
+        "Name new claims on IPPools after the host instead of the Metal3Data, so that a pool can preallocate an \
+         address for a host",
     ),
-    owned_by(
-        HOSTS,
-        handled(
-            Handling::Alias("leader-elect"),
-            flag("enable-leader-election", Shape::Switch, "false", ""),
-        ),
-    ),
-    flag(
+    switch(HOSTS, "enable-leader-election", "").handled(Handling::Alias("leader-elect")),
+    switch(
+        NO_GO_MANAGER,
         "force-controllers",
-        Shape::Switch,
-        "false",
         "Run even if the Go manager of the same controllers runs",
     ),
-    flag(
+    list(
+        NO_GO_MANAGER,
         "foreign-deployments",
-        Shape::List,
-        "",
         "Deployments of Go managers that must not run at the same time, as `ipam=NAMESPACE/NAME`; by default those of \
          their releases, such as `ipam=metal3-ipam-system/ipam-controller-manager`. The role of this program permits only \
          the default names: add any other one",
     ),
-    owned_by(
+    text(
         ALL,
-        flag(
-            "health-addr",
-            Shape::Text,
-            ":9440",
-            "Address of `/healthz` and `/readyz`; `0` to disable",
-        ),
+        "health-addr",
+        ":9440",
+        "Address of `/healthz` and `/readyz`; `0` to disable",
     ),
-    flag("help", Shape::Switch, "false", "Print the flags and exit"),
-    refused(HOSTS, "hostclaims", Shape::Switch, "false", NO_CLAIMS),
-    owned_by(
+    switch(NO_GO_MANAGER, "help", "Print the flags and exit"),
+    switch(HOSTS, "hostclaims", "").handled(NO_CLAIMS),
+    switch(
         TWO,
-        flag(
-            "insecure-diagnostics",
-            Shape::Switch,
-            "false",
-            "Serve metrics without TLS and authentication, and nothing else",
-        ),
+        "insecure-diagnostics",
+        "Serve metrics without TLS and authentication, and nothing else",
     ),
-    owned_by(
-        IPAM,
-        flag(
-            "ippool-concurrency",
-            Shape::Number,
-            "10",
-            "Concurrent reconciles of pools",
-        ),
-    ),
-    owned_by(
+    number(IPAM, "ippool-concurrency", "10", "Concurrent reconciles of pools"),
+    number(ALL, "kube-api-burst", "30", "Burst of requests, with `--kube-api-qps`"),
+    number(
         ALL,
-        flag(
-            "kube-api-burst",
-            Shape::Number,
-            "30",
-            "Burst of requests, with `--kube-api-qps`",
-        ),
+        "kube-api-qps",
+        "0",
+        "Requests per second; 0 for no client-side limit, because the API server has its own. The Go managers' \
+         default is 20",
     ),
-    owned_by(
-        ALL,
-        flag(
-            "kube-api-qps",
-            Shape::Number,
-            "0",
-            "Requests per second; 0 for no client-side limit, because the API server has its own. The Go managers' \
-             default is 20",
-        ),
-    ),
-    owned_by(
-        ALL,
-        flag("kubeconfig", Shape::Text, "", "Kubeconfig file; empty in a Pod"),
-    ),
-    flag(
+    text(ALL, "kubeconfig", "", "Kubeconfig file; empty in a Pod"),
+    switch(
+        NO_GO_MANAGER,
         "lab-fake-hardware",
-        Shape::Switch,
-        "false",
         "Accept hosts without a machine, with BMC addresses such as `fake://1`. For test environments",
     ),
-    owned_by(
-        TWO,
-        flag(
-            "leader-elect",
-            Shape::Switch,
-            "false",
-            "Only the leader of several replicas writes",
-        ),
-    ),
-    owned_by(
+    switch(TWO, "leader-elect", "Only the leader of several replicas writes"),
+    span(
         CAPM3,
-        flag(
-            "leader-elect-lease-duration",
-            Shape::Span,
-            "15s",
-            "Lease duration: time after which another replica takes over",
-        ),
+        "leader-elect-lease-duration",
+        "15s",
+        "Lease duration: time after which another replica takes over",
     ),
-    owned_by(
+    span(
         CAPM3,
-        flag(
-            "leader-elect-renew-deadline",
-            Shape::Span,
-            "10s",
-            "Time after which a leader that cannot renew stops",
-        ),
+        "leader-elect-renew-deadline",
+        "10s",
+        "Time after which a leader that cannot renew stops",
     ),
-    owned_by(
-        CAPM3,
-        flag("leader-elect-retry-period", Shape::Span, "2s", "Pause between attempts"),
-    ),
-    owned_by(
-        TWO,
-        handled(BUFFERS, flag("log-flush-frequency", Shape::Span, "5s", "")),
-    ),
-    owned_by(
-        TWO,
-        handled(BUFFERS, flag("log-json-info-buffer-size", Shape::Text, "0", "")),
-    ),
-    owned_by(
-        TWO,
-        handled(BUFFERS, flag("log-json-split-stream", Shape::Switch, "false", "")),
-    ),
-    owned_by(
-        TWO,
-        handled(BUFFERS, flag("log-text-info-buffer-size", Shape::Text, "0", "")),
-    ),
-    owned_by(
-        TWO,
-        handled(BUFFERS, flag("log-text-split-stream", Shape::Switch, "false", "")),
-    ),
-    owned_by(TWO, flag("logging-format", Shape::Text, "text", "`text` or `json`")),
-    owned_by(
+    span(CAPM3, "leader-elect-retry-period", "2s", "Pause between attempts"),
+    span(TWO, "log-flush-frequency", "5s", "").handled(BUFFERS),
+    text(TWO, "log-json-info-buffer-size", "0", "").handled(BUFFERS),
+    switch(TWO, "log-json-split-stream", "").handled(BUFFERS),
+    text(TWO, "log-text-info-buffer-size", "0", "").handled(BUFFERS),
+    switch(TWO, "log-text-split-stream", "").handled(BUFFERS),
+    text(TWO, "logging-format", "text", "`text` or `json`"),
+    number(
         HOSTS,
-        flag(
-            "max-provisioning-retries",
-            Shape::Number,
-            "5",
-            "Maximum deployment attempts of one image on one host; 0 for no limit",
-        ),
+        "max-provisioning-retries",
+        "5",
+        "Maximum deployment attempts of one image on one host; 0 for no limit",
     ),
-    at_once("metal3cluster-concurrency", "Concurrent reconciles of Metal3Clusters"),
-    at_once("metal3data-concurrency", "Concurrent reconciles of Metal3Data"),
-    at_once(
+    number(
+        CAPM3,
+        "metal3cluster-concurrency",
+        "10",
+        "Concurrent reconciles of Metal3Clusters",
+    ),
+    number(
+        CAPM3,
+        "metal3data-concurrency",
+        "10",
+        "Concurrent reconciles of Metal3Data",
+    ),
+    number(
+        CAPM3,
         "metal3datatemplate-concurrency",
+        "10",
         "Concurrent reconciles of Metal3DataTemplates",
     ),
-    refused(CAPM3, "metal3labelsync-concurrency", Shape::Number, "10", NO_SYNC),
-    at_once("metal3machine-concurrency", "Concurrent reconciles of Metal3Machines"),
-    refused(
+    number(CAPM3, "metal3labelsync-concurrency", "10", "").handled(NO_SYNC),
+    number(
         CAPM3,
-        "metal3machinetemplate-concurrency",
-        Shape::Number,
+        "metal3machine-concurrency",
         "10",
-        NO_TEMPLATES,
+        "Concurrent reconciles of Metal3Machines",
     ),
-    refused(
-        CAPM3,
-        "metal3remediation-concurrency",
-        Shape::Number,
-        "10",
-        NO_REMEDIATION,
-    ),
-    owned_by(
-        HOSTS,
-        handled(
-            Handling::Alias("diagnostics-address"),
-            flag("metrics-addr", Shape::Text, ":8443", ""),
-        ),
-    ),
-    owned_by(
-        ALL,
-        flag("namespace", Shape::Text, "", "Watch only this namespace; empty for all"),
-    ),
-    flag(
+    number(CAPM3, "metal3machinetemplate-concurrency", "10", "").handled(NO_TEMPLATES),
+    number(CAPM3, "metal3remediation-concurrency", "10", "").handled(NO_REMEDIATION),
+    text(HOSTS, "metrics-addr", ":8443", "").handled(Handling::Alias("diagnostics-address")),
+    text(ALL, "namespace", "", "Watch only this namespace; empty for all"),
+    switch(
+        NO_GO_MANAGER,
         "nudge-control-plane",
-        Shape::Switch,
-        "false",
         "Trigger an idle Kamaji control plane whose endpoint is in use, by an annotation; requires the permission to \
          patch `kamajicontrolplanes.controlplane.cluster.x-k8s.io`, which no role of a release grants",
     ),
-    flag(
+    switch(
+        NO_GO_MANAGER,
         "observe-only",
-        Shape::Switch,
-        "false",
         "Log the writes instead of performing them",
     ),
-    refused(HOSTS, "provisioner", Shape::Text, "ironic", NO_PLUGINS),
-    refused(
-        CAPM3,
-        "skip-crd-migration-phases",
-        Shape::List,
+    text(HOSTS, "provisioner", "ironic", "").handled(NO_PLUGINS),
+    // differs (`flags-no-migration`): the Go manager rewrites what is stored in an older version.
+    list(CAPM3, "skip-crd-migration-phases", "").handled(Handling::Ignored(
+        "this program does not rewrite stored objects, so there is no phase to skip",
+    )),
+    // differs (`flags-sync-period`): the Go managers look at everything again after it.
+    span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
+        "watches report every change, so there is no periodic resync",
+    )),
+    list(
+        ALL,
+        "tls-cipher-suites",
+        "Offered cipher suites of TLS 1.2, by Go's names; empty for all safe ones",
+    ),
+    list(
+        HOSTS,
+        "tls-curve-preferences",
+        "Offered key exchanges of TLS, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
+    ),
+    text(
+        HOSTS,
+        "tls-max-version",
         "",
-        // differs (`flags-no-migration`): the Go manager rewrites what is stored in an older version.
-        Handling::Ignored("this program does not rewrite stored objects, so there is no phase to skip"),
+        "`VersionTLS12` or `VersionTLS13`; empty for the newest",
     ),
-    owned_by(
-        TWO,
-        handled(
-            // differs (`flags-sync-period`): the Go managers look at everything again after it.
-            Handling::Ignored("watches report every change, so there is no periodic resync"),
-            flag("sync-period", Shape::Span, "10m", ""),
-        ),
-    ),
-    owned_by(
+    text(
         ALL,
-        flag(
-            "tls-cipher-suites",
-            Shape::List,
-            "",
-            "Offered cipher suites of TLS 1.2, by Go's names; empty for all safe ones",
-        ),
+        "tls-min-version",
+        "VersionTLS12",
+        "`VersionTLS12` or `VersionTLS13`",
     ),
-    owned_by(
-        HOSTS,
-        flag(
-            "tls-curve-preferences",
-            Shape::List,
-            "",
-            "Offered key exchanges of TLS, by Go's names or numbers: `X25519`, `CurveP256`, `CurveP384`; empty for all",
-        ),
-    ),
-    owned_by(
-        HOSTS,
-        flag(
-            "tls-max-version",
-            Shape::Text,
-            "",
-            "`VersionTLS12` or `VersionTLS13`; empty for the newest",
-        ),
-    ),
-    owned_by(
-        ALL,
-        flag(
-            "tls-min-version",
-            Shape::Text,
-            "VersionTLS12",
-            "`VersionTLS12` or `VersionTLS13`",
-        ),
-    ),
-    owned_by(
+    number(
         TWO,
-        flag(
-            "v",
-            Shape::Number,
-            "0",
-            "Log level: 0 to 3 for information, 4 and 5 for reasons, up to 10 for everything",
-        ),
+        "v",
+        "0",
+        "Log level: 0 to 3 for information, 4 and 5 for reasons, up to 10 for everything",
     ),
-    flag("version", Shape::Switch, "false", "Print the version and exit"),
-    owned_by(
+    switch(NO_GO_MANAGER, "version", "Print the version and exit"),
+    text(TWO, "vmodule", "", "").handled(Handling::Ignored("all modules have one log level")),
+    text(
         TWO,
-        handled(
-            Handling::Ignored("all modules have one log level"),
-            flag("vmodule", Shape::Text, "", ""),
-        ),
+        "watch-filter",
+        "",
+        "Watch only objects whose label `cluster.x-k8s.io/watch-filter` has this value; empty for all",
     ),
-    owned_by(
+    text(
         TWO,
-        flag(
-            "watch-filter",
-            Shape::Text,
-            "",
-            "Watch only objects whose label `cluster.x-k8s.io/watch-filter` has this value; empty for all",
-        ),
+        "webhook-cert-dir",
+        "/tmp/k8s-webhook-server/serving-certs/",
+        "Folder with `tls.crt` and `tls.key`, reloaded on change",
     ),
-    owned_by(
-        TWO,
-        flag(
-            "webhook-cert-dir",
-            Shape::Text,
-            "/tmp/k8s-webhook-server/serving-certs/",
-            "Folder with `tls.crt` and `tls.key`, reloaded on change",
-        ),
-    ),
-    flag(
+    text(
+        NO_GO_MANAGER,
         "webhook-certificates",
-        Shape::Text,
         "mounted",
         "`mounted`: read from `--webhook-cert-dir`; `self-managed`: created by this program and stored in a Secret, with \
          the roles of the files `*-components-self-managed.yaml`. A certificate of cert-manager is then left unchanged, \
          and the program does not become ready; not together with `--observe-only`",
     ),
-    owned_by(
-        ALL,
-        flag(
-            "webhook-port",
-            Shape::Number,
-            "9443",
-            "Port of the webhooks; 0 to disable",
-        ),
-    ),
+    number(ALL, "webhook-port", "9443", "Port of the webhooks; 0 to disable"),
 ];
 
 /// Finds a flag by name.
