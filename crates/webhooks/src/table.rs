@@ -1,15 +1,13 @@
 //! Names and paths of the webhooks. They are those of the Go managers, so that installed configurations stay valid
 //! during a migration.
 
-use std::fmt;
-
 use metal3_api::rules::{Operation, Reviewer};
 use metal3_api::{infrastructure, ipam, metal3};
 
 use crate::related_objects;
 
 /// The webhooks of one API group, which are installed together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Suite {
     /// API group.
     pub group: &'static str,
@@ -104,12 +102,6 @@ impl Suite {
 
     fn mutates(&self, reviewer: &Reviewer) -> bool {
         self.mutates_all || (reviewer.rows)().iter().any(|row| row.when == "default")
-    }
-}
-
-impl fmt::Debug for Suite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Suite").field(&self.group).finish()
     }
 }
 

@@ -117,14 +117,6 @@ pub struct CertificateController {
     serving: watch::Sender<Option<Pair>>,
 }
 
-impl std::fmt::Debug for CertificateController {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CertificateController")
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
-}
-
 impl CertificateController {
     /// Creates a controller.
     #[must_use]

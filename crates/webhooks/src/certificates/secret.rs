@@ -51,7 +51,7 @@ impl fmt::Debug for Pair {
 }
 
 /// The content of the Secret.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct StoredCertificates {
     pub(super) state: CertificateState,
     pub(super) authorities: BTreeMap<String, Pair>,
