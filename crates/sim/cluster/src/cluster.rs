@@ -3,9 +3,8 @@
 //! One lock guards the state machine, the fault plan and the counters; it is never held across an await.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use metal3_api::crd::Definition;
@@ -13,12 +12,12 @@ use metal3_api::infrastructure::conversion::{self, Version};
 use metal3_api::rules::Reviewer;
 use metal3_domain::clock::Clock;
 use metal3_sim_faults::Plan;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
 use crate::audit::Audit;
-use crate::service::ClientService;
 use crate::store::{Convert, Mutate, Refusal, Request, Store, Validate};
 use crate::time::TokioClock;
 
@@ -100,14 +99,6 @@ impl State {
     }
 }
 
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster")
-            .field("version", &self.version())
-            .finish_non_exhaustive()
-    }
-}
-
 /// Converts an object of the provider's kinds to an API version.
 ///
 /// # Errors
@@ -158,18 +149,6 @@ impl Cluster {
                 crashes: watch::Sender::new(0),
             }),
         }
-    }
-
-    /// A client of this cluster with the user name `user`.
-    #[must_use]
-    pub fn client(&self, user: &str) -> kube::Client {
-        kube::Client::new(self.service(user), "default")
-    }
-
-    /// The service under a client, for callers with their own layers.
-    #[must_use]
-    pub fn service(&self, user: &str) -> ClientService {
-        ClientService::new(self.clone(), user)
     }
 
     /// Installs kinds by creating their CRDs, with the conversion of those that have one.
@@ -304,8 +283,7 @@ impl Cluster {
 
     /// Runs `work` on the state and wakes the watches after a write.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // After a panic the test fails anyway, and single writes keep the state consistent.
-        let mut state = self.inner.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.inner.state.lock();
         let before = state.store.version();
         let done = work(&mut state);
         let version = state.store.version();

@@ -7,34 +7,41 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use metal3_sim_faults::{Call, Fault};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
 use crate::store::{Answer, Refusal, Request, Target};
-use crate::stream::{StreamFaults, events};
+use crate::stream::{Body, StreamFaults, events};
 
-/// The body of an answer.
-pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 type Response = ::http::Response<Body>;
 
 /// A tower service that sends requests as one user.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ClientService {
     cluster: Cluster,
     user: String,
 }
 
-impl ClientService {
-    pub(crate) fn new(cluster: Cluster, user: &str) -> Self {
-        Self {
-            cluster,
+impl Cluster {
+    /// A client of this cluster with the user name `user`.
+    #[must_use]
+    pub fn client(&self, user: &str) -> kube::Client {
+        kube::Client::new(self.service(user), "default")
+    }
+
+    /// The service under a client, for callers with their own layers.
+    #[must_use]
+    pub fn service(&self, user: &str) -> ClientService {
+        ClientService {
+            cluster: self.clone(),
             user: user.to_owned(),
         }
     }
+}
 
+impl ClientService {
     async fn answer(self, request: Request) -> io::Result<Response> {
         let (verb, resource) = name(&request);
         let fault = self.cluster.with(|state| {

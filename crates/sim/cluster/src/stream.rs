@@ -7,19 +7,22 @@ use bytes::Bytes;
 use futures::future::pending;
 use futures::stream::{Stream, unfold};
 use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use metal3_sim_faults::Fault;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::Cluster;
-use crate::service::Body;
 use crate::store::{Next, Watch};
 
 /// The interval of bookmarks, about that of the real server.
 const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 /// The timeout when the client sets none: the real server draws one from 30 to 60 minutes.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
+
+/// The body of an answer.
+pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// The faults of one watch.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,7 +3,6 @@
 //! Mutating hooks run before schema validation and validating hooks after it, in the order they were added. They are
 //! pure and receive objects in the version of the request.
 
-use std::fmt;
 use std::sync::Arc;
 
 use metal3_api::rules;
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use super::kind::Kind;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 
 /// The operation of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,16 +93,6 @@ pub(crate) struct Hooks {
     mutating: Vec<Named<Mutate>>,
     validating: Vec<Named<Validate>>,
     converting: Vec<Named<Convert>>,
-}
-
-impl fmt::Debug for Hooks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hooks")
-            .field("mutating", &self.mutating.len())
-            .field("validating", &self.validating.len())
-            .field("converting", &self.converting.len())
-            .finish()
-    }
 }
 
 fn named<F: ?Sized>(name: &str, group: &str, kind: &str, function: Arc<F>) -> Named<F> {

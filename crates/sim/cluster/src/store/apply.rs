@@ -10,7 +10,7 @@ use super::metadata::{normalize_type, with_separate_metadata};
 use super::object;
 use super::options::WriteOptions;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 use super::update::{Revision, check_name};
 use super::{Answer, Store};
 

@@ -9,8 +9,8 @@ use super::metadata::{generated_name, read_body, timestamp, uid, with_separate_m
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
 use super::refusal::Refusal;
+use super::request::Call;
 use super::request::Verb;
-use super::route::Call;
 use super::{Answer, ObjectKey, Store};
 
 /// Attempts to find a free generated name.

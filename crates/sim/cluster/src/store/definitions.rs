@@ -6,24 +6,21 @@ use std::sync::Arc;
 use metal3_schema::FieldError;
 use serde_json::{Value, json};
 
+use super::builtin::definition::{lost_versions, version_errors};
 use super::grouping;
 use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
 use super::object;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 use super::{ObjectKey, ResourceKey, Store};
 
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-pub(super) fn is_definition(kind: &Kind) -> bool {
-    kind.group == CRD_GROUP && kind.plural == CRD_PLURAL
-}
-
 impl Store {
     /// Rejects a CRD that does not define a valid kind.
     pub(super) fn check_definition(&self, call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
-        if !is_definition(&call.kind) {
+        if !call.kind.is_definition() {
             return Ok(());
         }
         let name = object::text(body, "name");
@@ -73,7 +70,7 @@ impl Store {
 
     /// Updates the served kinds after a definition was written or removed.
     pub(super) fn after_write(&mut self, kind: &Kind, key: &ObjectKey) {
-        if !is_definition(kind) {
+        if !kind.is_definition() {
             return self.finish_removal(&kind.resource());
         }
         let stored = self.stored(kind, key).map(|stored| Value::clone(stored));
@@ -208,72 +205,4 @@ fn establish(mut definition: Value) -> Option<Value> {
     ]);
     status.insert("conditions".into(), conditions);
     Some(definition)
-}
-
-/// Names of versions; with `flag`, only of versions that set this flag.
-fn versions<'a>(definition: &'a Value, flag: Option<&str>) -> Vec<&'a str> {
-    let all = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let is_set = |version: &&Value| flag.is_none_or(|flag| version.get(flag) == Some(&Value::Bool(true)));
-    let name = |version: &'a Value| version.get("name").and_then(Value::as_str);
-    all.into_iter().flatten().filter(is_set).filter_map(name).collect()
-}
-
-/// Adds the storage version to `status.storedVersions`.
-pub(super) fn remember_storage(definition: &mut Value) {
-    let Some(storage) = versions(definition, Some("storage"))
-        .first()
-        .map(|name| Value::from(*name))
-    else {
-        return;
-    };
-    let status = object::as_map(object::as_map(definition).entry("status").or_insert(Value::Null));
-    let stored = status.entry("storedVersions").or_insert(Value::Null);
-    if !stored.is_array() {
-        *stored = json!([]);
-    }
-    if let Value::Array(stored) = stored
-        && !stored.contains(&storage)
-    {
-        stored.push(storage);
-    }
-}
-
-/// Fills an empty `status.storedVersions` with the storage version.
-pub(super) fn default_stored(definition: &mut Value) {
-    let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
-    if stored.is_none_or(Vec::is_empty) {
-        remember_storage(definition);
-    }
-}
-
-fn version_errors(definition: &Value) -> Vec<FieldError> {
-    let all = versions(definition, None);
-    let wrong = |detail: &str| FieldError::invalid("spec.versions", all.clone(), detail);
-    let twice = all
-        .iter()
-        .enumerate()
-        .any(|(number, name)| all.iter().take(number).any(|other| other == name));
-    let storages = versions(definition, Some("storage")).len();
-    let mut errors = Vec::new();
-    errors.extend(twice.then(|| wrong("must contain unique version names")));
-    errors.extend((storages != 1).then(|| wrong("must have exactly one version marked as storage version")));
-    errors
-}
-
-/// Errors for stored versions that the new definition no longer lists.
-fn lost_versions(definition: &Value) -> Vec<FieldError> {
-    let all = versions(definition, None);
-    let stored = definition.pointer("/status/storedVersions").and_then(Value::as_array);
-    let names = stored.into_iter().flatten().filter_map(Value::as_str).enumerate();
-    names
-        .filter(|(_, name)| !all.contains(name))
-        .map(|(number, name)| {
-            let detail = format!(
-                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
-                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
-                 status.storedVersions"
-            );
-            FieldError::invalid(format!("status.storedVersions[{number}]"), name, detail)
-        })
-        .collect()
 }

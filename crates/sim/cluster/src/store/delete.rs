@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::definitions::{is_definition, mark, mark_definition};
+use super::definitions::{mark, mark_definition};
 use super::metadata::timestamp;
 use super::object;
 use super::options::DeleteOptions;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 use super::{Answer, Store};
 
 impl Store {
@@ -28,7 +28,7 @@ impl Store {
         let Some(stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
         };
-        let terminates = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || is_definition(&call.kind);
+        let terminates = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || call.kind.is_definition();
         let stored_managers = self.stored_managers(&call.kind, &key);
         if object::deleting(&stored) && terminates {
             stored_managers.show(&mut current);
@@ -125,7 +125,7 @@ fn mark_deleted(call: &Call<'_>, mut object: Value) -> Value {
     if call.kind.kind == "Namespace" {
         object::set(&mut object, "deletionTimestamp", time);
         object::as_map(&mut object).insert("status".into(), json!({"phase": "Terminating"}));
-    } else if is_definition(&call.kind) {
+    } else if call.kind.is_definition() {
         mark_definition(&mut object, &time);
     } else {
         mark(&mut object, &time);

@@ -7,8 +7,6 @@
 use metal3_schema::Schema;
 use serde_json::Value;
 
-use super::builtin;
-
 /// One resource in all its versions.
 #[derive(Debug, Clone)]
 pub(crate) struct Kind {
@@ -56,11 +54,15 @@ pub(crate) enum Origin {
 impl Kind {
     /// `plural.group`.
     pub(crate) fn resource(&self) -> String {
-        super::refusal::qualify(&self.plural, &self.group)
+        qualify(&self.plural, &self.group)
     }
 
     pub(crate) fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    pub(crate) fn is_definition(&self) -> bool {
+        self.group == CRD_GROUP && self.plural == CRD_PLURAL
     }
 
     pub(crate) fn is_custom(&self) -> bool {
@@ -141,118 +143,17 @@ impl Kind {
             converts: spec.pointer("/conversion/strategy").and_then(Value::as_str) == Some("Webhook"),
         })
     }
-
-    fn built_in(row: &BuiltIn) -> Self {
-        Self {
-            group: row.group.to_owned(),
-            kind: row.kind.to_owned(),
-            list_kind: format!("{}List", row.kind),
-            plural: row.plural.to_owned(),
-            singular: row.kind.to_lowercase(),
-            short_names: row.short_names.iter().map(|name| (*name).to_owned()).collect(),
-            categories: Vec::new(),
-            namespaced: row.namespaced,
-            storage: "v1".to_owned(),
-            versions: vec![Version {
-                name: "v1".to_owned(),
-                status: row.status,
-                schema: None,
-                shape: builtin::shape(row.kind),
-                deprecated: false,
-            }],
-            origin: Origin::BuiltIn {
-                generations: row.generations,
-            },
-            converts: false,
-        }
-    }
 }
 
+/// The kind of CRDs.
 pub(crate) const CRD_GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const CRD_PLURAL: &str = "customresourcedefinitions";
 
-struct BuiltIn {
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-    status: bool,
-    generations: bool,
-}
-
-const BUILT_IN: [BuiltIn; 12] = [
-    core("Namespace", "namespaces", &["ns"], false, true),
-    core("Node", "nodes", &["no"], false, true),
-    core("Secret", "secrets", &[], true, false),
-    core("ConfigMap", "configmaps", &["cm"], true, false),
-    core("Event", "events", &["ev"], true, false),
-    core("Service", "services", &["svc"], true, true),
-    core("ServiceAccount", "serviceaccounts", &["sa"], true, false),
-    BuiltIn {
-        generations: true,
-        ..core("Pod", "pods", &["po"], true, true)
-    },
-    BuiltIn {
-        group: "discovery.k8s.io",
-        generations: true,
-        ..core("EndpointSlice", "endpointslices", &[], true, false)
-    },
-    BuiltIn {
-        group: "coordination.k8s.io",
-        ..core("Lease", "leases", &[], true, false)
-    },
-    BuiltIn {
-        group: "apps",
-        generations: true,
-        ..core("Deployment", "deployments", &["deploy"], true, true)
-    },
-    BuiltIn {
-        group: CRD_GROUP,
-        generations: true,
-        ..core("CustomResourceDefinition", CRD_PLURAL, &["crd", "crds"], false, true)
-    },
-];
-
-const fn core(
-    kind: &'static str,
-    plural: &'static str,
-    short_names: &'static [&'static str],
-    namespaced: bool,
-    status: bool,
-) -> BuiltIn {
-    BuiltIn {
-        group: "",
-        kind,
-        plural,
-        short_names,
-        namespaced,
-        status,
-        generations: false,
-    }
-}
-
-/// The built-in kinds.
-pub(crate) fn built_in() -> Vec<Kind> {
-    BUILT_IN.iter().map(Kind::built_in).collect()
-}
-
-/// Whether this group belongs to Kubernetes, most of whose resources are not simulated.
-pub(crate) fn is_built_in_group(group: &str) -> bool {
-    group.is_empty() || !group.contains('.') || group.ends_with(".k8s.io")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_built_in_kind_has_a_row_in_the_list_of_unchecked_parts() {
-        let documented = builtin::TAKEN_AS_GIVEN.map(|(kind, _)| kind);
-        let mut known = BUILT_IN.each_ref().map(|row| row.kind);
-        let mut documented_sorted = documented;
-        documented_sorted.sort_unstable();
-        known.sort_unstable();
-        assert_eq!(documented_sorted, known);
+/// `kind.group`, or the kind alone in the core group.
+pub(crate) fn qualify(kind: &str, group: &str) -> String {
+    if group.is_empty() {
+        kind.to_owned()
+    } else {
+        format!("{kind}.{group}")
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::object;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 
 /// Characters of generated name suffixes: no vowels and no lookalikes.
 const SUFFIX: &[char] = &[

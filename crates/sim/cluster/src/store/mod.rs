@@ -106,7 +106,7 @@ pub(crate) struct Entry {
 }
 
 /// All objects, their kinds and the log of writes.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Store {
     kinds: BTreeMap<ResourceKey, Arc<Kind>>,
     objects: BTreeMap<ResourceKey, Objects>,
@@ -123,7 +123,7 @@ pub(crate) struct Store {
 impl Store {
     /// A server with the built-in kinds and the namespaces every cluster has.
     pub(crate) fn new(seed: u64, history: usize, now: DateTime<Utc>) -> Self {
-        let kinds = kind::built_in().into_iter();
+        let kinds = builtin::built_in().into_iter();
         let mut store = Self {
             kinds: kinds.map(|kind| (resource_key(&kind), Arc::new(kind))).collect(),
             objects: BTreeMap::new(),

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::object;
 use super::options::{At, limit, list_at};
 use super::refusal::Refusal;
+use super::request::Call;
 use super::request::Verb;
-use super::route::Call;
 use super::selector::Selector;
 use super::{Answer, ObjectKey, Objects, Store, Stored, resource_key};
 

@@ -3,7 +3,7 @@
 use metal3_schema::{FieldError, invalid_message};
 use serde_json::{Map, Value, json};
 
-use super::kind::Kind;
+use super::kind::{Kind, qualify};
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq)]
@@ -235,15 +235,6 @@ impl Refusal {
             }
         }
         status
-    }
-}
-
-/// `kind.group`, or the kind alone in the core group.
-pub(crate) fn qualify(kind: &str, group: &str) -> String {
-    if group.is_empty() {
-        kind.to_owned()
-    } else {
-        format!("{kind}.{group}")
     }
 }
 

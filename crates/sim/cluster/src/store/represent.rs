@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Store;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 
 /// The representation that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,11 @@
 //! Parsing never fails on arbitrary text; `route` checks whether the resource exists.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
+use super::kind::{Kind, Version};
 use super::refusal::Refusal;
 
 /// A request as received.
@@ -118,6 +122,36 @@ impl Target {
 
 fn is_namespace_subresource(name: &str) -> bool {
     name == "status" || name == "finalize"
+}
+
+/// A request whose resource exists.
+#[derive(Debug, Clone)]
+pub(super) struct Call<'a> {
+    pub(super) request: &'a Request,
+    pub(super) target: Target,
+    pub(super) verb: Verb,
+    pub(super) kind: Arc<Kind>,
+    pub(super) now: DateTime<Utc>,
+    /// How many writes a read lags behind, as on a follower.
+    pub(super) lag: u64,
+}
+
+impl Call<'_> {
+    pub(super) fn version(&self) -> Option<&Version> {
+        self.kind.version(&self.target.version)
+    }
+
+    pub(super) fn has_status(&self) -> bool {
+        self.version().is_some_and(|version| version.status)
+    }
+
+    pub(super) fn on_status(&self) -> bool {
+        self.target.subresource == "status"
+    }
+
+    pub(super) fn key(&self) -> (String, String) {
+        (self.target.namespace.clone(), self.target.name.clone())
+    }
 }
 
 impl Request {

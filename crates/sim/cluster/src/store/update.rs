@@ -4,14 +4,14 @@ use metal3_schema::{FieldError, metadata_update_errors};
 use serde_json::Value;
 
 use super::builtin;
-use super::definitions::{default_stored, is_definition, remember_storage};
+use super::builtin::definition::{default_stored, remember_storage};
 use super::managed_fields::{Managers, StoredManagers};
 use super::metadata::{normalize_type, read_body};
 use super::object;
 use super::options::WriteOptions;
 use super::patch::Patch;
 use super::refusal::Refusal;
-use super::route::Call;
+use super::request::Call;
 use super::{Answer, Store};
 
 /// Metadata that a client cannot change.
@@ -132,9 +132,9 @@ impl Store {
         object::set(&mut new, "resourceVersion", object::text(old, "resourceVersion"));
         let sent_same = new == *old;
         keep(call, old, &mut new);
-        if is_definition(&call.kind) && call.on_status() {
+        if call.kind.is_definition() && call.on_status() {
             default_stored(&mut new);
-        } else if is_definition(&call.kind) {
+        } else if call.kind.is_definition() {
             remember_storage(&mut new);
         }
         self.hooks.run_mutating(call, Some(old), &mut new)?;

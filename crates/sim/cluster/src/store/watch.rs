@@ -13,7 +13,7 @@ use super::object;
 use super::options::watch_start;
 use super::refusal::Refusal;
 use super::represent::{Form, item_form, shaped};
-use super::route::Call;
+use super::request::Call;
 use super::selector::Selector;
 use super::{Answer, Entry, Store, Stored};
 

@@ -4,55 +4,19 @@
 //! except for the rules below; `TAKEN_AS_GIVEN` lists what is not checked.
 
 mod data;
+pub(super) mod definition;
 mod deployment;
+mod kinds;
 mod lease;
 
 use metal3_schema::{FieldError, Schema};
 use serde_json::{Map, Value, json};
 
-use super::definitions;
 use super::kind::Kind;
 use super::object::{self, as_map};
 
-/// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
-    ("Namespace", "spec and status; no managed fields"),
-    ("Node", "everything; no taint is added; no managed fields"),
-    (
-        "Secret",
-        "what a type requires of the data; sizes; bytes as lists of numbers are rejected",
-    ),
-    ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
-    (
-        "Event",
-        "everything but the namespace of the involved object; no managed fields",
-    ),
-    (
-        "Service",
-        "everything but the presence of ports; no managed fields; cluster addresses are assigned in sequence",
-    ),
-    ("ServiceAccount", "everything; no managed fields"),
-    (
-        "Pod",
-        "everything but the presence of containers; no defaults, no admission plugins; no managed fields",
-    ),
-    (
-        "EndpointSlice",
-        "endpoints and ports; of the address type only its presence and immutability are checked",
-    ),
-    (
-        "Lease",
-        "the holder; `strategy` and `preferredHolder` are dropped as by a server without coordinated election",
-    ),
-    (
-        "Deployment",
-        "everything but selector and template labels; the syntax of labels; only replicas are defaulted; no managed fields",
-    ),
-    (
-        "CustomResourceDefinition",
-        "everything but names, versions and schemas; names are not defaulted; no managed fields",
-    ),
-];
+pub use kinds::TAKEN_AS_GIVEN;
+pub(super) use kinds::{built_in, is_built_in_group};
 
 /// The schema that decodes a built-in kind.
 pub(super) fn shape(kind: &str) -> Option<Schema> {
@@ -151,7 +115,7 @@ pub(super) fn initialize(kind: &str, body: &mut Value, number: u64) {
         "CustomResourceDefinition" => {
             let status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []});
             map.insert("status".into(), status);
-            definitions::remember_storage(body);
+            definition::remember_storage(body);
         }
         _ => {}
     }
