@@ -11,6 +11,9 @@ use crate::refusal::Refusal;
 /// The microversion header.
 const VERSION: &str = "x-openstack-ironic-api-version";
 
+/// The default and maximum page size.
+const MAX_PAGE: usize = 1000;
+
 /// A parsed request.
 #[derive(Clone)]
 pub(crate) struct ApiRequest {
@@ -66,6 +69,29 @@ impl ApiRequest {
     pub(crate) fn query(&self, key: &str) -> Option<&str> {
         let found = self.query.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a list is to contain whole records.
+    pub(crate) fn is_detailed(&self) -> bool {
+        let detail = self.query("detail");
+        detail.is_some_and(|detail| detail.eq_ignore_ascii_case("true"))
+    }
+
+    /// Rejects the query of a list with other parameters than `known`.
+    pub(crate) fn check_query(&self, what: &str, known: &[&str]) -> Result<(), Refusal> {
+        match self.query.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, _)) => Err(Refusal::not_simulated(&format!("listing {what} by {key}"))),
+        }
+    }
+
+    /// The page size of a list.
+    pub(crate) fn page_size(&self) -> Result<usize, Refusal> {
+        match self.query("limit").map(str::parse::<usize>) {
+            None => Ok(MAX_PAGE),
+            Some(Ok(limit)) if limit > 0 => Ok(limit.min(MAX_PAGE)),
+            Some(_) => Err(Refusal::invalid("Limit must be positive")),
+        }
     }
 
     /// The body as JSON; an empty body is null.

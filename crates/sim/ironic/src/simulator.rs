@@ -4,7 +4,7 @@
 //! injects faults and handles headers; `core` computes the answers.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{self, HeaderValue};
@@ -17,6 +17,7 @@ use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_ironic::version::{self, Microversion, Range};
 use metal3_sim_bmc::profile;
 use metal3_sim_faults::{Call, Fault, Plan};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::audit::Audit;
@@ -201,8 +202,7 @@ impl Ironic {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // After a panic the test fails anyway, and single changes keep the state consistent.
-        work(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.state.lock())
     }
 
     pub(crate) fn set_base(&self, base: String) {
@@ -282,13 +282,14 @@ impl Ironic {
         loop {
             let now = self.now();
             let context = Context {
+                request: api_request,
                 now,
                 microversion,
                 is_retry: attempt > 1,
             };
             let answer = self.with(|state| {
                 state.core.advance(now);
-                state.core.answer(api_request, context)
+                state.core.answer(context)
             });
             match answer {
                 Ok(answer) => {

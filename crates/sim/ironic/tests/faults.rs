@@ -14,6 +14,7 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_ironic::request::Call;
 use metal3_ironic::{Client, Error};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_bmc::fault::Fault;
@@ -66,6 +67,10 @@ impl Fixture {
         NodeRef::from(&self.node)
     }
 
+    async fn send<T>(&self, call: Call<T>) -> Result<T, Error> {
+        self.client.send(&call).await.map(|answer| answer.value)
+    }
+
     async fn ask(&self, transition: Transition) {
         let call = calls::provision::request(&self.reference(), transition).unwrap();
         self.client.send(&call).await.unwrap();
@@ -78,11 +83,7 @@ impl Fixture {
     }
 
     async fn read(&self) -> Node {
-        self.client
-            .send(&calls::node::get(&self.reference()))
-            .await
-            .unwrap()
-            .value
+        self.send(calls::node::get(&self.reference())).await.unwrap()
     }
 
     fn set_fault(&self, fault: Fault) {
@@ -162,12 +163,9 @@ async fn every_fault_of_the_table_results_in_the_state_of_the_real_ironic() {
         sleep(WATCHED).await;
         let node = fixture.read().await;
         let shown = node.power_state.as_ref().map_or("none", PowerState::as_str);
+        let found = (node.provision_state.as_str(), shown, &*node.maintenance.to_string());
         assert_eq!(
-            (
-                node.provision_state.as_str(),
-                shown,
-                node.maintenance.to_string().as_str()
-            ),
+            found,
             (*state, *power, *maintenance),
             "{words} at {verb}: {:?}",
             node.last_error
@@ -200,44 +198,30 @@ async fn life_cycle_of_a_machine_passes_the_wait_states() {
             sleep(Duration::from_millis(500)).await;
         }
     }
-    let cleaning = ["cleaning", "clean wait", "cleaning", "available"];
-    let expected: Vec<&str> = [
-        "verifying",
-        "manageable",
-        "inspecting",
-        "inspect wait",
-        "inspecting",
-        "manageable",
-    ]
-    .into_iter()
-    .chain(cleaning)
-    .chain(["deploying", "wait call-back", "deploying", "active", "deleting"])
-    .chain(cleaning)
-    .collect();
-    assert_eq!(passed, expected);
+    let expected = "verifying, manageable, inspecting, inspect wait, inspecting, manageable, \
+                    cleaning, clean wait, cleaning, available, \
+                    deploying, wait call-back, deploying, active, \
+                    deleting, cleaning, clean wait, cleaning, available";
+    assert_eq!(passed.join(", "), expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn inspection_reports_the_profile_and_creates_ports() {
     let fixture = Fixture::with_a_machine().await;
     fixture.go(Transition::Manage, ProvisionState::Manageable).await;
-    let before = fixture.client.send(&calls::node::inventory(&fixture.reference())).await;
+    let before = fixture.send(calls::node::inventory(&fixture.reference())).await;
     assert!(matches!(before, Err(Error::NotFound(_))));
     fixture.go(Transition::Inspect, ProvisionState::Manageable).await;
     let found = fixture
-        .client
-        .send(&calls::node::inventory(&fixture.reference()))
+        .send(calls::node::inventory(&fixture.reference()))
         .await
-        .unwrap()
-        .value;
+        .unwrap();
     assert_eq!(found.inventory.cpu.count, Some(16));
     assert_eq!(found.inventory.disks.len(), 1);
     let ports = fixture
-        .client
-        .send(&calls::port::of_node(&fixture.reference(), None))
+        .send(calls::port::of_node(&fixture.reference(), None))
         .await
-        .unwrap()
-        .value;
+        .unwrap();
     let macs: Vec<Option<String>> = found
         .inventory
         .interfaces
@@ -286,19 +270,13 @@ async fn synchronous_bmc_query_takes_the_time_of_the_bmc() {
     let fixture = Fixture::with_a_machine().await;
     fixture.go(Transition::Manage, ProvisionState::Manageable).await;
     fixture.set_fault(Fault::WrongPassword);
-    let refused = fixture
-        .client
-        .send(&calls::state::boot_device(&fixture.reference()))
-        .await;
+    let refused = fixture.send(calls::state::boot_device(&fixture.reference())).await;
     assert!(
         matches!(refused, Err(Error::Unexpected { status: Some(500), .. })),
         "{refused:?}"
     );
     fixture.set_fault(Fault::DeadBmc);
-    let late = fixture
-        .client
-        .send(&calls::state::boot_device(&fixture.reference()))
-        .await;
+    let late = fixture.send(calls::state::boot_device(&fixture.reference())).await;
     assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
 }
 
@@ -341,6 +319,7 @@ async fn fault_plan_applies_to_matching_requests() {
     let fixture = Fixture::with_a_machine().await;
     let read = calls::node::get(&fixture.reference());
     let set = || calls::node::patch(&fixture.reference(), Patch::new().set(&["extra", "k"], 1)).unwrap();
+    let refused = |code, retry_after| RequestFault::Refused { code, retry_after };
     let plan = |fault| Plan::none().with(Rule::at(1, fault).verb("PATCH").resource("nodes/{node}"));
     fixture.ironic.inject(plan(RequestFault::ReplyLost));
     assert!(fixture.client.send(&read).await.is_ok());
@@ -351,20 +330,8 @@ async fn fault_plan_applies_to_matching_requests() {
     for (fault, category) in [
         (RequestFault::CrashBefore, "unreachable"),
         (RequestFault::Conflict, "locked"),
-        (
-            RequestFault::Refused {
-                code: 503,
-                retry_after: Some(2),
-            },
-            "busy",
-        ),
-        (
-            RequestFault::Refused {
-                code: 500,
-                retry_after: None,
-            },
-            "unexpected",
-        ),
+        (refused(503, Some(2)), "busy"),
+        (refused(500, None), "unexpected"),
         (RequestFault::Delay(Duration::from_secs(31)), "timeout"),
         (RequestFault::DuplicateEvents, "unexpected"),
     ] {

@@ -14,6 +14,7 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_ironic::request::Call;
 use metal3_ironic::{Client, Error};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_bmc::fault::Fault;
@@ -44,29 +45,34 @@ impl Fixture {
         self.ironic.machine_at(BMC, |machine| machine.clone()).unwrap()
     }
 
+    async fn create(&self, name: &str, driver_info: &Value, more: Map<String, Value>) -> NodeUuid {
+        let new = calls::node::NewNode {
+            name: name.into(),
+            driver: "redfish".into(),
+            driver_info: driver_info.as_object().cloned().unwrap(),
+            properties: Map::new(),
+            more,
+            disable_power_off: None,
+        };
+        self.send(calls::node::create(new).unwrap()).await.unwrap().uuid
+    }
+
     async fn register(&self, more: Value) -> NodeUuid {
         let mut fields = Map::from_iter([("inspect_interface".to_owned(), json!("agent"))]);
         fields.extend(more.as_object().cloned().unwrap());
-        let new = calls::node::NewNode {
-            name: "ns~host".into(),
-            driver: "redfish".into(),
-            driver_info: Map::from_iter([
-                ("redfish_address".to_owned(), json!("https://192.0.2.1")),
-                ("redfish_system_id".to_owned(), json!("/redfish/v1/Systems/1")),
-            ]),
-            properties: Map::new(),
-            more: fields,
-            disable_power_off: None,
-        };
-        let created = self.client.send(&calls::node::create(new).unwrap()).await.unwrap();
-        let node = created.value.uuid;
+        let info = json!({"redfish_address": "https://192.0.2.1", "redfish_system_id": "/redfish/v1/Systems/1"});
+        let node = self.create("ns~host", &info, fields).await;
         self.go(&node, Transition::Manage, ProvisionState::Manageable).await;
         node
     }
 
+    async fn send<T>(&self, call: Call<T>) -> Result<T, Error> {
+        self.client.send(&call).await.map(|answer| answer.value)
+    }
+
     async fn ask(&self, node: &NodeUuid, transition: Transition) -> Result<(), Error> {
-        let call = calls::provision::request(&NodeRef::from(node), transition).unwrap();
-        self.client.send(&call).await.map(|_| ())
+        self.send(calls::provision::request(&NodeRef::from(node), transition).unwrap())
+            .await
     }
 
     async fn go(&self, node: &NodeUuid, transition: Transition, to: ProvisionState) -> Node {
@@ -78,8 +84,7 @@ impl Fixture {
     }
 
     async fn read(&self, node: &NodeUuid) -> Node {
-        let call = calls::node::get(&NodeRef::from(node));
-        self.client.send(&call).await.unwrap().value
+        self.send(calls::node::get(&NodeRef::from(node))).await.unwrap()
     }
 
     async fn set(&self, node: &NodeUuid, field: &str, value: Value) {
@@ -93,6 +98,13 @@ impl Fixture {
         self.go(&node, deploy(), ProvisionState::Active).await;
         node
     }
+}
+
+fn assert_status(error: &Error, code: u16) {
+    assert!(
+        matches!(error, Error::Unexpected { status: Some(found), .. } if *found == code),
+        "{error}"
+    );
 }
 
 fn image(name: &str) -> Value {
@@ -147,11 +159,10 @@ async fn deleting_a_node_keeps_its_machine_for_another_node() {
     let node = fixture.deployed().await;
     let reference = NodeRef::from(&node);
     fixture
-        .client
-        .send(&calls::node::set_maintenance(&reference, "detached"))
+        .send(calls::node::set_maintenance(&reference, "detached"))
         .await
         .unwrap();
-    fixture.client.send(&calls::node::delete(&reference)).await.unwrap();
+    fixture.send(calls::node::delete(&reference)).await.unwrap();
     let again = fixture.register(json!({})).await;
     assert_ne!(again, node);
     assert_eq!(fixture.read(&again).await.power_state, Some(PowerState::On));
@@ -196,11 +207,7 @@ async fn incomplete_deployment_is_rejected_before_any_power_change() {
         assert_eq!(refused.category(), "invalid");
         assert!(refused.to_string().contains(field), "{refused}");
         assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Available);
-        fixture
-            .client
-            .send(&calls::node::delete(&NodeRef::from(&node)))
-            .await
-            .unwrap();
+        fixture.send(calls::node::delete(&NodeRef::from(&node))).await.unwrap();
     }
     assert_eq!(fixture.machine().counts, metal3_sim_ironic::MachineCounts::default());
 }
@@ -235,10 +242,7 @@ async fn live_image_is_booted_without_writing_and_its_rebuild_fails() {
     assert_eq!((machine.power, machine.counts.written), (PowerState::On, 0));
     let rebuild = Transition::Rebuild { config_drive: drive() };
     let failed = fixture.ask(&node, rebuild).await.unwrap_err();
-    assert!(
-        matches!(failed, Error::Unexpected { status: Some(500), .. }),
-        "{failed}"
-    );
+    assert_status(&failed, 500);
     assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Active);
     fixture.go(&node, Transition::Delete, ProvisionState::Available).await;
     assert_eq!(fixture.machine().media, None);
@@ -260,8 +264,7 @@ async fn only_actual_power_changes_are_counted() {
         (Power::Off, 2, 2),
     ] {
         fixture
-            .client
-            .send(&calls::state::set_power(&NodeRef::from(&node), power))
+            .send(calls::state::set_power(&NodeRef::from(&node), power))
             .await
             .unwrap();
         sleep(LONG).await;
@@ -306,15 +309,10 @@ async fn bios_settings_survive_a_lost_database() {
     fixture.ironic.lose_database();
     let again = fixture.register(json!({})).await;
     let bios = fixture
-        .client
-        .send(&calls::hardware::bios(&NodeRef::from(&again)))
+        .send(calls::hardware::bios(&NodeRef::from(&again)))
         .await
         .unwrap();
-    let shown = bios
-        .value
-        .items
-        .iter()
-        .find(|setting| setting.name == "ProcVirtualization");
+    let shown = bios.items.iter().find(|setting| setting.name == "ProcVirtualization");
     assert_eq!(shown.unwrap().value, "Disabled");
 }
 
@@ -327,8 +325,7 @@ async fn slow_bmc_delays_every_caller() {
     });
     // The client's timeout is shorter.
     let media = fixture
-        .client
-        .send(&calls::hardware::virtual_media(&NodeRef::from(&node)))
+        .send(calls::hardware::virtual_media(&NodeRef::from(&node)))
         .await;
     assert!(matches!(media, Err(Error::Timeout { .. })), "{media:?}");
     let begun = Instant::now();
@@ -344,21 +341,7 @@ async fn slow_bmc_delays_every_caller() {
 #[tokio::test(start_paused = true)]
 async fn node_without_bmc_address_fails_verification() {
     let fixture = Fixture::new();
-    let new = calls::node::NewNode {
-        name: "ns~lost".into(),
-        driver: "redfish".into(),
-        driver_info: Map::new(),
-        properties: Map::new(),
-        more: Map::new(),
-        disable_power_off: None,
-    };
-    let node = fixture
-        .client
-        .send(&calls::node::create(new).unwrap())
-        .await
-        .unwrap()
-        .value
-        .uuid;
+    let node = fixture.create("ns~lost", &json!({}), Map::new()).await;
     fixture.go(&node, Transition::Manage, ProvisionState::Enroll).await;
     assert!(fixture.read(&node).await.last_error.unwrap().contains("driver_info"));
     fixture
@@ -368,10 +351,7 @@ async fn node_without_bmc_address_fails_verification() {
     // Removing an address is not simulated.
     let call = calls::node::patch(&NodeRef::from(&node), Patch::new().set(&["driver_info"], json!({}))).unwrap();
     let refused = fixture.client.send(&call).await.unwrap_err();
-    assert!(
-        matches!(refused, Error::Unexpected { status: Some(501), .. }),
-        "{refused}"
-    );
+    assert_status(&refused, 501);
 }
 
 #[tokio::test(start_paused = true)]
@@ -381,17 +361,11 @@ async fn firmware_update_answers_501() {
     let settings = json!({"settings": [{"component": "bios", "url": "http://images/bios.bin"}]});
     let update = || vec![step("firmware", "update", settings.clone())];
     let refused = fixture.ask(&node, Transition::Clean(update())).await.unwrap_err();
-    assert!(
-        matches!(refused, Error::Unexpected { status: Some(501), .. }),
-        "{refused}"
-    );
+    assert_status(&refused, 501);
     assert_eq!(fixture.read(&node).await.provision_state, ProvisionState::Manageable);
     fixture.go(&node, Transition::Adopt, ProvisionState::Active).await;
     let refused = fixture.ask(&node, Transition::Service(update())).await.unwrap_err();
-    assert!(
-        matches!(refused, Error::Unexpected { status: Some(501), .. }),
-        "{refused}"
-    );
+    assert_status(&refused, 501);
 }
 
 #[tokio::test(start_paused = true)]

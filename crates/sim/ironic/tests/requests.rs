@@ -2,9 +2,14 @@
 //!
 //! The change feed replaces polling; its own requests do not depend on the operations and are not counted.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,132 +23,40 @@ use metal3_ironic::calls::provision::{ConfigDrive, Transition};
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::Feed;
 use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic::request::Call;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_ironic::{Audit, Ironic, Options};
 use serde_json::{Map, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// Operation, method, resource, count, whether it is required, and its reason.
-type Row = (&'static str, &'static str, &'static str, u64, bool, &'static str);
+/// The requests of each operation. The minimum is 0 where the operation also works without the request.
+const TABLE: &str = "\
+| operation | request | sent | minimum | why |
+| --- | --- | --- | --- | --- |
+| register | POST nodes | 1 | 1 | creates the node; an existing name gets 409, so no lookup is needed |
+| register | POST ports | 1 | 1 | the MAC address that identifies the ramdisk; an existing one gets 409 |
+| register | PUT nodes/{node}/states/provision | 1 | 1 | manage: verifies the credentials |
+| register | GET nodes/{node}/bios | 1 | 0 | settings for the user; the feed does not show them |
+| register | GET nodes/{node}/firmware | 1 | 0 | versions for the user; the feed does not show them |
+| inspect | PUT nodes/{node}/states/provision | 1 | 1 | inspect; the interface is set at creation |
+| inspect | GET nodes/{node}/inventory | 1 | 1 | a separate resource; the feed reports when it exists |
+| inspect | GET ports | 1 | 0 | finds network cards without a port |
+| provide | PUT nodes/{node}/states/provision | 1 | 1 | provide: cleans the node and makes it available |
+| deploy | PATCH nodes/{node} | 1 | 1 | image, root device and owner, in one change |
+| deploy | GET nodes/{node}/validate | 1 | 0 | reports missing parameters before the deployment |
+| deploy | PUT nodes/{node}/states/provision | 1 | 1 | active, with the config-drive |
+| tear down | PUT nodes/{node}/states/provision | 1 | 1 | deleted: Ironic clears the instance |
+| delete | DELETE nodes/{node} | 1 | 1 | an available node does not need maintenance |
+";
 
-const NEEDED: bool = true;
-const USEFUL: bool = false;
-
-const TABLE: &[Row] = &[
-    (
-        "register",
-        "POST",
-        "nodes",
-        1,
-        NEEDED,
-        "creates the node; an existing name gets 409, so no lookup is needed",
-    ),
-    (
-        "register",
-        "POST",
-        "ports",
-        1,
-        NEEDED,
-        "the MAC address that identifies the ramdisk; an existing one gets 409",
-    ),
-    (
-        "register",
-        "PUT",
-        "nodes/{node}/states/provision",
-        1,
-        NEEDED,
-        "manage: verifies the credentials",
-    ),
-    (
-        "register",
-        "GET",
-        "nodes/{node}/bios",
-        1,
-        USEFUL,
-        "settings for the user; the feed does not show them",
-    ),
-    (
-        "register",
-        "GET",
-        "nodes/{node}/firmware",
-        1,
-        USEFUL,
-        "versions for the user; the feed does not show them",
-    ),
-    (
-        "inspect",
-        "PUT",
-        "nodes/{node}/states/provision",
-        1,
-        NEEDED,
-        "inspect; the interface is set at creation",
-    ),
-    (
-        "inspect",
-        "GET",
-        "nodes/{node}/inventory",
-        1,
-        NEEDED,
-        "a separate resource; the feed reports when it exists",
-    ),
-    (
-        "inspect",
-        "GET",
-        "ports",
-        1,
-        USEFUL,
-        "finds network cards without a port",
-    ),
-    (
-        "provide",
-        "PUT",
-        "nodes/{node}/states/provision",
-        1,
-        NEEDED,
-        "provide: cleans the node and makes it available",
-    ),
-    (
-        "deploy",
-        "PATCH",
-        "nodes/{node}",
-        1,
-        NEEDED,
-        "image, root device and owner, in one change",
-    ),
-    (
-        "deploy",
-        "GET",
-        "nodes/{node}/validate",
-        1,
-        USEFUL,
-        "reports missing parameters before the deployment",
-    ),
-    (
-        "deploy",
-        "PUT",
-        "nodes/{node}/states/provision",
-        1,
-        NEEDED,
-        "active, with the config-drive",
-    ),
-    (
-        "tear down",
-        "PUT",
-        "nodes/{node}/states/provision",
-        1,
-        NEEDED,
-        "deleted: Ironic clears the instance",
-    ),
-    (
-        "delete",
-        "DELETE",
-        "nodes/{node}",
-        1,
-        NEEDED,
-        "an available node does not need maintenance",
-    ),
-];
+/// Operation, method and resource, count and minimum of each row.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str, u64, u64)> {
+    TABLE.lines().skip(2).map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        (cells[1], cells[2], cells[3].parse().unwrap(), cells[4].parse().unwrap())
+    })
+}
 
 struct Host {
     client: Client,
@@ -154,6 +67,10 @@ struct Host {
 impl Host {
     fn reference(&self) -> NodeRef {
         NodeRef::from(&self.node)
+    }
+
+    async fn send<T>(&self, call: Call<T>) -> T {
+        self.client.send(&call).await.unwrap().value
     }
 
     async fn go(&self, transition: Transition, to: &ProvisionState) {
@@ -191,31 +108,15 @@ impl Host {
         client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
         let host = Self { client, feed, node };
         host.go(Transition::Manage, &ProvisionState::Manageable).await;
-        host.client
-            .send(&calls::hardware::bios(&host.reference()))
-            .await
-            .unwrap();
-        host.client
-            .send(&calls::hardware::firmware(&host.reference()))
-            .await
-            .unwrap();
+        host.send(calls::hardware::bios(&host.reference())).await;
+        host.send(calls::hardware::firmware(&host.reference())).await;
         host
     }
 
     async fn inspect(&self) {
         self.go(Transition::Inspect, &ProvisionState::Manageable).await;
-        let found = self
-            .client
-            .send(&calls::node::inventory(&self.reference()))
-            .await
-            .unwrap()
-            .value;
-        let ports = self
-            .client
-            .send(&calls::port::of_node(&self.reference(), None))
-            .await
-            .unwrap()
-            .value;
+        let found = self.send(calls::node::inventory(&self.reference())).await;
+        let ports = self.send(calls::port::of_node(&self.reference(), None)).await;
         assert_eq!(ports.items.len(), found.inventory.interfaces.len());
     }
 
@@ -224,16 +125,8 @@ impl Host {
             .set(&["instance_info", "image_source"], "http://images/a.raw")
             .set(&["instance_info", "image_checksum"], "http://images/a.raw.sha256")
             .set(&["instance_uuid"], "11111111-2222-4333-8444-555555555555");
-        self.client
-            .send(&calls::node::patch(&self.reference(), patch).unwrap())
-            .await
-            .unwrap();
-        let validation = self
-            .client
-            .send(&calls::node::validate(&self.reference()))
-            .await
-            .unwrap()
-            .value;
+        self.send(calls::node::patch(&self.reference(), patch).unwrap()).await;
+        let validation = self.send(calls::node::validate(&self.reference())).await;
         assert!(validation.deploy_errors().is_empty(), "{validation:?}");
         let (config_drive, steps) = (ConfigDrive::default(), Vec::new());
         self.go(Transition::Deploy { config_drive, steps }, &ProvisionState::Active)
@@ -243,45 +136,13 @@ impl Host {
 
 /// Asserts that the requests of an operation equal its rows.
 fn assert_counts(operation: &str, audit: &Audit) {
-    let expected: Vec<((String, String), u64)> = {
-        let rows = TABLE.iter().filter(|row| row.0 == operation);
-        let mut rows: Vec<_> = rows.map(|row| ((row.1.to_owned(), row.2.to_owned()), row.3)).collect();
-        rows.sort();
-        rows
-    };
-    let counted: Vec<((String, String), u64)> = audit
+    let rows = rows().filter(|row| row.0 == operation);
+    let expected: BTreeMap<String, u64> = rows.map(|row| (row.1.to_owned(), row.2)).collect();
+    let counted = audit
         .counts()
-        .filter(|((method, resource), _)| (method.as_str(), resource.as_str()) != ("GET", "nodes"))
-        .map(|(count, number)| (count.clone(), number))
-        .collect();
+        .map(|((method, resource), number)| (format!("{method} {resource}"), number));
+    let counted: BTreeMap<String, u64> = counted.filter(|(request, _)| request != "GET nodes").collect();
     assert_eq!(counted, expected, "{operation}");
-}
-
-fn printed() -> String {
-    let mut text = String::from("| operation | request | sent | minimum | why |\n| --- | --- | --- | --- | --- |\n");
-    for (operation, method, resource, sent, needed, why) in TABLE {
-        let minimum = if *needed { *sent } else { 0 };
-        writeln!(
-            text,
-            "| {operation} | {method} {resource} | {sent} | {minimum} | {why} |"
-        )
-        .unwrap();
-    }
-    let sum = |needed_only: bool| {
-        TABLE
-            .iter()
-            .filter(|row| row.4 || !needed_only)
-            .map(|row| row.3)
-            .sum::<u64>()
-    };
-    writeln!(
-        text,
-        "| whole life | | {} | {} | without the feed |",
-        sum(false),
-        sum(true)
-    )
-    .unwrap();
-    text
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +168,8 @@ async fn each_operation_sends_the_requests_of_the_table() {
     counted("deploy");
     host.go(Transition::Delete, &ProvisionState::Available).await;
     counted("tear down");
-    host.client.send(&calls::node::delete(&host.reference())).await.unwrap();
+    host.send(calls::node::delete(&host.reference())).await;
     counted("delete");
-    println!("{}", printed());
+    let (sent, minimum) = rows().fold((0, 0), |sums, row| (sums.0 + row.2, sums.1 + row.3));
+    println!("{TABLE}| whole life | | {sent} | {minimum} | without the feed |");
 }

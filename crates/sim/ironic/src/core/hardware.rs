@@ -30,7 +30,7 @@ impl Core {
     }
 
     pub(super) fn history(&self, ident: &str, request: &ApiRequest) -> Result<Answer, Failure> {
-        let (node, detail) = (self.node(ident)?, is_detailed(request));
+        let (node, detail) = (self.node(ident)?, request.is_detailed());
         let entry = |entry: &crate::node::Entry| {
             json!({
                 "uuid": entry.uuid,
@@ -46,31 +46,17 @@ impl Core {
 
     pub(super) fn bios(&self, ident: &str, request: &ApiRequest) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        let detail = is_detailed(request);
+        let detail = request.is_detailed();
         let setting = |(name, value): (&String, &Value)| {
-            let mut shown = json!({"name": name, "value": value});
-            if let (true, Value::Object(shown)) = (detail, &mut shown) {
-                let kind = if node.is_fake() { Value::Null } else { json!("String") };
-                shown.insert("attribute_type".into(), kind);
-                for field in [
-                    "allowable_values",
-                    "lower_bound",
-                    "upper_bound",
-                    "min_length",
-                    "max_length",
-                    "read_only",
-                    "unique",
-                    "reset_required",
-                ] {
-                    let nothing = if field == "allowable_values" {
-                        json!([])
-                    } else {
-                        Value::Null
-                    };
-                    shown.insert(field.to_owned(), nothing);
-                }
+            if !detail {
+                return json!({"name": name, "value": value});
             }
-            shown
+            let kind = if node.is_fake() { Value::Null } else { json!("String") };
+            json!({
+                "name": name, "value": value, "attribute_type": kind, "allowable_values": [], "lower_bound": null,
+                "upper_bound": null, "min_length": null, "max_length": null, "read_only": null, "unique": null,
+                "reset_required": null,
+            })
         };
         Ok(Answer::ok(
             json!({"bios": node.bios.iter().map(setting).collect::<Vec<_>>()}),
@@ -79,13 +65,10 @@ impl Core {
 
     pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        let Some(machine) = self.machine_for(node) else {
+        // Read from the BMC when the credentials are verified.
+        let Some(machine) = self.machine_for(node).filter(|_| node.times.provisioned.is_some()) else {
             return Ok(Answer::ok(json!({"firmware": []})));
         };
-        if node.times.provisioned.is_none() {
-            // Read from the BMC when the credentials are verified.
-            return Ok(Answer::ok(json!({"firmware": []})));
-        }
         let part = |component: &str, version: &str| {
             json!({
                 "component": component,
@@ -102,13 +85,8 @@ impl Core {
         })))
     }
 
-    pub(super) fn set_traits(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn set_traits(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let names = body.get("traits").and_then(Value::as_array);
         let names = names.ok_or_else(|| Refusal::invalid("Schema error for body: 'traits' is a required property"))?;
         let mut traits = Vec::new();
@@ -131,13 +109,8 @@ impl Core {
         Ok(json!({"vifs": []}))
     }
 
-    pub(super) fn attach_vif(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn attach_vif(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         if body.get("id").and_then(Value::as_str).is_none() {
             return Err(Refusal::invalid("Schema error for vif: 'id' is a required property").into());
         }
@@ -145,7 +118,7 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn detach_vif(&mut self, ident: &str, _vif: &str, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn detach_vif(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |_, _| Ok(()))?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
@@ -162,7 +135,7 @@ impl Core {
         Ok((work::query_time(delay), machine))
     }
 
-    pub(super) fn boot_device(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn boot_device(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         let (delay, (device, persistent)) = self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
             if node.is_fake() {
@@ -175,13 +148,8 @@ impl Core {
         Ok(Answer::ok(body).delayed(delay))
     }
 
-    pub(super) fn set_boot_device(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn set_boot_device(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let device = body
             .get("boot_device")
             .and_then(Value::as_str)
@@ -224,13 +192,8 @@ impl Core {
         .delayed(delay))
     }
 
-    pub(super) fn attach_media(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn attach_media(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
         let (Some(_), Some(image)) = (text("device_type"), text("image_url")) else {
             return Err(Refusal::invalid("Schema error for vmedia: device_type and image_url are required").into());
@@ -238,12 +201,13 @@ impl Core {
         self.change_media(ident, Some(image), context)
     }
 
-    pub(super) fn detach_media(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
-        self.change_media(ident, None, context)
-    }
-
     /// Accepted immediately and done asynchronously: an error is recorded in `last_error`.
-    fn change_media(&mut self, ident: &str, image: Option<String>, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn change_media(
+        &mut self,
+        ident: &str,
+        image: Option<String>,
+        context: Context<'_>,
+    ) -> Result<Answer, Failure> {
         let now = context.now;
         self.locked(ident, now, |core, serial| {
             let missing = || Refusal::not_found("Node", ident);
@@ -267,9 +231,9 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
-    pub(super) fn passthru(&mut self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
-        let method = request.query("method").unwrap_or_default().to_owned();
-        let body = request.json()?;
+    pub(super) fn passthru(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let method = context.request.query("method").unwrap_or_default().to_owned();
+        let body = context.request.json()?;
         let id = self.new_uuid();
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
@@ -321,11 +285,6 @@ fn validation(node: &Node, kind: &str) -> Value {
             json!({"result": false, "reason": reason})
         }
     }
-}
-
-fn is_detailed(request: &ApiRequest) -> bool {
-    let detail = request.query("detail");
-    detail.is_some_and(|detail| detail.eq_ignore_ascii_case("true"))
 }
 
 /// The event text of a history list, at most 255 characters.

@@ -29,6 +29,7 @@ use crate::bmc::Bmc;
 use crate::machine::{Machine, Pace};
 use crate::node::{Entry, Node, Slot, patch, present};
 use crate::refusal::Refusal;
+use crate::request::ApiRequest;
 use crate::work::{self, Job, Kind, Script, steps};
 
 pub(crate) use ports::Port;
@@ -146,8 +147,9 @@ pub(crate) struct Core {
 }
 
 /// The context of a request handler.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Context {
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) request: &'a ApiRequest,
     pub(crate) now: Now,
     pub(crate) microversion: Microversion,
     /// Whether an earlier attempt found the node locked.

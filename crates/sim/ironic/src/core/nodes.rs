@@ -11,25 +11,17 @@ use crate::node::{Node, fields, interfaces};
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
 
-/// The default and maximum page size.
-const MAX_PAGE: usize = 1000;
-
 impl Core {
-    pub(super) fn create_node(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn create_node(&mut self, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let body = body
             .as_object()
             .ok_or_else(|| Refusal::invalid("Schema error for node: it is not of type 'object'"))?;
         let record = fields::of_new(body, context.microversion)?;
         let serial = self.add(body.get("uuid").and_then(Value::as_str), record, context.now)?;
-        let (shown, location) = {
-            let node = self.node_mut(serial)?;
-            let uuid = node.uuid.clone();
-            (
-                self.whole(&uuid, context.microversion)?,
-                format!("{}/v1/nodes/{uuid}", self.base),
-            )
-        };
+        let uuid = self.node_mut(serial)?.uuid.clone();
+        let shown = self.whole(&uuid, context.microversion)?;
+        let location = format!("{}/v1/nodes/{uuid}", self.base);
         Ok(Answer {
             status: StatusCode::CREATED,
             ..Answer::ok(Value::Object(shown)).with_location(location)
@@ -75,30 +67,22 @@ impl Core {
         Ok(present::whole(self.node(ident)?, microversion, &self.base, HOST))
     }
 
-    pub(super) fn read_node(&self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn read_node(&self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         let mut shown = self.whole(ident, context.microversion)?;
-        if let Some(wanted) = wanted(request)? {
+        if let Some(wanted) = wanted(context.request)? {
             shown.retain(|field, _| field == "links" || wanted.contains(&field.as_str()));
         }
         Ok(Answer::ok(Value::Object(shown)))
     }
 
-    pub(super) fn list_nodes(&self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
-        for (key, _) in &request.query {
-            if !["detail", "fields", "limit", "marker", "sort_key", "sort_dir"].contains(&key.as_str()) {
-                return Err(Refusal::not_simulated(&format!("listing nodes by {key}")).into());
-            }
-        }
-        let limit = match request.query("limit").map(str::parse::<usize>) {
-            None => MAX_PAGE,
-            Some(Ok(limit)) if limit > 0 => limit.min(MAX_PAGE),
-            Some(_) => return Err(Refusal::invalid("Limit must be positive").into()),
-        };
+    pub(super) fn list_nodes(&self, context: Context<'_>) -> Result<Answer, Failure> {
+        let request = context.request;
+        let known = ["detail", "fields", "limit", "marker", "sort_key", "sort_dir"];
+        request.check_query("nodes", &known)?;
+        let limit = request.page_size()?;
         let page = self.page(request, limit)?;
         let wanted = wanted(request)?;
-        let detail = request
-            .query("detail")
-            .is_some_and(|detail| detail.eq_ignore_ascii_case("true"));
+        let detail = request.is_detailed();
         let shown: Vec<Value> = page
             .iter()
             .map(|node| {
@@ -158,13 +142,8 @@ impl Core {
         }
     }
 
-    pub(super) fn patch_node(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let operations = patch::read(&request.json()?)?;
+    pub(super) fn patch_node(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let operations = patch::read(&context.request.json()?)?;
         for operation in &operations {
             fields::known(&operation.field, context.microversion)?;
         }
@@ -249,7 +228,7 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn delete_node(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn delete_node(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
             let (uuid, state) = (node.uuid.clone(), node.provision.state.clone());

@@ -11,9 +11,6 @@ use crate::request::ApiRequest;
 use metal3_domain::mac::MacAddress;
 use metal3_sim_bmc::fault::Fault;
 
-/// The maximum page size.
-const MAX_PAGE: usize = 1000;
-
 /// A port.
 #[derive(Debug, Clone)]
 pub(crate) struct Port {
@@ -43,19 +40,12 @@ impl Port {
 
 impl Core {
     pub(super) fn list_ports(&self, request: &ApiRequest) -> Result<Answer, Failure> {
-        for (key, _) in &request.query {
-            if !["fields", "node_uuid", "node", "address", "marker", "limit"].contains(&key.as_str()) {
-                return Err(Refusal::not_simulated(&format!("listing ports by {key}")).into());
-            }
-        }
+        let known = ["fields", "node_uuid", "node", "address", "marker", "limit"];
+        request.check_query("ports", &known)?;
         let node = request.query("node_uuid").or_else(|| request.query("node"));
         let node = node.map(|ident| self.node(ident)).transpose()?;
         let address = request.query("address").map(str::to_lowercase);
-        let limit = match request.query("limit").map(str::parse::<usize>) {
-            None => MAX_PAGE,
-            Some(Ok(limit)) if limit > 0 => limit.min(MAX_PAGE),
-            Some(_) => return Err(Refusal::invalid("Limit must be positive").into()),
-        };
+        let limit = request.page_size()?;
         let first = match request.query("marker") {
             None => 0,
             Some(marker) => {
@@ -65,11 +55,7 @@ impl Core {
                     .ok_or_else(|| Refusal::not_found("Port", marker))?
             }
         };
-        let wanted = request
-            .query("fields")
-            .unwrap_or("uuid,address")
-            .split(',')
-            .collect::<Vec<_>>();
+        let wanted: Vec<&str> = request.query("fields").unwrap_or("uuid,address").split(',').collect();
         let page: Vec<&Port> = self
             .ports
             .range(first..)
@@ -94,8 +80,8 @@ impl Core {
         Ok(Answer::ok(body))
     }
 
-    pub(super) fn create_port(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn create_port(&mut self, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let text = |key: &str| body.get(key).and_then(Value::as_str);
         let ident = text("node_uuid")
             .ok_or_else(|| Refusal::invalid("Schema error for port: 'node_uuid' is a required property"))?
@@ -140,7 +126,7 @@ impl Core {
         Ok(port)
     }
 
-    pub(super) fn delete_port(&mut self, uuid: &str, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn delete_port(&mut self, uuid: &str, context: Context<'_>) -> Result<Answer, Failure> {
         let found = self.ports.iter().find(|(_, port)| port.uuid == uuid);
         let (serial, node) = found
             .map(|(serial, port)| (*serial, port.node.clone()))

@@ -6,22 +6,17 @@ use http::StatusCode;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use serde_json::{Value, json};
 
+use super::perform::Outcome;
 use super::{Answer, Context, Core, Failure, NO_BMC, Now, Slot, work};
 use crate::refusal::Refusal;
-use crate::request::ApiRequest;
 use crate::work::Kind;
 
 /// Power targets of clients.
 const VERBS: [&str; 5] = ["power on", "power off", "soft power off", "rebooting", "soft rebooting"];
 
 impl Core {
-    pub(super) fn change_power(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn change_power(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let verb = body.get("target").and_then(Value::as_str).unwrap_or_default();
         let node = self.node(ident)?;
         let off = verb.ends_with("power off");
@@ -45,13 +40,10 @@ impl Core {
             }
         }
         self.locked(ident, context.now, |core, serial| {
-            let node = core.node_mut(serial)?;
+            let missing = || Refusal::not_found("Node", ident);
+            let node = core.nodes.get_mut(&serial).ok_or_else(missing)?;
             node.target_power = Some(if off { PowerState::Off } else { PowerState::On });
             node.last_error = None;
-            let node = core
-                .nodes
-                .get(&serial)
-                .ok_or_else(|| Refusal::not_found("Node", ident))?;
             let script = work::power(node, &core.pace, verb);
             core.begin(serial, Slot::Power, Kind::Power, script, context.now);
             Ok(())
@@ -59,24 +51,18 @@ impl Core {
         Ok(self.accepted(ident))
     }
 
-    fn accepted(&self, ident: &str) -> Answer {
+    pub(super) fn accepted(&self, ident: &str) -> Answer {
         Answer::empty(StatusCode::ACCEPTED).with_location(format!("{}/v1/nodes/{ident}/states", self.base))
     }
 
     pub(super) fn change_boot(
         &mut self,
         ident: &str,
-        what: &str,
-        request: &ApiRequest,
-        context: Context,
+        field: &'static str,
+        context: Context<'_>,
     ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+        let body = context.request.json()?;
         let target = body.get("target").cloned().unwrap_or_default();
-        let field = if what == "boot_mode" {
-            "boot_mode"
-        } else {
-            "secure_boot"
-        };
         let fits = match field {
             "boot_mode" => matches!(target.as_str(), Some("uefi" | "bios")),
             _ => target.is_boolean(),
@@ -94,12 +80,9 @@ impl Core {
             .into());
         }
         self.locked(ident, context.now, |core, serial| {
-            let node = core.node_mut(serial)?;
+            let missing = || Refusal::not_found("Node", ident);
+            let node = core.nodes.get_mut(&serial).ok_or_else(missing)?;
             node.last_error = None;
-            let node = core
-                .nodes
-                .get(&serial)
-                .ok_or_else(|| Refusal::not_found("Node", ident))?;
             let script = work::boot(node, &core.pace, field, target);
             core.begin(serial, Slot::Power, Kind::Power, script, context.now);
             Ok(())
@@ -108,8 +91,7 @@ impl Core {
     }
 
     /// Runs a client's power change.
-    pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> super::perform::Outcome {
-        use super::perform::Outcome;
+    pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> Outcome {
         let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
@@ -141,8 +123,7 @@ impl Core {
         Outcome::Done
     }
 
-    pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> super::perform::Outcome {
-        use super::perform::Outcome;
+    pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> Outcome {
         let Some((node, machine)) = self.node_and_machine(serial) else {
             return Outcome::Replaced;
         };
@@ -164,13 +145,8 @@ impl Core {
         Outcome::Done
     }
 
-    pub(super) fn set_maintenance(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn set_maintenance(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let reason = body.get("reason").and_then(Value::as_str).map(str::to_owned);
         self.locked(ident, context.now, |core, serial| {
             core.node_mut(serial)?.set_maintenance(true, reason);
@@ -179,7 +155,7 @@ impl Core {
         Ok(Answer::empty(StatusCode::ACCEPTED))
     }
 
-    pub(super) fn clear_maintenance(&mut self, ident: &str, context: Context) -> Result<Answer, Failure> {
+    pub(super) fn clear_maintenance(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         self.locked(ident, context.now, |core, serial| {
             core.node_mut(serial)?.set_maintenance(false, None);
             Ok(())
@@ -187,13 +163,8 @@ impl Core {
         Ok(Answer::empty(StatusCode::ACCEPTED))
     }
 
-    pub(super) fn set_target_raid(
-        &mut self,
-        ident: &str,
-        request: &ApiRequest,
-        context: Context,
-    ) -> Result<Answer, Failure> {
-        let wanted = request.json()?;
+    pub(super) fn set_target_raid(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let wanted = context.request.json()?;
         if !wanted.is_object() {
             return Err(Refusal::invalid("target_raid_config is not an object").into());
         }

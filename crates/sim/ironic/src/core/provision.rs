@@ -1,6 +1,5 @@
 //! Provision requests: checks, and the work that they begin.
 
-use http::StatusCode;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_ironic::version::ABORT_DEPLOYMENT;
 use serde_json::{Value, json};
@@ -9,7 +8,6 @@ use super::{Answer, Context, Core, Failure, Now, Slot, steps, work};
 use crate::life::{Event, Provision, step};
 use crate::node::{Node, interfaces};
 use crate::refusal::Refusal;
-use crate::request::ApiRequest;
 use crate::work::{Kind, Script};
 
 /// A parsed provision request.
@@ -21,8 +19,8 @@ struct TransitionRequest<'a> {
 }
 
 impl Core {
-    pub(super) fn provision(&mut self, ident: &str, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
-        let body = request.json()?;
+    pub(super) fn provision(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
+        let body = context.request.json()?;
         let verb = body.get("target").and_then(Value::as_str).unwrap_or_default();
         let node = self.node(ident)?;
         let transition = if context.is_retry {
@@ -35,7 +33,7 @@ impl Core {
         self.locked(ident, now, |core, serial| {
             core.begin_transition(serial, &transition, now)
         })?;
-        Ok(Answer::empty(StatusCode::ACCEPTED).with_location(format!("{}/v1/nodes/{ident}/states", self.base)))
+        Ok(self.accepted(ident))
     }
 
     /// Begins a transition with the node locked, as the conductor does.
@@ -210,7 +208,7 @@ fn checked_transition<'a>(
     node: &Node,
     verb: &'a str,
     body: &Value,
-    context: Context,
+    context: Context<'_>,
 ) -> Result<TransitionRequest<'a>, Failure> {
     let invalid = |message: String| Err(Refusal::invalid(message).into());
     if matches!(verb, "active" | "rebuild") && node.in_maintenance() {

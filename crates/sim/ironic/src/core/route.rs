@@ -32,16 +32,17 @@ const NOT_SIMULATED_OF_NODE: [&str; 6] = ["allocation", "children", "console", "
 
 impl Core {
     /// Answers a request.
-    pub(crate) fn answer(&mut self, request: &ApiRequest, context: Context) -> Result<Answer, Failure> {
+    pub(crate) fn answer(&mut self, context: Context<'_>) -> Result<Answer, Failure> {
+        let request = context.request;
         let path = request.segments();
         match (&request.method, path.as_slice()) {
             (&Method::GET, []) => Ok(Answer::ok(self.root())),
             (&Method::GET, ["drivers"]) => Ok(Answer::ok(drivers())),
             (&Method::GET, ["conductors"]) => Ok(Answer::ok(conductors())),
-            (_, ["nodes", rest @ ..]) => self.of_nodes(request, context, rest),
+            (_, ["nodes", rest @ ..]) => self.of_nodes(context, rest),
             (method, ["ports", rest @ ..]) => match (method, rest) {
                 (&Method::GET, []) => self.list_ports(request),
-                (&Method::POST, []) => self.create_port(request, context),
+                (&Method::POST, []) => self.create_port(context),
                 (&Method::DELETE, [port]) => self.delete_port(port, context),
                 (&Method::GET | &Method::PATCH, [_]) => Err(not_simulated(request)),
                 _ => Err(unknown(&path)),
@@ -52,14 +53,15 @@ impl Core {
         }
     }
 
-    fn of_nodes(&mut self, request: &ApiRequest, context: Context, rest: &[&str]) -> Result<Answer, Failure> {
+    fn of_nodes(&mut self, context: Context<'_>, rest: &[&str]) -> Result<Answer, Failure> {
+        let request = context.request;
         match (&request.method, rest) {
-            (&Method::GET, []) => self.list_nodes(request, context),
-            (&Method::POST, []) => self.create_node(request, context),
+            (&Method::GET, []) => self.list_nodes(context),
+            (&Method::POST, []) => self.create_node(context),
             (&Method::GET, ["detail"]) => Err(not_simulated(request)),
             (_, []) => Err(Refusal::no_such_path(StatusCode::METHOD_NOT_ALLOWED).into()),
-            (&Method::GET, [node]) => self.read_node(node, request, context),
-            (&Method::PATCH, [node]) => self.patch_node(node, request, context),
+            (&Method::GET, [node]) => self.read_node(node, context),
+            (&Method::PATCH, [node]) => self.patch_node(node, context),
             (&Method::DELETE, [node]) => self.delete_node(node, context),
             (_, [_]) => Err(Refusal::no_such_path(StatusCode::METHOD_NOT_ALLOWED).into()),
             (_, [node, what @ ..]) => {
@@ -67,50 +69,44 @@ impl Core {
                 if what != ["traits"] {
                     self.node(node)?;
                 }
-                self.of_node(request, context, node, what)
+                self.of_node(context, node, what)
             }
         }
     }
 
-    fn of_node(
-        &mut self,
-        request: &ApiRequest,
-        context: Context,
-        node: &str,
-        what: &[&str],
-    ) -> Result<Answer, Failure> {
+    fn of_node(&mut self, context: Context<'_>, node: &str, what: &[&str]) -> Result<Answer, Failure> {
         let (get, post, put, delete) = (&Method::GET, &Method::POST, &Method::PUT, &Method::DELETE);
+        let request = context.request;
         let method = &request.method;
         match what {
             ["states"] if method == get => Ok(Answer::ok(present::states(self.node(node)?))),
-            ["states", "provision"] if method == put => self.provision(node, request, context),
-            ["states", "power"] if method == put => self.change_power(node, request, context),
-            ["states", "raid"] if method == put => self.set_target_raid(node, request, context),
-            ["states", field @ ("boot_mode" | "secure_boot")] if method == put => {
-                self.change_boot(node, field, request, context)
-            }
-            ["maintenance"] if method == put => self.set_maintenance(node, request, context),
+            ["states", "provision"] if method == put => self.provision(node, context),
+            ["states", "power"] if method == put => self.change_power(node, context),
+            ["states", "raid"] if method == put => self.set_target_raid(node, context),
+            ["states", "boot_mode"] if method == put => self.change_boot(node, "boot_mode", context),
+            ["states", "secure_boot"] if method == put => self.change_boot(node, "secure_boot", context),
+            ["maintenance"] if method == put => self.set_maintenance(node, context),
             ["maintenance"] if method == delete => self.clear_maintenance(node, context),
             ["management", "boot_device"] if method == get => self.boot_device(node, context),
-            ["management", "boot_device"] if method == put => self.set_boot_device(node, request, context),
+            ["management", "boot_device"] if method == put => self.set_boot_device(node, context),
             ["validate"] if method == get => self.validate(node),
             ["inventory"] if method == get => self.inventory(node),
             ["history"] if method == get => self.history(node, request),
             ["bios"] if method == get => self.bios(node, request),
             ["firmware"] if method == get => self.firmware(node),
             ["traits"] if method == get => Ok(Answer::ok(json!({"traits": self.node(node)?.traits}))),
-            ["traits"] if method == put => self.set_traits(node, request, context),
+            ["traits"] if method == put => self.set_traits(node, context),
             ["portgroups"] if method == get => Ok(Answer::ok(json!({"portgroups": []}))),
             ["vifs"] if method == get => Ok(Answer::ok(self.vifs(node)?)),
-            ["vifs"] if method == post => self.attach_vif(node, request, context),
-            ["vifs", vif] if method == delete => self.detach_vif(node, vif, context),
+            ["vifs"] if method == post => self.attach_vif(node, context),
+            ["vifs", _] if method == delete => self.detach_vif(node, context),
             ["vmedia"] if method == get && context.microversion < LIST_VIRTUAL_MEDIA => {
                 Err(Refusal::newer_resource().into())
             }
             ["vmedia"] if method == get => self.media(node),
-            ["vmedia"] if method == post => self.attach_media(node, request, context),
-            ["vmedia"] if method == delete => self.detach_media(node, context),
-            ["vendor_passthru"] if method == post || method == delete => self.passthru(node, request, context),
+            ["vmedia"] if method == post => self.attach_media(node, context),
+            ["vmedia"] if method == delete => self.change_media(node, None, context),
+            ["vendor_passthru"] if method == post || method == delete => self.passthru(node, context),
             [first, ..] if NOT_SIMULATED_OF_NODE.contains(first) => Err(not_simulated(request)),
             [first, ..] if KNOWN.contains(first) => Err(not_simulated(request)),
             _ => Err(Refusal::no_such_path(StatusCode::NOT_FOUND).into()),
