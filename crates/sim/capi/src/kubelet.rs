@@ -5,10 +5,9 @@
 //! kubeadm does.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::Method;
 use metal3_ironic::model::state::PowerState;
 use metal3_runtime::cache::Key;
 use metal3_sim_ironic::Ironic;
@@ -19,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::kinds::Kind;
 use crate::node::{Boot, Role, first_boot};
+use crate::program::request;
 use crate::view::{Object, text_of};
 use crate::watch::{WatchEvent, follow};
 use crate::workload::{WorkloadClusters, WorkloadServers as _};
@@ -42,14 +42,6 @@ pub struct Parts {
     pub workloads: WorkloadClusters,
     /// Duration from power on until kubeadm has finished.
     pub boot: Duration,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("boot", &self.boot)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What runs on one machine.
@@ -229,23 +221,7 @@ pub(crate) async fn join(workloads: &WorkloadClusters, boot: &Boot) -> Result<()
 }
 
 pub(crate) async fn send(client: &kube::Client, method: Method, path: &str, body: &Value) -> Result<Value, String> {
-    let media = if method == Method::PATCH {
-        "application/merge-patch+json"
-    } else {
-        "application/json"
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(http::header::CONTENT_TYPE, media)
-        .body(if body.is_null() {
-            Vec::new()
-        } else {
-            body.to_string().into_bytes()
-        })
-        .map_err(|error| error.to_string())?;
-    client
-        .request::<Value>(request)
+    request(client, method, path, body)
         .await
         .map_err(|error| error.to_string())
 }

@@ -10,14 +10,7 @@ use crate::write::{Conditions, Write, add_finalizer, change, remove_finalizer, s
 
 const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
 
-pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(OPENSTACK_CLUSTER)
-        .flat_map(|object| reconcile(snapshot, object))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
     if object.owner(CLUSTER.kind).is_none() {
         return Vec::new();
     }
@@ -29,9 +22,7 @@ fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
             .into_iter()
             .collect();
     }
-    let mut due: Vec<Write> = add_finalizer(OPENSTACK_CLUSTER, object, FINALIZER)
-        .into_iter()
-        .collect();
+    let mut due = add_finalizer(OPENSTACK_CLUSTER, object, FINALIZER);
     let conditions = Conditions::of(object, snapshot.now).set("Paused", "False", "NotPaused", "");
     if !object.is_true("NetworkReady") {
         let new_status = conditions.set("NetworkReady", "True", "NetworkReady", "").set(

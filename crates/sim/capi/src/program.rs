@@ -1,7 +1,6 @@
 //! Runs the stand-ins: watch, decide, write, until nothing is due.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +13,11 @@ use crate::view::{Object, Snapshot, WorkloadView};
 use crate::watch::{WatchEvent, follow};
 use crate::workload::WorkloadServers;
 use crate::write::Write;
-use crate::{bootstrap, byoh, control_plane, core, openstack};
+use crate::{bootstrap, byoh, control_plane, core, kinds, openstack};
 
 mod perform;
 
-pub(crate) use perform::perform;
+pub(crate) use perform::{perform, request};
 
 /// Pause after a failed write whose cause no watch reports.
 const RETRY: Duration = Duration::from_secs(1);
@@ -38,12 +37,6 @@ pub struct Parts {
     pub workloads: Arc<dyn WorkloadServers>,
     /// Clock for timestamps.
     pub clock: Arc<dyn Clock>,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
-    }
 }
 
 /// Which providers run.
@@ -73,19 +66,35 @@ enum Trigger {
     Retry,
 }
 
+/// The writes that are due for one object.
+type Reconcile = fn(&Snapshot, &Object) -> Vec<Write>;
+
+/// The controllers of Cluster API.
+const CLUSTER_API: [(&Kind, Reconcile); 6] = [
+    (kinds::CLUSTER, core::cluster::reconcile),
+    (kinds::DEPLOYMENT, core::deployment::reconcile),
+    (kinds::SET, core::machine_set::reconcile),
+    (kinds::MACHINE, core::machine::reconcile),
+    (kinds::CONFIG, bootstrap::reconcile),
+    (kinds::CONTROL_PLANE, control_plane::kubeadm::reconcile),
+];
+/// The controllers of the other providers.
+const OTHERS: [(&Kind, Reconcile); 5] = [
+    (kinds::HOSTED_CONTROL_PLANE, control_plane::hosted::reconcile),
+    (kinds::MANAGED_CONTROL_PLANE, control_plane::managed::reconcile),
+    (kinds::BYO_CLUSTER, byoh::cluster::reconcile),
+    (kinds::BYO_MACHINE, byoh::machine::reconcile),
+    (kinds::OPENSTACK_CLUSTER, openstack::reconcile),
+];
+
 /// Every write that is due.
 #[must_use]
 pub fn writes(snapshot: &Snapshot, providers: Providers) -> Vec<Write> {
-    let mut due = Vec::new();
-    if providers == Providers::All {
-        due.extend(core::writes(snapshot));
-        due.extend(bootstrap::writes(snapshot));
-        due.extend(control_plane::writes(snapshot));
-    }
-    due.extend(control_plane::other_providers(snapshot));
-    due.extend(byoh::writes(snapshot));
-    due.extend(openstack::writes(snapshot));
-    due
+    let of_cluster_api = CLUSTER_API.iter().filter(|_| providers == Providers::All);
+    of_cluster_api
+        .chain(&OTHERS)
+        .flat_map(|(kind, reconcile)| snapshot.all(kind).flat_map(|object| reconcile(snapshot, object)))
+        .collect()
 }
 
 /// Runs the stand-ins until the future is dropped.

@@ -1,17 +1,17 @@
 //! API servers of workload clusters, each at its endpoint: the interface that the stand-ins use, and a simulation.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Options};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Notify;
 
 /// Starts, stops and reaches the API servers of workload clusters.
-pub trait WorkloadServers: fmt::Debug + Send + Sync {
+pub trait WorkloadServers: Send + Sync {
     /// Starts the API server at an endpoint, unless it runs or is starting.
     fn start(&self, endpoint: &str);
     /// Stops it and deletes its data.
@@ -59,12 +59,6 @@ struct Inner {
     seed: u64,
 }
 
-impl fmt::Debug for WorkloadClusters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sites").finish_non_exhaustive()
-    }
-}
-
 impl WorkloadClusters {
     /// Without any cluster.
     #[must_use]
@@ -85,7 +79,7 @@ impl WorkloadClusters {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, Cluster>) -> T) -> T {
-        work(&mut self.inner.up.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.inner.up.lock())
     }
 }
 

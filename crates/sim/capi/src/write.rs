@@ -42,13 +42,13 @@ pub enum WorkloadChange {
 
 /// Adds a finalizer, unless the object has it or is being deleted.
 #[must_use]
-pub fn add_finalizer(kind: &'static Kind, object: &Object, finalizer: &str) -> Option<Write> {
+pub fn add_finalizer(kind: &'static Kind, object: &Object, finalizer: &str) -> Vec<Write> {
     let mut all = object.finalizers();
     if all.contains(&finalizer) || object.is_deleting() {
-        return None;
+        return Vec::new();
     }
     all.push(finalizer);
-    Some(metadata(kind, object, json!({ "finalizers": all })))
+    vec![metadata(kind, object, json!({ "finalizers": all }))]
 }
 
 /// Removes a finalizer.

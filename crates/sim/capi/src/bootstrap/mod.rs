@@ -19,14 +19,7 @@ use user_data::{KubeadmCommand, token};
 /// Type of the Secrets of Cluster API.
 pub(crate) const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
 
-pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(CONFIG)
-        .flat_map(|config| reconcile(snapshot, config))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, config: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, config: &Object) -> Vec<Write> {
     if let Some(writes) = paused(snapshot, CONFIG, config) {
         return writes;
     }

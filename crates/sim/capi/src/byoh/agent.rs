@@ -2,7 +2,6 @@
 //! that machine is deleted.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use http::Method;
@@ -29,14 +28,6 @@ pub struct Parts {
     pub workloads: WorkloadClusters,
     /// Duration from bootstrap data until kubeadm has finished.
     pub boot: Duration,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("boot", &self.boot)
-            .finish_non_exhaustive()
-    }
 }
 
 /// State of a host.

@@ -12,14 +12,7 @@ const FINALIZER: &str = "byocluster.infrastructure.cluster.x-k8s.io";
 /// Default port of an API server.
 const PORT: i64 = 6443;
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(BYO_CLUSTER)
-        .flat_map(|one| reconcile(snapshot, one))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
     if object.is_deleting() {
         let is_its = |machine: &Object| {
             machine.namespace() == object.namespace() && machine.label(CLUSTER_NAME_LABEL) == Some(object.name())

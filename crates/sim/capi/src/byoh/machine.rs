@@ -13,14 +13,7 @@ use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, change, rem
 const FINALIZER: &str = "byomachine.infrastructure.cluster.x-k8s.io";
 const CONDITION: &str = "BYOHostReady";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(BYO_MACHINE)
-        .flat_map(|machine| reconcile(snapshot, machine))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
     let host = host(snapshot, machine);
     if machine.is_deleting() {
         let mark = host.and_then(|host| annotate(host, CLEANUP_ANNOTATION, &json!("")));

@@ -8,14 +8,13 @@
 //! Not simulated: installers, registration, and the growing pauses between searches for a host.
 
 pub mod agent;
-mod cluster;
-mod machine;
+pub(crate) mod cluster;
+pub(crate) mod machine;
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION};
 use serde_json::{Map, Value, json};
 
-use crate::view::{Object, Snapshot};
-use crate::write::Write;
+use crate::view::Object;
 
 /// Label of a host: the machine that claims it.
 const MACHINE_LABEL: &str = "byoh.infrastructure.cluster.x-k8s.io/byomachine-name";
@@ -25,13 +24,6 @@ const CLEANUP_ANNOTATION: &str = "byoh.infrastructure.cluster.x-k8s.io/unregiste
 const ENDPOINT: &str = "byoh.infrastructure.cluster.x-k8s.io/endpointip";
 const VERSION: &str = "byoh.infrastructure.cluster.x-k8s.io/k8sversion";
 const REGISTRY: &str = "byoh.infrastructure.cluster.x-k8s.io/bundle-registry";
-
-/// Writes of the provider that are due.
-pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    let mut due = cluster::writes(snapshot);
-    due.extend(machine::writes(snapshot));
-    due
-}
 
 /// A task for the agent on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

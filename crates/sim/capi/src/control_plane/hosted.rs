@@ -4,24 +4,14 @@ use serde_json::json;
 
 use super::secrets;
 use crate::core::paused;
-use crate::kinds::{CLUSTER, HOSTED_CONTROL_PLANE};
+use crate::kinds::HOSTED_CONTROL_PLANE;
 use crate::view::{Object, Snapshot, endpoint};
 use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, change, remove_finalizer, status};
 
 const FINALIZER: &str = "hostedcontrolplane.controlplane.cluster.x-k8s.io";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(HOSTED_CONTROL_PLANE)
-        .flat_map(|one| reconcile(snapshot, one))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, hosted: &Object) -> Vec<Write> {
-    let Some(cluster) = hosted
-        .owner(CLUSTER.kind)
-        .and_then(|name| snapshot.get(CLUSTER, hosted.namespace(), name))
-    else {
+pub(crate) fn reconcile(snapshot: &Snapshot, hosted: &Object) -> Vec<Write> {
+    let Some(cluster) = snapshot.owning_cluster(hosted) else {
         return Vec::new();
     };
     if let Some(writes) = paused(snapshot, HOSTED_CONTROL_PLANE, hosted) {
@@ -36,9 +26,7 @@ fn reconcile(snapshot: &Snapshot, hosted: &Object) -> Vec<Write> {
         due.extend(remove_finalizer(HOSTED_CONTROL_PLANE, hosted, FINALIZER));
         return due;
     }
-    let mut due: Vec<Write> = add_finalizer(HOSTED_CONTROL_PLANE, hosted, FINALIZER)
-        .into_iter()
-        .collect();
+    let mut due = add_finalizer(HOSTED_CONTROL_PLANE, hosted, FINALIZER);
     let is_provisioned = cluster.flag("/status/initialization/infrastructureProvisioned");
     let Some(at) = at.filter(|_| is_provisioned) else {
         let why = "waiting for the cluster to have its infrastructure and an endpoint";

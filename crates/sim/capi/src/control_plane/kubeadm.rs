@@ -12,18 +12,8 @@ use crate::write::{Conditions, WorkloadChange, Write, add_finalizer, adopt, dele
 const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 const TEMPLATE: &str = "/spec/machineTemplate/spec/infrastructureRef";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(CONTROL_PLANE)
-        .flat_map(|one| reconcile(snapshot, one))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
-    let Some(cluster) = plane
-        .owner(CLUSTER.kind)
-        .and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name))
-    else {
+pub(crate) fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
+    let Some(cluster) = snapshot.owning_cluster(plane) else {
         return Vec::new();
     };
     if let Some(writes) = paused(snapshot, CONTROL_PLANE, plane) {
@@ -33,7 +23,7 @@ fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
     if plane.is_deleting() {
         return reconcile_delete(plane, cluster, &all);
     }
-    let mut due: Vec<Write> = add_finalizer(CONTROL_PLANE, plane, FINALIZER).into_iter().collect();
+    let mut due = add_finalizer(CONTROL_PLANE, plane, FINALIZER);
     let is_up = snapshot.workload_of(cluster).is_some_and(|workload| workload.is_up);
     let template = snapshot.referred(plane, TEMPLATE);
     if let Some((template, kind)) = template.and_then(|template| Some((template, find(template.kind())?))) {

@@ -15,16 +15,8 @@ const FINALIZER: &str = "managedcontrolplane.controlplane.cluster.x-k8s.io";
 /// Clouds assign host names and the HTTPS port.
 const PORT: i64 = 443;
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(MANAGED_CONTROL_PLANE)
-        .flat_map(|one| reconcile(snapshot, one))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
-    let owner = plane.owner(CLUSTER.kind);
-    let Some(cluster) = owner.and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name)) else {
+pub(crate) fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
+    let Some(cluster) = snapshot.owning_cluster(plane) else {
         return Vec::new();
     };
     if let Some(writes) = paused(snapshot, MANAGED_CONTROL_PLANE, plane) {
@@ -38,9 +30,7 @@ fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
             .chain(remove_finalizer(MANAGED_CONTROL_PLANE, plane, FINALIZER))
             .collect();
     }
-    let mut due: Vec<Write> = add_finalizer(MANAGED_CONTROL_PLANE, plane, FINALIZER)
-        .into_iter()
-        .collect();
+    let mut due = add_finalizer(MANAGED_CONTROL_PLANE, plane, FINALIZER);
     if !snapshot.workloads.get(&at).is_some_and(|workload| workload.is_up) {
         due.push(Write::Workload(at, WorkloadChange::Start));
         return due;

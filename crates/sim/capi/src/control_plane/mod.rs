@@ -1,8 +1,8 @@
 //! Control planes: one with machines of the cluster, and two that run elsewhere.
 
-mod hosted;
-mod kubeadm;
-mod managed;
+pub(crate) mod hosted;
+pub(crate) mod kubeadm;
+pub(crate) mod managed;
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
@@ -12,18 +12,6 @@ use crate::kinds::Kind;
 use crate::view::{Object, Snapshot};
 use crate::workload::Purpose;
 use crate::write::{Write, owner};
-
-/// Writes of the control plane of Cluster API itself.
-pub(crate) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    kubeadm::writes(snapshot)
-}
-
-/// Writes of the control planes of other providers.
-pub(crate) fn other_providers(snapshot: &Snapshot) -> Vec<Write> {
-    let mut due = hosted::writes(snapshot);
-    due.extend(managed::writes(snapshot));
-    due
-}
 
 /// Creates the missing Secrets of a cluster. Their content comes from the host of its API server.
 pub(crate) fn secrets(

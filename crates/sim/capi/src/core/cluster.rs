@@ -12,21 +12,14 @@ const FINALIZER: &str = "cluster.cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
 const CONTROL_PLANE: &str = "/spec/controlPlaneRef";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(CLUSTER)
-        .flat_map(|cluster| reconcile(snapshot, cluster))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
     if let Some(writes) = paused(snapshot, CLUSTER, cluster) {
         return writes;
     }
     if cluster.is_deleting() {
         return reconcile_delete(snapshot, cluster);
     }
-    let mut due: Vec<Write> = add_finalizer(CLUSTER, cluster, FINALIZER).into_iter().collect();
+    let mut due = add_finalizer(CLUSTER, cluster, FINALIZER);
     let parts = [INFRASTRUCTURE, CONTROL_PLANE].map(|at| snapshot.referred(cluster, at));
     for part in parts.into_iter().flatten() {
         due.extend(find(part.kind()).and_then(|kind| belongs(kind, part, cluster)));

@@ -15,14 +15,7 @@ const FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 /// Label of a MachineSet: hash of its template.
 const HASH: &str = "machine-template-hash";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(DEPLOYMENT)
-        .flat_map(|one| reconcile(snapshot, one))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, deployment: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, deployment: &Object) -> Vec<Write> {
     if let Some(writes) = paused(snapshot, DEPLOYMENT, deployment) {
         return writes;
     }
@@ -32,7 +25,7 @@ fn reconcile(snapshot: &Snapshot, deployment: &Object) -> Vec<Write> {
         due.extend(remove_finalizer(DEPLOYMENT, deployment, FINALIZER).filter(|_| sets.is_empty()));
         return due;
     }
-    let mut due: Vec<Write> = add_finalizer(DEPLOYMENT, deployment, FINALIZER).into_iter().collect();
+    let mut due = add_finalizer(DEPLOYMENT, deployment, FINALIZER);
     let hash = hash(&deployment.part("/spec/template"));
     let (new, old): (Vec<&Object>, Vec<&Object>) = sets.iter().partition(|set| set.label(HASH) == Some(&hash));
     let views: Vec<SetView> = old.iter().map(|set| SetView::of(snapshot, set)).collect();

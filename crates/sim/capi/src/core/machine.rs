@@ -22,21 +22,14 @@ const SHARED_WITH_NODES: [&str; 3] = [
     "node.cluster.x-k8s.io",
 ];
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot
-        .all(MACHINE)
-        .flat_map(|machine| reconcile(snapshot, machine))
-        .collect()
-}
-
-fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, machine: &Object) -> Vec<Write> {
     if let Some(writes) = paused(snapshot, MACHINE, machine) {
         return writes;
     }
     if machine.is_deleting() {
         return reconcile_delete(snapshot, machine);
     }
-    let mut due: Vec<Write> = add_finalizer(MACHINE, machine, FINALIZER).into_iter().collect();
+    let mut due = add_finalizer(MACHINE, machine, FINALIZER);
     let Some(cluster) = snapshot.cluster_of(machine) else {
         return due;
     };

@@ -14,11 +14,7 @@ const INFRASTRUCTURE_REF: &str = "/spec/template/spec/infrastructureRef";
 /// Annotation of a machine to delete first.
 const GOES_FIRST: &str = "cluster.x-k8s.io/delete-machine";
 
-pub(super) fn writes(snapshot: &Snapshot) -> Vec<Write> {
-    snapshot.all(SET).flat_map(|set| reconcile(snapshot, set)).collect()
-}
-
-fn reconcile(snapshot: &Snapshot, set: &Object) -> Vec<Write> {
+pub(crate) fn reconcile(snapshot: &Snapshot, set: &Object) -> Vec<Write> {
     if let Some(writes) = paused(snapshot, SET, set) {
         return writes;
     }
@@ -28,7 +24,7 @@ fn reconcile(snapshot: &Snapshot, set: &Object) -> Vec<Write> {
         due.extend(remove_finalizer(SET, set, FINALIZER).filter(|_| all.is_empty()));
         return due;
     }
-    let mut due: Vec<Write> = add_finalizer(SET, set, FINALIZER).into_iter().collect();
+    let mut due = add_finalizer(SET, set, FINALIZER);
     let Some(cluster) = snapshot.cluster_of(set) else {
         return due;
     };

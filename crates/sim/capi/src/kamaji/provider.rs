@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tenant;
 use crate::control_plane::secrets;
-use crate::kinds::{CLUSTER, KAMAJI_CONTROL_PLANE, METAL3_CLUSTER, TENANT};
+use crate::kinds::{KAMAJI_CONTROL_PLANE, METAL3_CLUSTER, TENANT};
 use crate::view::{Object, Snapshot, endpoint};
 use crate::write::{Conditions, Write, change, owner, status};
 
@@ -39,9 +39,7 @@ pub(super) fn is_watched(plane: &Object) -> bool {
 
 /// Plans one reconcile of a control plane.
 pub(super) fn plan(snapshot: &Snapshot, plane: &Object) -> Plan {
-    let cluster = plane
-        .owner(CLUSTER.kind)
-        .and_then(|name| snapshot.get(CLUSTER, plane.namespace(), name));
+    let cluster = snapshot.owning_cluster(plane);
     let Some(cluster) = cluster.filter(|_| !plane.is_deleting() && is_watched(plane)) else {
         return finish(Vec::new(), Outcome::Done);
     };

@@ -84,7 +84,7 @@ pub(super) fn next(snapshot: &Snapshot, tenant: &Object) -> Option<(Duration, Ve
 /// Creates the Service and takes its address.
 fn expose(snapshot: &Snapshot, tenant: &Object) -> Option<(Duration, Vec<Write>)> {
     let Some(service) = snapshot.get(SERVICE, tenant.namespace(), tenant.name()) else {
-        let mut due: Vec<Write> = add_finalizer(TENANT, tenant, FINALIZER).into_iter().collect();
+        let mut due = add_finalizer(TENANT, tenant, FINALIZER);
         due.push(Write::Create(SERVICE, service(tenant)));
         return Some((IMMEDIATE, due));
     };

@@ -9,52 +9,28 @@ use super::find;
 /// The older version.
 pub const V1BETA1: &str = "v1beta1";
 
-/// Kind, path in `v1beta1`, path in `v1beta2`, whether the field is an object reference.
-type Change = (&'static str, &'static [&'static str], &'static [&'static str], bool);
+/// Kind, JSON pointer in `v1beta1`, JSON pointer in `v1beta2`, whether the field is an object reference.
+type Change = (&'static str, &'static str, &'static str, bool);
 
-const CHANGES: &[Change] = &[
-    (
-        "Cluster",
-        &["spec", "infrastructureRef"],
-        &["spec", "infrastructureRef"],
-        true,
-    ),
-    (
-        "Cluster",
-        &["spec", "controlPlaneRef"],
-        &["spec", "controlPlaneRef"],
-        true,
-    ),
+const INFRASTRUCTURE: &str = "/spec/infrastructureRef";
+const CONTROL_PLANE: &str = "/spec/controlPlaneRef";
+const OF_MACHINES: &str = "/spec/machineTemplate/spec/infrastructureRef";
+const OF_TEMPLATE: &str = "/spec/template/spec/infrastructureRef";
+const BOOTSTRAP: &str = "/spec/template/spec/bootstrap/configRef";
+const ROLLOUT: &str = "/spec/rollout/strategy";
+const CHANGES: [Change; 7] = [
+    ("Cluster", INFRASTRUCTURE, INFRASTRUCTURE, true),
+    ("Cluster", CONTROL_PLANE, CONTROL_PLANE, true),
     (
         "KubeadmControlPlane",
-        &["spec", "machineTemplate", "infrastructureRef"],
-        &["spec", "machineTemplate", "spec", "infrastructureRef"],
+        "/spec/machineTemplate/infrastructureRef",
+        OF_MACHINES,
         true,
     ),
-    (
-        "KubeadmControlPlane",
-        &["spec", "rolloutStrategy"],
-        &["spec", "rollout", "strategy"],
-        false,
-    ),
-    (
-        "MachineDeployment",
-        &["spec", "template", "spec", "infrastructureRef"],
-        &["spec", "template", "spec", "infrastructureRef"],
-        true,
-    ),
-    (
-        "MachineDeployment",
-        &["spec", "template", "spec", "bootstrap", "configRef"],
-        &["spec", "template", "spec", "bootstrap", "configRef"],
-        true,
-    ),
-    (
-        "MachineDeployment",
-        &["spec", "strategy"],
-        &["spec", "rollout", "strategy"],
-        false,
-    ),
+    ("KubeadmControlPlane", "/spec/rolloutStrategy", ROLLOUT, false),
+    ("MachineDeployment", OF_TEMPLATE, OF_TEMPLATE, true),
+    ("MachineDeployment", BOOTSTRAP, BOOTSTRAP, true),
+    ("MachineDeployment", "/spec/strategy", ROLLOUT, false),
 ];
 
 /// Converts an object to a version.
@@ -98,26 +74,21 @@ fn with_version(reference: &Value, namespace: &str) -> Value {
     })
 }
 
-fn take(object: &mut Value, path: &[&str]) -> Option<Value> {
-    let (last, above) = path.split_last()?;
-    let mut at = object;
-    for name in above {
-        at = at.get_mut(name)?;
-    }
-    at.as_object_mut()?.remove(*last)
+fn take(object: &mut Value, pointer: &str) -> Option<Value> {
+    let (above, last) = pointer.rsplit_once('/')?;
+    object.pointer_mut(above)?.as_object_mut()?.remove(last)
 }
 
-fn put(object: &mut Value, path: &[&str], value: Value) {
-    let Some((first, rest)) = path.split_first() else {
-        *object = value;
-        return;
-    };
-    if !object.is_object() {
-        *object = Map::new().into();
+fn put(object: &mut Value, pointer: &str, value: Value) {
+    let mut at = object;
+    for name in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = Map::new().into();
+        }
+        let Some(members) = at.as_object_mut() else { return };
+        at = members.entry(name).or_insert(Value::Null);
     }
-    if let Some(members) = object.as_object_mut() {
-        put(members.entry(*first).or_insert(Value::Null), rest, value);
-    }
+    *at = value;
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Rollouts: replicas of the new MachineSet and of the old ones.
 
-use crate::core::{Rollout, SetView};
+use crate::core::deployment::{Rollout, SetView};
 
 fn set(wanted: i64, there: i64, ready: i64) -> SetView {
     SetView { wanted, there, ready }

@@ -122,6 +122,12 @@ impl Snapshot {
         self.get(CLUSTER, object.namespace(), name)
     }
 
+    /// The Cluster that owns an object.
+    #[must_use]
+    pub fn owning_cluster(&self, object: &Object) -> Option<&Object> {
+        self.get(CLUSTER, object.namespace(), object.owner(CLUSTER.kind)?)
+    }
+
     /// The workload cluster of a Cluster.
     #[must_use]
     pub fn workload_of(&self, cluster: &Object) -> Option<&WorkloadView> {
