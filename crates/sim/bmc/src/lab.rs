@@ -5,10 +5,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::{
     sync::Notify,
@@ -64,7 +65,7 @@ pub struct RunningAgent {
 impl Host {
     /// Locks the machine.
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Wakes up the machine's task.
@@ -76,7 +77,7 @@ impl Host {
 impl RunningAgent {
     /// Locks the agent.
     pub fn lock(&self) -> MutexGuard<'_, Agent> {
-        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agent.lock()
     }
 }
 

@@ -14,12 +14,6 @@ pub struct Identity {
     pub pem: Arc<str>,
 }
 
-impl std::fmt::Debug for Identity {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Identity").finish_non_exhaustive()
-    }
-}
-
 /// Creates a certificate for these addresses.
 ///
 /// # Errors
