@@ -18,7 +18,6 @@ impl fmt::Display for Violation {
 impl std::error::Error for Violation {}
 
 /// A checked claim.
-#[derive(Debug)]
 pub struct Outcome {
     /// The claim.
     pub claim: Claim,

@@ -9,7 +9,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use super::claims;
-use super::outcome::{CheckResult, Violation};
+use super::outcome::{CheckResult, Violation, expect};
 
 /// The timeout of asynchronous changes on a real server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,14 +24,6 @@ pub struct Subject {
     namespace: String,
     /// The client configuration of the suite's conversion webhook.
     webhook: Value,
-}
-
-impl std::fmt::Debug for Subject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Subject")
-            .field("namespace", &self.namespace)
-            .finish_non_exhaustive()
-    }
 }
 
 /// An answer.
@@ -56,6 +48,16 @@ impl Reply {
     #[must_use]
     pub fn text(&self, pointer: &str) -> String {
         self.at(pointer).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Compares the status code, and the value at a JSON pointer.
+    pub(super) fn expect(&self, what: &str, code: u16, pointer: &str, value: impl Into<Value>) -> CheckResult {
+        expect(what, (self.code, self.at(pointer)), (code, value.into()))
+    }
+
+    /// Compares the value at a JSON pointer.
+    pub(super) fn holds(&self, what: &str, pointer: &str, value: impl Into<Value>) -> CheckResult {
+        expect(what, self.at(pointer), value.into())
     }
 
     /// Names of the items of a list.
@@ -156,6 +158,11 @@ impl Subject {
 
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Violation> {
         self.send("POST", path, Self::JSON, body.to_string().into_bytes()).await
+    }
+
+    /// Creates an object of the core group.
+    pub(super) async fn create(&self, resource: &str, body: Value) -> Result<Reply, Violation> {
+        self.post(&self.core(resource), &body).await
     }
 
     pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Reply, Violation> {

@@ -54,28 +54,24 @@ fn owner(reply: &Reply, manager: &str) -> Value {
 
 async fn creates(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 2})).await?;
-    expect("code", (reply.code, reply.at("/metadata/generation")), (201, json!(1)))?;
+    reply.expect("code", 201, "/metadata/generation", 1)?;
     expect("again", apply(&s, "one", json!({"size": 2})).await?.code, 200)?;
     let missing = s.in_namespace("is-not-there");
     let reply = apply(&missing, "one", json!({"size": 2})).await?;
     let message = "namespaces \"is-not-there\" not found";
-    expect(
-        "no namespace",
-        (reply.code, reply.text("/message")),
-        (404, message.into()),
-    )
+    reply.expect("no namespace", 404, "/message", message)
 }
 
 async fn creates_no_status(s: Subject) -> CheckResult {
     let reply = s
         .apply(&s.widget("a/status"), "one", &config(json!({"size": 2})))
         .await?;
-    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+    reply.expect("answer", 404, "/reason", "NotFound")
 }
 
 async fn owns(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 2})).await?;
-    expect("spec", reply.at("/spec"), json!({"size": 2, "colour": "red"}))?;
+    reply.holds("spec", "/spec", json!({"size": 2, "colour": "red"}))?;
     let mut owners = reply.at("/metadata/managedFields");
     let time = owners.pointer("/0/time").and_then(Value::as_str).map(str::len);
     expect("time length", time, Some(20))?;
@@ -136,18 +132,14 @@ async fn merges_lists(s: Subject) -> CheckResult {
     .await?;
     let other = json!({"size": 1, "roles": ["c", "b"], "ports": [{"name": "q"}, {"name": "p"}]});
     let reply = apply(&s, "two", other).await?;
-    expect("set", reply.at("/spec/roles"), json!(["a", "c", "b"]))?;
-    expect(
-        "keyed",
-        reply.at("/spec/ports"),
-        json!([{"name": "q"}, {"name": "p", "port": 1}]),
-    )
+    reply.holds("set", "/spec/roles", json!(["a", "c", "b"]))?;
+    reply.holds("keyed", "/spec/ports", json!([{"name": "q"}, {"name": "p", "port": 1}]))
 }
 
 async fn replaces_atomic(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "pair": {"left": "l"}})).await?;
     let reply = apply(&s, "one", json!({"size": 1, "pair": {"right": "r"}})).await?;
-    expect("pair", reply.at("/spec/pair"), json!({"right": "r"}))
+    reply.holds("pair", "/spec/pair", json!({"right": "r"}))
 }
 
 async fn removes(s: Subject) -> CheckResult {
@@ -160,51 +152,44 @@ async fn removes(s: Subject) -> CheckResult {
     )
     .await?;
     let spec = json!({"size": 1, "colour": "red", "notes": {"c": "d"}, "ports": [{"name": "p"}]});
-    expect("spec", reply.at("/spec"), spec)?;
+    reply.holds("spec", "/spec", spec)?;
     let reply = apply(&s, "one", json!({"size": 1})).await?;
-    expect("emptied", reply.at("/spec"), json!({"size": 1, "colour": "red"}))
+    reply.holds("emptied", "/spec", json!({"size": 1, "colour": "red"}))
 }
 
 async fn hands_over(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
     apply(&s, "two", json!({"size": 1, "notes": {"a": "b"}})).await?;
     let reply = apply(&s, "one", json!({"size": 1})).await?;
-    expect("kept", reply.at("/spec/notes"), json!({"a": "b"}))?;
+    reply.holds("kept", "/spec/notes", json!({"a": "b"}))?;
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))?;
     let reply = apply(&s, "two", json!({"size": 1})).await?;
-    expect("gone", reply.at("/spec/notes"), Value::Null)
+    reply.holds("gone", "/spec/notes", Value::Null)
 }
 
 async fn conflicts(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "notes": {"a": "b"}})).await?;
     let reply = apply(&s, "two", json!({"size": 2})).await?;
     let message = "Apply failed with 1 conflict: conflict with \"one\": .spec.size";
-    expect("one", (reply.code, reply.text("/message")), (409, message.into()))?;
+    reply.expect("one", 409, "/message", message)?;
     let cause =
         |field: &str| json!({"reason": "FieldManagerConflict", "message": "conflict with \"one\"", "field": field});
-    expect(
-        "details",
-        reply.at("/details"),
-        json!({"causes": [cause(".spec.size")]}),
-    )?;
-    expect("reason", reply.text("/reason"), "Conflict".into())?;
+    reply.holds("details", "/details", json!({"causes": [cause(".spec.size")]}))?;
+    reply.holds("reason", "/reason", "Conflict")?;
     let reply = apply(&s, "two", json!({"size": 2, "notes": {"a": "c"}})).await?;
     let message = "Apply failed with 2 conflicts: conflicts with \"one\":\n- .spec.size\n- .spec.notes.a";
-    expect("two", reply.text("/message"), message.into())?;
+    reply.holds("two", "/message", message)?;
     let causes = json!([cause(".spec.size"), cause(".spec.notes.a")]);
-    expect("causes", reply.at("/details/causes"), causes)
+    reply.holds("causes", "/details/causes", causes)
 }
 
 async fn conflicts_with_updater(s: Subject) -> CheckResult {
     s.make("a").await?;
-    s.merge(
-        &s.widget("a/status?fieldManager=watcher"),
-        &json!({"status": {"ready": true}}),
-    )
-    .await?;
+    let body = json!({"status": {"ready": true}});
+    s.merge(&s.widget("a/status?fieldManager=watcher"), &body).await?;
     let reply = apply(&s, "two", json!({"size": 2})).await?;
     let message = format!("Apply failed with 1 conflict: conflict with \"conformance\" using {GROUP}/v1: .spec.size");
-    expect("spec", (reply.code, reply.text("/message")), (409, message))?;
+    reply.expect("spec", 409, "/message", message)?;
     let mut status = config(Value::Null);
     if let Some(map) = status.as_object_mut() {
         map.remove("spec");
@@ -214,19 +199,19 @@ async fn conflicts_with_updater(s: Subject) -> CheckResult {
     let message = format!(
         "Apply failed with 1 conflict: conflict with \"watcher\" with subresource \"status\" using {GROUP}/v1: .status.ready"
     );
-    expect("status", (reply.code, reply.text("/message")), (409, message))
+    reply.expect("status", 409, "/message", message)
 }
 
 async fn forces(s: Subject) -> CheckResult {
     apply(&s, "one", json!({"size": 1, "colour": "blue"})).await?;
     let path = s.widget("a?force=true");
     let reply = s.apply(&path, "two", &config(json!({"size": 2}))).await?;
-    expect("value", (reply.code, reply.at("/spec/size")), (200, json!(2)))?;
+    reply.expect("value", 200, "/spec/size", 2)?;
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:colour": {}}}))?;
     expect("of two", fields(&reply, "two"), json!({"f:spec": {"f:size": {}}}))?;
     // The field has another manager, so it is not removed.
     let reply = apply(&s, "one", json!({"colour": "blue"})).await?;
-    expect("kept", reply.at("/spec/size"), json!(2))
+    reply.holds("kept", "/spec/size", 2)
 }
 
 async fn status(s: Subject) -> CheckResult {
@@ -236,12 +221,8 @@ async fn status(s: Subject) -> CheckResult {
         map.insert("status".into(), json!({"ready": true}));
     }
     let reply = s.apply(&s.widget("a/status"), "two", &desired).await?;
-    expect(
-        "status",
-        (reply.code, reply.at("/status")),
-        (200, json!({"ready": true})),
-    )?;
-    expect("spec", reply.at("/spec/size"), json!(1))?;
+    reply.expect("status", 200, "/status", json!({"ready": true}))?;
+    reply.holds("spec", "/spec/size", 1)?;
     let owner = owner(&reply, "two");
     let seen = (owner.get("subresource").cloned(), owner.get("fieldsV1").cloned());
     expect(
@@ -250,7 +231,7 @@ async fn status(s: Subject) -> CheckResult {
         (Some(json!("status")), Some(json!({"f:status": {"f:ready": {}}}))),
     )?;
     let reply = s.apply(&s.widget("a"), "one", &desired).await?;
-    expect("by the object's path", reply.at("/status"), json!({"ready": true}))?;
+    reply.holds("by the object's path", "/status", json!({"ready": true}))?;
     expect("of one", fields(&reply, "one"), json!({"f:spec": {"f:size": {}}}))
 }
 
@@ -272,7 +253,7 @@ async fn dry_run(s: Subject) -> CheckResult {
     expect("read", s.get(&s.widget("a")).await?.code, 404)?;
     apply(&s, "one", json!({"size": 1})).await?;
     let reply = s.apply(&path, "one", &config(json!({"size": 3}))).await?;
-    expect("update", (reply.code, reply.at("/spec/size")), (200, json!(3)))?;
+    reply.expect("update", 200, "/spec/size", 3)?;
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
 }
 
@@ -296,24 +277,16 @@ async fn endpoint(s: Subject) -> CheckResult {
         );
     }
     let reply = s.apply(&s.widget("a"), "endpoint", &desired).await?;
-    expect(
-        "filled in",
-        (reply.code, reply.text("/spec/pair/left")),
-        (200, "10.0.0.1".into()),
-    )?;
+    reply.expect("filled in", 200, "/spec/pair/left", "10.0.0.1")?;
     let owned = json!({
         "f:metadata": {"f:annotations": {"f:example.org/endpoint-from": {}}}, "f:spec": {"f:pair": {}},
     });
     expect("owned", fields(&reply, "endpoint"), owned)?;
     let reply = apply(&s, "topology", json!({"size": 2, "notes": {"zone": "z"}})).await?;
-    expect(
-        "second",
-        (reply.code, reply.text("/spec/pair/left")),
-        (200, "10.0.0.1".into()),
-    )?;
+    reply.expect("second", 200, "/spec/pair/left", "10.0.0.1")?;
     let stated = json!({"size": 2, "pair": {"left": "10.0.0.2", "right": "6443"}});
     s.apply(&s.widget("a?force=true"), "topology", &config(stated)).await?;
     let reply = s.apply(&s.widget("a"), "endpoint", &desired).await?;
     let message = "Apply failed with 1 conflict: conflict with \"topology\": .spec.pair";
-    expect("refused", (reply.code, reply.text("/message")), (409, message.into()))
+    reply.expect("refused", 409, "/message", message)
 }

@@ -21,16 +21,16 @@ pub(super) fn rows() -> Vec<Claim> {
 async fn manager(s: Subject) -> CheckResult {
     let reply = apply(&s, "", json!({"size": 1})).await?;
     let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
-    expect("none", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("none", 422, "/message", message)?;
     let reply = s.merge(&s.widget("a?force=true"), &json!({})).await?;
     let message =
         "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be specified for non-apply patch";
-    expect("force", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("force", 422, "/message", message)?;
     let reply = s
         .merge(&s.widget(&format!("a?fieldManager={}", "x".repeat(129))), &json!({}))
         .await?;
     let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes";
-    expect("too long", (reply.code, reply.text("/message")), (422, message.into()))
+    reply.expect("too long", 422, "/message", message)
 }
 
 async fn other_type(s: Subject) -> CheckResult {
@@ -58,11 +58,7 @@ async fn other_type(s: Subject) -> CheckResult {
         (json!([1]), unmarshal.to_owned()),
     ] {
         let reply = s.apply(&s.widget("a"), "one", &desired).await?;
-        expect(
-            &desired.to_string(),
-            (reply.code, reply.text("/message")),
-            (400, message),
-        )?;
+        reply.expect(&desired.to_string(), 400, "/message", message)?;
     }
     Ok(())
 }
@@ -86,7 +82,7 @@ async fn schema(s: Subject) -> CheckResult {
     ] {
         let reply = apply(&s, "one", spec).await?;
         let message = format!("failed to create typed patch object (/a; {GROUP}/v1, Kind=Widget): {why}");
-        expect(why, (reply.code, reply.text("/message")), (500, message))?;
+        reply.expect(why, 500, "/message", message)?;
     }
     Ok(())
 }
@@ -95,11 +91,11 @@ async fn invalid(s: Subject) -> CheckResult {
     let reply = apply(&s, "one", json!({"size": 0})).await?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Invalid value: 0: spec.size in body should be \
                    greater than or equal to 1";
-    expect("create", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("create", 422, "/message", message)?;
     apply(&s, "one", json!({"size": 1})).await?;
     let reply = apply(&s, "one", json!({"colour": "red"})).await?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Required value";
-    expect("update", (reply.code, reply.text("/message")), (422, message.into()))
+    reply.expect("update", 422, "/message", message)
 }
 
 async fn names(s: Subject) -> CheckResult {
@@ -112,17 +108,13 @@ async fn names(s: Subject) -> CheckResult {
     };
     let reply = s.apply(&s.widget("a"), "one", &named(json!({}))).await?;
     let message = "the name of the object (a based on URL) was undeterminable: name must be provided";
-    expect("none", (reply.code, reply.text("/message")), (400, message.into()))?;
+    reply.expect("none", 400, "/message", message)?;
     let reply = s.apply(&s.widget("a"), "one", &named(json!({"name": "b"}))).await?;
     let message = "the name of the object (b) does not match the name on the URL (a)";
-    expect("another", (reply.code, reply.text("/message")), (400, message.into()))?;
+    reply.expect("another", 400, "/message", message)?;
     s.make("a").await?;
     let reply = s.apply(&s.widget("a"), "one", &named(json!({}))).await?;
-    expect(
-        "none on update",
-        (reply.code, reply.text("/metadata/name")),
-        (200, "a".into()),
-    )
+    reply.expect("none on update", 200, "/metadata/name", "a")
 }
 
 async fn preconditions(s: Subject) -> CheckResult {
@@ -136,14 +128,10 @@ async fn preconditions(s: Subject) -> CheckResult {
     let reply = s.apply(&s.widget("a"), "one", &with("uid", "x")).await?;
     let message = "Operation cannot be fulfilled on widgets.conformance.metal3.io \"a\": uid mismatch: the provided object \
                    specified uid x, and no existing object was found";
-    expect(
-        "uid of nothing",
-        (reply.code, reply.text("/message")),
-        (409, message.into()),
-    )?;
+    reply.expect("uid of nothing", 409, "/message", message)?;
     let made = apply(&s, "one", json!({"size": 1})).await?;
     let reply = s.apply(&s.widget("a"), "one", &with("resourceVersion", "1")).await?;
-    expect("old", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    reply.expect("old", 409, "/reason", "Conflict")?;
     let current = with("resourceVersion", &made.text("/metadata/resourceVersion"));
     expect("current", s.apply(&s.widget("a"), "one", &current).await?.code, 200)
 }

@@ -84,16 +84,13 @@ fn seen(event: Option<&Value>, at: &str) -> Value {
 
 async fn read(s: Subject) -> CheckResult {
     let made = make(&s, "v1", &wheel("v1", "a", json!({"inches": 20}))).await?;
-    expect("made", (made.code, made.at("/spec/inches")), (201, json!(20)))?;
+    made.expect("made", 201, "/spec/inches", 20)?;
     for (version, spec) in [("v1", json!({"inches": 20})), ("v2", json!({"size": 20}))] {
         let read = s.get(&path(&s, version, "/a")).await?;
-        expect(
-            "read",
-            (read.text("/apiVersion"), read.at("/spec")),
-            (format!("{GROUP}/{version}"), spec.clone()),
-        )?;
+        read.holds("read", "/apiVersion", format!("{GROUP}/{version}"))?;
+        read.holds("read", "/spec", spec.clone())?;
         let list = s.get(&path(&s, version, "")).await?;
-        expect("listed", list.at("/items/0/spec"), spec.clone())?;
+        list.holds("listed", "/items/0/spec", spec.clone())?;
         let events = s.watch(&path(&s, version, "?watch=1"), "application/json", 1).await?;
         expect("watched", seen(events.first(), "/object/spec"), spec)?;
     }
@@ -103,21 +100,18 @@ async fn read(s: Subject) -> CheckResult {
 async fn written(s: Subject) -> CheckResult {
     let made = make(&s, "v2", &wheel("v2", "a", json!({"size": 20}))).await?;
     // v1 does not have the field that v2 defaults, so the response does not have it.
-    expect("made", (made.code, made.at("/spec")), (201, json!({"size": 20})))?;
+    made.expect("made", 201, "/spec", json!({"size": 20}))?;
     let version = made.text("/metadata/resourceVersion");
     let reply = s.merge(&path(&s, "v1", "/a"), &json!({"spec": {"inches": 20}})).await?;
-    expect("no change", reply.text("/metadata/resourceVersion"), version.clone())?;
+    reply.holds("no change", "/metadata/resourceVersion", version.clone())?;
     let reply = s.merge(&path(&s, "v1", "/a"), &json!({"spec": {"inches": 26}})).await?;
-    expect(
-        "changed",
-        (reply.at("/spec"), reply.at("/metadata/generation")),
-        (json!({"inches": 26}), json!(2)),
-    )?;
+    reply.holds("changed", "/spec", json!({"inches": 26}))?;
+    reply.holds("changed", "/metadata/generation", 2)?;
     let watch = path(&s, "v2", &format!("?watch=1&resourceVersion={version}"));
     let events = s.watch(&watch, "application/json", 1).await?;
     expect("seen", seen(events.first(), "/object/spec"), json!({"size": 26}))?;
     let stored = s.get(&format!("{DEFINITIONS}/{DEFINITION}")).await?;
-    expect("stored", stored.at("/status/storedVersions"), json!(["v1"]))
+    stored.holds("stored", "/status/storedVersions", json!(["v1"]))
 }
 
 /// A v1 wheel with this `tamper` annotation.
@@ -132,22 +126,18 @@ async fn bad(s: &Subject, what: &str) -> Result<Reply, Violation> {
 
 async fn metadata(s: Subject) -> CheckResult {
     let reply = bad(&s, "metadata").await?;
-    expect(
-        "labels",
-        (reply.code, reply.at("/metadata/labels")),
-        (200, json!({"from": "v2"})),
-    )?;
-    expect("finalizers", reply.at("/metadata/finalizers"), Value::Null)
+    reply.expect("labels", 200, "/metadata/labels", json!({"from": "v2"}))?;
+    reply.holds("finalizers", "/metadata/finalizers", Value::Null)
 }
 
 async fn tamper(s: Subject) -> CheckResult {
     let from = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} returned invalid object");
     let reply = bad(&s, "name").await?;
     let message = format!("{from}: must have the same name: name != another");
-    expect("name", (reply.code, reply.text("/message")), (500, message))?;
+    reply.expect("name", 500, "/message", message)?;
     let reply = bad(&s, "kind").await?;
     let message = format!("{from} at index 0: invalid kind (expected {WHEEL}, received Another)");
-    expect("kind", (reply.code, reply.text("/message")), (500, message))?;
+    reply.expect("kind", 500, "/message", message)?;
     remove(&s, &["name", "kind"]).await
 }
 
@@ -155,17 +145,13 @@ async fn broken(s: Subject) -> CheckResult {
     let reply = make(&s, "v2", &wheel("v2", "a", json!({"size": 1, "broken": true}))).await?;
     let message =
         |version: &str| format!("conversion webhook for {GROUP}/{version}, Kind={WHEEL} failed: it is broken");
-    expect(
-        "to be stored",
-        (reply.code, reply.text("/message")),
-        (500, message("v2")),
-    )?;
+    reply.expect("to be stored", 500, "/message", message("v2"))?;
     make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
     expect("stored", s.get(&path(&s, "v1", "/a")).await?.code, 200)?;
     let reply = s.get(&path(&s, "v2", "/a")).await?;
-    expect("read", (reply.code, reply.text("/message")), (500, message("v1")))?;
+    reply.expect("read", 500, "/message", message("v1"))?;
     let reply = s.delete(&path(&s, "v2", "/a"), &Value::Null).await?;
-    expect("deleted", (reply.code, reply.text("/message")), (500, message("v1")))?;
+    reply.expect("deleted", 500, "/message", message("v1"))?;
     expect("gone", s.delete(&path(&s, "v1", "/a"), &Value::Null).await?.code, 200)
 }
 
@@ -173,7 +159,7 @@ async fn unlisted(s: Subject) -> CheckResult {
     make(&s, "v1", &wheel("v1", "a", json!({"inches": 1, "broken": true}))).await?;
     let why = format!("conversion webhook for {GROUP}/v1, Kind={WHEEL} failed: it is broken");
     let reply = s.get(&path(&s, "v2", "?limit=5")).await?;
-    expect("page", (reply.code, reply.text("/message")), (500, why))?;
+    reply.expect("page", 500, "/message", why)?;
     expect(
         "the other version",
         s.get(&path(&s, "v1", "")).await?.names(),
@@ -204,7 +190,7 @@ async fn applied(s: Subject) -> CheckResult {
     expect("made", made.code, 201)?;
     let reply = s.apply(&new, "two", &wheel("v2", "a", json!({"size": 21}))).await?;
     let message = "Apply failed with 1 conflict: conflict with \"one\": .spec.inches";
-    expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))?;
+    reply.expect("conflict", 409, "/message", message)?;
     let reply = s
         .apply(
             &format!("{new}?force=true"),
@@ -212,7 +198,7 @@ async fn applied(s: Subject) -> CheckResult {
             &wheel("v2", "a", json!({"size": 21})),
         )
         .await?;
-    expect("forced", reply.at("/spec"), json!({"size": 21}))?;
+    reply.holds("forced", "/spec", json!({"size": 21}))?;
     let owner = reply.at("/metadata/managedFields/0");
     let fields = owner.get("fieldsV1").cloned().unwrap_or_default();
     expect(
@@ -224,11 +210,7 @@ async fn applied(s: Subject) -> CheckResult {
     let reply = s
         .apply(&old, "two", &wheel("v1", "a", json!({"broken": false})))
         .await?;
-    expect(
-        "removed",
-        (reply.code, reply.at("/spec")),
-        (200, json!({"broken": false})),
-    )
+    reply.expect("removed", 200, "/spec", json!({"broken": false}))
 }
 
 async fn provider(s: Subject) -> CheckResult {
@@ -257,11 +239,7 @@ async fn provider(s: Subject) -> CheckResult {
         "spec": {"controlPlaneEndpoint": {"host": "10.0.0.1", "port": 6443}, "noCloudProvider": true},
     });
     let made = s.post(&all("v1beta1"), &body).await?;
-    expect(
-        "made",
-        (made.code, made.at("/spec/noCloudProvider")),
-        (201, json!(true)),
-    )?;
+    made.expect("made", 201, "/spec/noCloudProvider", true)?;
     let read = s.get(&format!("{}/a", all("v1beta2"))).await?;
     let spec = (
         read.at("/spec/cloudProviderEnabled"),

@@ -30,8 +30,8 @@ async fn identity(s: Subject) -> CheckResult {
     let given = json!({"uid": "x", "generation": 7, "creationTimestamp": "2001-01-01T00:00:00Z"});
     let made = s.make_with(&widget_with("a", given)).await?;
     expect("uid length", made.text("/metadata/uid").len(), 36)?;
-    expect("generation", made.at("/metadata/generation"), json!(1))?;
-    expect("namespace", made.text("/metadata/namespace"), s.namespace().to_owned())?;
+    made.holds("generation", "/metadata/generation", 1)?;
+    made.holds("namespace", "/metadata/namespace", s.namespace().to_owned())?;
     expect(
         "old time",
         made.text("/metadata/creationTimestamp").starts_with("2001"),
@@ -48,14 +48,14 @@ async fn taken(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.post(&s.widget(""), &widget("a")).await?;
     expect("code", reply.code, 409)?;
-    expect("reason", reply.text("/reason"), "AlreadyExists".into())?;
-    expect(
+    reply.holds("reason", "/reason", "AlreadyExists")?;
+    reply.holds(
         "message",
-        reply.text("/message"),
-        "widgets.conformance.metal3.io \"a\" already exists".into(),
+        "/message",
+        "widgets.conformance.metal3.io \"a\" already exists",
     )?;
     let details = json!({"name": "a", "group": "conformance.metal3.io", "kind": "widgets"});
-    expect("details", reply.at("/details"), details)
+    reply.holds("details", "/details", details)
 }
 
 async fn generated(s: Subject) -> CheckResult {
@@ -74,7 +74,7 @@ async fn unnamed(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message =
         "Widget.conformance.metal3.io \"\" is invalid: metadata.name: Required value: name or generateName is required";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn elsewhere(s: Subject) -> CheckResult {
@@ -83,19 +83,15 @@ async fn elsewhere(s: Subject) -> CheckResult {
         .await?;
     expect("code", reply.code, 400)?;
     let message = "the namespace of the provided object does not match the namespace sent on the request";
-    expect("message", reply.text("/message"), message.into())?;
-    expect("details", reply.at("/details"), Value::Null)
+    reply.holds("message", "/message", message)?;
+    reply.holds("details", "/details", Value::Null)
 }
 
 async fn no_namespace(s: Subject) -> CheckResult {
     let missing = s.in_namespace("is-not-there");
     let reply = missing.post(&missing.widget(""), &widget("a")).await?;
     expect("code", reply.code, 404)?;
-    expect(
-        "message",
-        reply.text("/message"),
-        "namespaces \"is-not-there\" not found".into(),
-    )
+    reply.holds("message", "/message", "namespaces \"is-not-there\" not found")
 }
 
 async fn other_type(s: Subject) -> CheckResult {
@@ -109,14 +105,14 @@ async fn other_type(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget(""), &with("kind", "Gadget")).await?;
     expect("code for a kind", reply.code, 422)?;
     let message = "Gadget.conformance.metal3.io \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget";
-    expect("message for a kind", reply.text("/message"), message.into())?;
+    reply.holds("message for a kind", "/message", message)?;
     let reply = s
         .post(&s.widget(""), &with("apiVersion", "conformance.metal3.io/v2"))
         .await?;
     expect("code for a version", reply.code, 400)?;
     let message = "the API version in the data (conformance.metal3.io/v2) does not match the expected API version \
                    (conformance.metal3.io/v1)";
-    expect("message for a version", reply.text("/message"), message.into())
+    reply.holds("message for a version", "/message", message)
 }
 
 async fn given_version(s: Subject) -> CheckResult {
@@ -124,10 +120,10 @@ async fn given_version(s: Subject) -> CheckResult {
         .post(&s.widget(""), &widget_with("a", json!({"resourceVersion": "5"})))
         .await?;
     expect("code", reply.code, 500)?;
-    expect(
+    reply.holds(
         "message",
-        reply.text("/message"),
-        "resourceVersion should not be set on objects to be created".into(),
+        "/message",
+        "resourceVersion should not be set on objects to be created",
     )
 }
 
@@ -151,7 +147,7 @@ async fn pruned(s: Subject) -> CheckResult {
         *spec = json!({"size": 2, "weight": 1});
     }
     let made = s.make_with(&body).await?;
-    expect("spec", made.at("/spec"), json!({"size": 2, "colour": "red"}))?;
+    made.holds("spec", "/spec", json!({"size": 2, "colour": "red"}))?;
     expect(
         "warnings",
         made.warnings,
@@ -166,7 +162,7 @@ async fn invalid(s: Subject) -> CheckResult {
     }
     let reply = s.post(&s.widget(""), &body).await?;
     expect("code", reply.code, 422)?;
-    expect("reason", reply.text("/reason"), "Invalid".into())?;
+    reply.holds("reason", "/reason", "Invalid")?;
     // The real server iterates a map, so the order of causes is random.
     let causes = reply.at("/details/causes");
     let mut causes: Vec<Value> = causes.as_array().cloned().unwrap_or_default();
@@ -189,7 +185,7 @@ async fn strict(s: Subject) -> CheckResult {
     expect("code", reply.code, 400)?;
     let message =
         "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field \"foo\"";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn status_dropped(s: Subject) -> CheckResult {
@@ -203,7 +199,7 @@ async fn status_dropped(s: Subject) -> CheckResult {
 async fn dry_run(s: Subject) -> CheckResult {
     let reply = s.post(&s.widget("?dryRun=All"), &widget("a")).await?;
     expect("code", reply.code, 201)?;
-    expect("version", reply.at("/metadata/resourceVersion"), Value::Null)?;
+    reply.holds("version", "/metadata/resourceVersion", Value::Null)?;
     expect("uid length", reply.text("/metadata/uid").len(), 36)?;
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
@@ -213,5 +209,5 @@ async fn dry_run_mode(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message =
         "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"Some\"]: supported values: \"All\"";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }

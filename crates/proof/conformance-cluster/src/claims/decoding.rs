@@ -66,7 +66,7 @@ async fn secret_bytes(s: Subject) -> CheckResult {
     let given = json!({"data": {"a": "YR==", "b": "YQ\n==", "c": "", "d": null, "e": "YQ=="}});
     let reply = secret_of(&s, "a", &given).await?;
     let data = json!({"a": "YQ==", "b": "YQ==", "c": "", "d": "", "e": "YQ=="});
-    expect("made", (reply.code, reply.at("/data")), (201, data))?;
+    reply.expect("made", 201, "/data", data)?;
     let body = json!({"metadata": {"name": "a"}, "data": {"k": "!"}});
     let reply = s.put(&s.core("secrets/a"), &body).await?;
     expect_decoding_error("replaced", &reply, "Secret", "illegal base64 data")
@@ -105,11 +105,7 @@ async fn secret_patch(s: Subject) -> CheckResult {
     let prefix = "failed to create typed patch object (/a; /v1, Kind=Secret): .data.z: expected string";
     expect(&message, (reply.code, message.starts_with(prefix)), (500, true))?;
     let reply = s.apply(&path, "m", &config("a", json!({"z": null}))).await?;
-    expect(
-        "null",
-        (reply.code, reply.at("/data")),
-        (200, json!({"k": "YQ==", "z": ""})),
-    )
+    reply.expect("null", 200, "/data", json!({"k": "YQ==", "z": ""}))
 }
 
 async fn binary_data(s: Subject) -> CheckResult {
@@ -125,7 +121,7 @@ async fn binary_data(s: Subject) -> CheckResult {
     expect_decoding_error("bytes", &reply, "ConfigMap", "illegal base64 data")?;
     let reply = make(json!({"data": {"k": "a"}, "binaryData": {"k": "YQ=="}})).await?;
     let message = "ConfigMap \"a\" is invalid: data[k]: Invalid value: \"k\": duplicate of key present in binaryData";
-    expect("twice", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("twice", 422, "/message", message)?;
     let reply = make(json!({"data": {"k": null}, "binaryData": {"l": "YR==", "m": null}})).await?;
     let seen = (reply.code, reply.at("/data"), reply.at("/binaryData"));
     expect("made", seen, (201, json!({"k": ""}), json!({"l": "YQ==", "m": ""})))
@@ -154,9 +150,9 @@ async fn lease_times(s: Subject) -> CheckResult {
     let spec = json!({"acquireTime": "2026-01-01T00:00:00.123456+01:00", "renewTime": null, "holderIdentity": ""});
     let reply = lease_of(&s, "a", &spec).await?;
     let read = json!({"acquireTime": "2025-12-31T23:00:00.123456Z", "holderIdentity": ""});
-    expect("made", (reply.code, reply.at("/spec")), (201, read))?;
+    reply.expect("made", 201, "/spec", read)?;
     let reply = lease_of(&s, "b", &Value::Null).await?;
-    expect("nothing said", (reply.code, reply.at("/spec")), (201, json!({})))
+    reply.expect("nothing said", 201, "/spec", json!({}))
 }
 
 async fn lease_numbers(s: Subject) -> CheckResult {
@@ -167,10 +163,10 @@ async fn lease_numbers(s: Subject) -> CheckResult {
     let reply = lease_of(&s, "a", &json!({"leaseDurationSeconds": 0})).await?;
     let prefix = "Lease.coordination.k8s.io \"a\" is invalid: spec.";
     let message = format!("{prefix}leaseDurationSeconds: Invalid value: 0: must be greater than 0");
-    expect("duration", (reply.code, reply.text("/message")), (422, message))?;
+    reply.expect("duration", 422, "/message", message)?;
     let reply = lease_of(&s, "a", &json!({"leaseTransitions": -1})).await?;
     let message = format!("{prefix}leaseTransitions: Invalid value: -1: must be greater than or equal to 0");
-    expect("transitions", (reply.code, reply.text("/message")), (422, message))
+    reply.expect("transitions", 422, "/message", message)
 }
 
 async fn deployment_of(s: &Subject, selector: &Value) -> Result<Reply, Violation> {
@@ -209,11 +205,7 @@ async fn expressions(s: Subject) -> CheckResult {
         let reply = deployment_of(&s, &other).await?;
         let message = "Deployment.apps \"a\" is invalid: spec.template.metadata.labels: Invalid value: {\"app\":\"a\"}: \
                        `selector` does not match template `labels`";
-        expect(
-            &other.to_string(),
-            (reply.code, reply.text("/message")),
-            (422, message.into()),
-        )?;
+        reply.expect(&other.to_string(), 422, "/message", message)?;
     }
     for empty in [
         json!({}),
@@ -223,11 +215,7 @@ async fn expressions(s: Subject) -> CheckResult {
         let reply = deployment_of(&s, &empty).await?;
         let message = "Deployment.apps \"a\" is invalid: spec.selector: Invalid value: {}: empty selector is invalid for \
                        deployment";
-        expect(
-            &empty.to_string(),
-            (reply.code, reply.text("/message")),
-            (422, message.into()),
-        )?;
+        reply.expect(&empty.to_string(), 422, "/message", message)?;
     }
     Ok(())
 }

@@ -103,12 +103,12 @@ async fn rule(s: Subject) -> CheckResult {
     }
     let reply = s.post(&gadget.base, &body).await?;
     let message = "KindOfruled.conformance.metal3.io \"a\" is invalid: spec: Invalid value: least above most";
-    expect("message", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("message", 422, "/message", message)?;
     gadget.make(&s, "a", &[]).await?;
     let reply = s
         .merge(&format!("{}/a", gadget.base), &json!({"spec": {"least": 9}}))
         .await?;
-    expect("update", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("update", 422, "/message", message)?;
     gadget.remove(&s).await
 }
 
@@ -121,7 +121,7 @@ async fn transition(s: Subject) -> CheckResult {
     let reply = s.merge(&one, &most(4)).await?;
     let message =
         "KindOfmoved.conformance.metal3.io \"a\" is invalid: spec.most: Invalid value: 4: never less than before";
-    expect("down", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("down", 422, "/message", message)?;
     gadget.remove(&s).await
 }
 
@@ -137,17 +137,10 @@ async fn versions(s: Subject) -> CheckResult {
     );
     expect("read", seen, (format!("{GROUP}/v2"), version.clone(), json!(2)))?;
     let reply = s.merge(&format!("{newer}/a"), &json!({"spec": {"most": 6}})).await?;
-    expect(
-        "written",
-        (reply.code, reply.text("/apiVersion")),
-        (200, format!("{GROUP}/v2")),
-    )?;
+    reply.expect("written", 200, "/apiVersion", format!("{GROUP}/v2"))?;
     let list = s.get(&gadget.base).await?;
-    expect(
-        "listed",
-        (list.text("/items/0/apiVersion"), list.at("/items/0/spec/most")),
-        (format!("{GROUP}/v1"), json!(6)),
-    )?;
+    list.holds("listed", "/items/0/apiVersion", format!("{GROUP}/v1"))?;
+    list.holds("listed", "/items/0/spec/most", 6)?;
     let path = format!("{newer}?watch=1&resourceVersion={version}");
     let events = s.watch(&path, "application/json", 1).await?;
     let seen = events
@@ -194,7 +187,7 @@ async fn stored_versions(s: Subject) -> CheckResult {
                    status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; v1 was previously a storage \
                    version, and must remain in spec.versions until a storage migration ensures no data remains \
                    persisted in v1 and removes v1 from status.storedVersions";
-    expect("removed", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("removed", 422, "/message", message)?;
     let forgotten = json!({"status": {"storedVersions": ["v2"]}});
     let reply = s.merge(&path, &forgotten).await?;
     expect("not by the object's path", stored(&reply), (200, json!(["v1", "v2"])))?;
@@ -256,13 +249,9 @@ async fn held_back(s: Subject) -> CheckResult {
     let gadget = Gadget::install(&s, "held", &["v1"]).await?;
     gadget.make(&s, "a", &["example.org/hold"]).await?;
     let reply = s.delete(&gadget.definition(), &Value::Null).await?;
-    expect(
-        "answer",
-        (reply.code, reply.text("/kind")),
-        (200, "CustomResourceDefinition".into()),
-    )?;
+    reply.expect("answer", 200, "/kind", "CustomResourceDefinition")?;
     let finalizers = json!(["customresourcecleanup.apiextensions.k8s.io"]);
-    expect("finalizers", reply.at("/metadata/finalizers"), finalizers)?;
+    reply.holds("finalizers", "/metadata/finalizers", finalizers)?;
     let (all, other) = (format!("{}?dryRun=All", gadget.base), gadget.object("b", &[]));
     s.until_matches(
         "new objects are refused",

@@ -37,7 +37,7 @@ async fn at_once(s: Subject) -> CheckResult {
 
 async fn absent(s: Subject) -> CheckResult {
     let reply = s.delete(&s.widget("a"), &Value::Null).await?;
-    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+    reply.expect("answer", 404, "/reason", "NotFound")
 }
 
 fn held(name: &str) -> Value {
@@ -47,14 +47,14 @@ fn held(name: &str) -> Value {
 async fn marked(s: Subject) -> CheckResult {
     s.make_with(&held("a")).await?;
     let reply = s.delete(&s.widget("a"), &Value::Null).await?;
-    expect("answer", (reply.code, reply.text("/kind")), (200, "Widget".into()))?;
-    expect("generation", reply.at("/metadata/generation"), json!(2))?;
-    expect("grace", reply.at("/metadata/deletionGracePeriodSeconds"), json!(0))?;
+    reply.expect("answer", 200, "/kind", "Widget")?;
+    reply.holds("generation", "/metadata/generation", 2)?;
+    reply.holds("grace", "/metadata/deletionGracePeriodSeconds", 0)?;
     expect("time length", reply.text("/metadata/deletionTimestamp").len(), 20)?;
     let again = s.delete(&s.widget("a"), &Value::Null).await?;
-    expect(
+    again.holds(
         "again",
-        again.text("/metadata/resourceVersion"),
+        "/metadata/resourceVersion",
         reply.text("/metadata/resourceVersion"),
     )
 }
@@ -65,8 +65,8 @@ async fn last_finalizer(s: Subject) -> CheckResult {
     let reply = s
         .merge(&s.widget("a"), &json!({"metadata": {"finalizers": null}}))
         .await?;
-    expect("code", (reply.code, reply.text("/kind")), (200, "Widget".into()))?;
-    expect("finalizers", reply.at("/metadata/finalizers"), Value::Null)?;
+    reply.expect("code", 200, "/kind", "Widget")?;
+    reply.holds("finalizers", "/metadata/finalizers", Value::Null)?;
     expect("read", s.get(&s.widget("a")).await?.code, 404)
 }
 
@@ -78,13 +78,13 @@ async fn no_way_back(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be \
                    added if the object is being deleted, found new finalizers []string{\"example.org/more\"}";
-    expect("message", reply.text("/message"), message.into())?;
+    reply.holds("message", "/message", message)?;
     let reply = s
         .merge(&s.widget("a"), &json!({"metadata": {"deletionTimestamp": null}}))
         .await?;
     expect("still going", reply.text("/metadata/deletionTimestamp").len(), 20)?;
     let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": 3}})).await?;
-    expect("spec", (reply.code, reply.at("/metadata/generation")), (200, json!(3)))
+    reply.expect("spec", 200, "/metadata/generation", 3)
 }
 
 async fn preconditions(s: Subject) -> CheckResult {
@@ -92,13 +92,13 @@ async fn preconditions(s: Subject) -> CheckResult {
     let reply = s
         .delete(&s.widget("a"), &json!({"preconditions": {"uid": "nope"}}))
         .await?;
-    expect("uid", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    reply.expect("uid", 409, "/reason", "Conflict")?;
     let message = format!(
         "Operation cannot be fulfilled on Widget.conformance.metal3.io \"a\": the UID in the precondition (nope) does not match \
          the UID in record ({}). The object might have been deleted and then recreated",
         made.text("/metadata/uid")
     );
-    expect("message", reply.text("/message"), message)?;
+    reply.holds("message", "/message", message)?;
     let reply = s
         .delete(&s.widget("a"), &json!({"preconditions": {"resourceVersion": "1"}}))
         .await?;
@@ -132,7 +132,7 @@ async fn bad_policy(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message = "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"Bogus\": supported values: \
                    \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn collection(s: Subject) -> CheckResult {

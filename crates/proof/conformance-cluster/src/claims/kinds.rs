@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{DEFINITION, DEFINITIONS, rows};
 use crate::outcome::{CheckResult, expect};
-use crate::{Claim, Reply, Subject};
+use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
@@ -27,69 +27,46 @@ pub(super) fn rows() -> Vec<Claim> {
 
 async fn namespace(s: Subject) -> CheckResult {
     let reply = s.get(&format!("/api/v1/namespaces/{}", s.namespace())).await?;
-    expect("phase", reply.text("/status/phase"), "Active".into())?;
-    expect("finalizers", reply.at("/spec/finalizers"), json!(["kubernetes"]))?;
-    expect(
+    reply.holds("phase", "/status/phase", "Active")?;
+    reply.holds("finalizers", "/spec/finalizers", json!(["kubernetes"]))?;
+    reply.holds(
         "label",
-        reply.at("/metadata/labels"),
+        "/metadata/labels",
         json!({"kubernetes.io/metadata.name": s.namespace()}),
     )?;
-    expect("generation", reply.at("/metadata/generation"), Value::Null)
+    reply.holds("generation", "/metadata/generation", Value::Null)
 }
 
 async fn terminating(s: Subject) -> CheckResult {
     let reply = s
         .delete(&format!("/api/v1/namespaces/{}", s.namespace()), &Value::Null)
         .await?;
-    expect(
-        "phase",
-        (reply.code, reply.text("/status/phase")),
-        (200, "Terminating".into()),
-    )?;
-    let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}})).await?;
+    reply.expect("phase", 200, "/status/phase", "Terminating")?;
+    let reply = s.create("configmaps", json!({"metadata": {"name": "a"}})).await?;
     expect("code", reply.code, 403)?;
     let message = format!(
         "configmaps \"a\" is forbidden: unable to create new content in namespace {} because it is being terminated",
         s.namespace()
     );
-    expect("message", reply.text("/message"), message)?;
-    expect(
-        "cause",
-        reply.text("/details/causes/0/reason"),
-        "NamespaceTerminating".into(),
-    )
-}
-
-async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, crate::Violation> {
-    s.post(&s.core(resource), &body).await
+    reply.holds("message", "/message", message)?;
+    reply.holds("cause", "/details/causes/0/reason", "NamespaceTerminating")
 }
 
 async fn secret(s: Subject) -> CheckResult {
-    let reply = make(
-        &s,
-        "secrets",
-        json!({"metadata": {"name": "a"}, "stringData": {"k": "b"}}),
-    )
-    .await?;
-    expect("data", (reply.code, reply.at("/data")), (201, json!({"k": "Yg=="})))?;
-    expect(
-        "type",
-        (reply.text("/type"), reply.text("/kind")),
-        ("Opaque".into(), "Secret".into()),
-    )?;
+    let body = json!({"metadata": {"name": "a"}, "stringData": {"k": "b"}});
+    let reply = s.create("secrets", body).await?;
+    reply.expect("data", 201, "/data", json!({"k": "Yg=="}))?;
+    reply.holds("type", "/type", "Opaque")?;
+    reply.holds("type", "/kind", "Secret")?;
     let reply = s.merge(&s.core("secrets/a"), &json!({"type": "x"})).await?;
     let message = "Secret \"a\" is invalid: type: Invalid value: \"x\": field is immutable";
-    expect("change", (reply.code, reply.text("/message")), (422, message.into()))
+    reply.expect("change", 422, "/message", message)
 }
 
 async fn secret_type(s: Subject) -> CheckResult {
-    make(&s, "secrets", json!({"metadata": {"name": "a"}})).await?;
-    make(
-        &s,
-        "secrets",
-        json!({"metadata": {"name": "b"}, "type": "cluster.x-k8s.io/secret"}),
-    )
-    .await?;
+    s.create("secrets", json!({"metadata": {"name": "a"}})).await?;
+    let body = json!({"metadata": {"name": "b"}, "type": "cluster.x-k8s.io/secret"});
+    s.create("secrets", body).await?;
     let list = s
         .get(&s.core("secrets?fieldSelector=type%3Dcluster.x-k8s.io/secret"))
         .await?;
@@ -97,20 +74,18 @@ async fn secret_type(s: Subject) -> CheckResult {
 }
 
 async fn config_map(s: Subject) -> CheckResult {
-    let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "1"}})).await?;
-    expect("kind", (reply.code, reply.text("/kind")), (201, "ConfigMap".into()))?;
     let reply = s
-        .put(
-            &s.core("configmaps/a"),
-            &json!({"metadata": {"name": "a"}, "data": {"k": "2"}}),
-        )
+        .create("configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "1"}}))
         .await?;
-    expect("data", (reply.code, reply.at("/data/k")), (200, json!("2")))?;
+    reply.expect("kind", 201, "/kind", "ConfigMap")?;
+    let body = json!({"metadata": {"name": "a"}, "data": {"k": "2"}});
+    let reply = s.put(&s.core("configmaps/a"), &body).await?;
+    reply.expect("data", 200, "/data/k", "2")?;
     let reply = s
         .put(&s.core("configmaps/b"), &json!({"metadata": {"name": "b"}}))
         .await?;
     let message = "configmaps \"b\" not found";
-    expect("absent", (reply.code, reply.text("/message")), (404, message.into()))
+    reply.expect("absent", 404, "/message", message)
 }
 
 async fn lease(s: Subject) -> CheckResult {
@@ -121,19 +96,11 @@ async fn lease(s: Subject) -> CheckResult {
             &json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "x"}}),
         )
         .await?;
-    expect(
-        "generation",
-        (made.code, made.at("/metadata/generation")),
-        (201, Value::Null),
-    )?;
+    made.expect("generation", 201, "/metadata/generation", Value::Null)?;
     let one = format!("{path}/a");
     expect("first", s.put(&one, &with_holder(&made.body, "y")).await?.code, 200)?;
     let reply = s.put(&one, &with_holder(&made.body, "z")).await?;
-    expect(
-        "second",
-        (reply.code, reply.text("/details/kind")),
-        (409, "leases".into()),
-    )
+    reply.expect("second", 409, "/details/kind", "leases")
 }
 
 fn with_holder(lease: &Value, holder: &str) -> Value {
@@ -150,24 +117,17 @@ async fn event(s: Subject) -> CheckResult {
         "involvedObject": {"kind": "ConfigMap", "namespace": s.namespace(), "name": "b"},
         "reason": "Seen", "message": "it was seen", "type": "Normal", "count": 1,
     });
-    let made = make(&s, "events", body).await?;
-    expect(
-        "created",
-        (made.code, made.at("/metadata/generation")),
-        (201, Value::Null),
-    )?;
+    let made = s.create("events", body).await?;
+    made.expect("created", 201, "/metadata/generation", Value::Null)?;
     let again = s.merge(&s.core("events/a"), &json!({"count": 2})).await?;
-    expect("counted", (again.code, again.at("/count")), (200, json!(2)))?;
-    expect(
-        "kept",
-        (again.text("/reason"), again.text("/involvedObject/name")),
-        ("Seen".into(), "b".into()),
-    )
+    again.expect("counted", 200, "/count", 2)?;
+    again.holds("kept", "/reason", "Seen")?;
+    again.holds("kept", "/involvedObject/name", "b")
 }
 
 async fn definition(s: Subject) -> CheckResult {
     let reply = s.get(&format!("{DEFINITIONS}/{DEFINITION}")).await?;
-    expect("stored", reply.at("/status/storedVersions"), json!(["v1"]))?;
+    reply.holds("stored", "/status/storedVersions", json!(["v1"]))?;
     let conditions = reply.at("/status/conditions");
     let types = conditions.as_array().into_iter().flatten();
     let mut types: Vec<String> = types
@@ -179,14 +139,16 @@ async fn definition(s: Subject) -> CheckResult {
 }
 
 async fn decoded(s: Subject) -> CheckResult {
-    let reply = make(&s, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": 1}})).await?;
-    expect("code", (reply.code, reply.text("/reason")), (400, "BadRequest".into()))?;
+    let reply = s
+        .create("configmaps", json!({"metadata": {"name": "a"}, "data": {"k": 1}}))
+        .await?;
+    reply.expect("code", 400, "/reason", "BadRequest")?;
     let message = reply.text("/message");
     let prefix = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: ";
     expect(&message, message.starts_with(prefix), true)?;
     let body = json!({"metadata": {"name": "a"}, "data": {"k": "v"}, "nope": {"b": 1}});
-    let reply = make(&s, "configmaps", body).await?;
-    expect("unknown", (reply.code, reply.at("/nope")), (201, Value::Null))?;
+    let reply = s.create("configmaps", body).await?;
+    reply.expect("unknown", 201, "/nope", Value::Null)?;
     expect(
         "warning",
         reply.warnings.join(";"),
@@ -195,23 +157,19 @@ async fn decoded(s: Subject) -> CheckResult {
 }
 
 async fn data_rules(s: Subject) -> CheckResult {
-    let reply = make(
-        &s,
-        "configmaps",
-        json!({"metadata": {"name": "a"}, "data": {"bad key": "v"}}),
-    )
-    .await?;
-    expect(
-        "key",
-        (reply.code, reply.text("/details/causes/0/field")),
-        (422, "data[bad key]".into()),
-    )?;
+    let reply = s
+        .create(
+            "configmaps",
+            json!({"metadata": {"name": "a"}, "data": {"bad key": "v"}}),
+        )
+        .await?;
+    reply.expect("key", 422, "/details/causes/0/field", "data[bad key]")?;
     let body = json!({"metadata": {"name": "a"}, "immutable": true, "data": {}});
-    let reply = make(&s, "configmaps", body).await?;
-    expect("empty data", (reply.code, reply.at("/data")), (201, Value::Null))?;
+    let reply = s.create("configmaps", body).await?;
+    reply.expect("empty data", 201, "/data", Value::Null)?;
     let reply = s.merge(&s.core("configmaps/a"), &json!({"data": {"k": "v"}})).await?;
     let message = "ConfigMap \"a\" is invalid: data: Forbidden: field is immutable when `immutable` is set";
-    expect("immutable", (reply.code, reply.text("/message")), (422, message.into()))
+    reply.expect("immutable", 422, "/message", message)
 }
 
 async fn applied_map(s: Subject) -> CheckResult {
@@ -219,25 +177,21 @@ async fn applied_map(s: Subject) -> CheckResult {
         |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
     let path = s.core("configmaps/a");
     let reply = s.apply(&path, "kubectl", &desired("v")).await?;
-    expect("created", (reply.code, reply.at("/data/k")), (201, json!("v")))?;
+    reply.expect("created", 201, "/data/k", "v")?;
     let owned = json!({"f:data": {"f:k": {}}});
-    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)?;
+    reply.holds("owned", "/metadata/managedFields/0/fieldsV1", owned)?;
     let reply = s.apply(&path, "kubectl", &desired("w")).await?;
-    expect("changed", (reply.code, reply.at("/data/k")), (200, json!("w")))?;
+    reply.expect("changed", 200, "/data/k", "w")?;
     let reply = s.apply(&path, "other", &desired("x")).await?;
     let message = "Apply failed with 1 conflict: conflict with \"kubectl\": .data.k";
-    expect("conflict", (reply.code, reply.text("/message")), (409, message.into()))
+    reply.expect("conflict", 409, "/message", message)
 }
 
 async fn secret_owner(s: Subject) -> CheckResult {
-    let reply = make(
-        &s,
-        "secrets",
-        json!({"metadata": {"name": "a"}, "stringData": {"k": "b"}}),
-    )
-    .await?;
+    let body = json!({"metadata": {"name": "a"}, "stringData": {"k": "b"}});
+    let reply = s.create("secrets", body).await?;
     let owned = json!({"f:data": {".": {}, "f:k": {}}, "f:type": {}});
-    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
+    reply.holds("owned", "/metadata/managedFields/0/fieldsV1", owned)
 }
 
 async fn lease_owner(s: Subject) -> CheckResult {
@@ -245,13 +199,13 @@ async fn lease_owner(s: Subject) -> CheckResult {
     let body = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "x", "leaseDurationSeconds": 15}});
     let reply = s.post(&path, &body).await?;
     let owned = json!({"f:spec": {"f:holderIdentity": {}, "f:leaseDurationSeconds": {}}});
-    expect("owned", reply.at("/metadata/managedFields/0/fieldsV1"), owned)
+    reply.holds("owned", "/metadata/managedFields/0/fieldsV1", owned)
 }
 
 async fn event_elsewhere(s: Subject) -> CheckResult {
     let body = json!({"metadata": {"name": "a"}, "involvedObject": {"kind": "A", "namespace": "other", "name": "b"}});
-    let reply = make(&s, "events", body).await?;
+    let reply = s.create("events", body).await?;
     let message =
         "Event \"a\" is invalid: involvedObject.namespace: Invalid value: \"other\": does not match event.namespace";
-    expect("answer", (reply.code, reply.text("/message")), (422, message.into()))
+    reply.expect("answer", 422, "/message", message)
 }

@@ -30,37 +30,21 @@ async fn merges(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"metadata": {"labels": {"x": "y"}}, "spec": {"size": 2, "tags": ["t"], "colour": "blue"}});
     let reply = s.merge(&s.widget("a"), &patch).await?;
-    expect(
-        "spec",
-        reply.at("/spec"),
-        json!({"size": 2, "tags": ["t"], "colour": "blue"}),
-    )?;
-    expect("generation", reply.at("/metadata/generation"), json!(2))?;
-    let reply = s
-        .merge(
-            &s.widget("a"),
-            &json!({"metadata": {"labels": null}, "spec": {"tags": null, "colour": null}}),
-        )
-        .await?;
-    expect(
-        "spec with its default",
-        reply.at("/spec"),
-        json!({"size": 2, "colour": "red"}),
-    )?;
-    expect("labels", reply.at("/metadata/labels"), Value::Null)
+    reply.holds("spec", "/spec", json!({"size": 2, "tags": ["t"], "colour": "blue"}))?;
+    reply.holds("generation", "/metadata/generation", 2)?;
+    let body = json!({"metadata": {"labels": null}, "spec": {"tags": null, "colour": null}});
+    let reply = s.merge(&s.widget("a"), &body).await?;
+    reply.holds("spec with its default", "/spec", json!({"size": 2, "colour": "red"}))?;
+    reply.holds("labels", "/metadata/labels", Value::Null)
 }
 
 async fn no_op(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
-    let reply = s
-        .merge(
-            &s.widget("a"),
-            &json!({"spec": {"size": 1}, "metadata": {"labels": {}}}),
-        )
-        .await?;
-    expect(
+    let body = json!({"spec": {"size": 1}, "metadata": {"labels": {}}});
+    let reply = s.merge(&s.widget("a"), &body).await?;
+    reply.holds(
         "version",
-        reply.text("/metadata/resourceVersion"),
+        "/metadata/resourceVersion",
         made.text("/metadata/resourceVersion"),
     )
 }
@@ -69,26 +53,18 @@ async fn not_an_object(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!([1])).await?;
     let message = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
-    expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("answer", 400, "/message", message)
 }
 
 async fn versioned(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
-    let reply = s
-        .merge(
-            &s.widget("a"),
-            &json!({"metadata": {"resourceVersion": "1"}, "spec": {"size": 2}}),
-        )
-        .await?;
-    expect("old", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    let body = json!({"metadata": {"resourceVersion": "1"}, "spec": {"size": 2}});
+    let reply = s.merge(&s.widget("a"), &body).await?;
+    reply.expect("old", 409, "/reason", "Conflict")?;
     let version = made.text("/metadata/resourceVersion");
-    let reply = s
-        .merge(
-            &s.widget("a"),
-            &json!({"metadata": {"resourceVersion": version}, "spec": {"size": 2}}),
-        )
-        .await?;
-    expect("current", (reply.code, reply.at("/spec/size")), (200, json!(2)))
+    let body = json!({"metadata": {"resourceVersion": version}, "spec": {"size": 2}});
+    let reply = s.merge(&s.widget("a"), &body).await?;
+    reply.expect("current", 200, "/spec/size", 2)
 }
 
 async fn other_uid(s: Subject) -> CheckResult {
@@ -97,19 +73,19 @@ async fn other_uid(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message =
         "Widget.conformance.metal3.io \"a\" is invalid: metadata.uid: Invalid value: \"1\": field is immutable";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn absent(s: Subject) -> CheckResult {
     let reply = s.merge(&s.widget("a"), &json!({"spec": {"size": 1}})).await?;
-    expect("answer", (reply.code, reply.text("/reason")), (404, "NotFound".into()))
+    reply.expect("answer", 404, "/reason", "NotFound")
 }
 
 async fn renames(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.merge(&s.widget("a"), &json!({"metadata": {"name": "q"}})).await?;
     let message = "the name of the object (q) does not match the name on the URL (a)";
-    expect("answer", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("answer", 400, "/message", message)
 }
 
 async fn invalid(s: Subject) -> CheckResult {
@@ -118,7 +94,7 @@ async fn invalid(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message = "Widget.conformance.metal3.io \"a\" is invalid: spec.size: Invalid value: \"string\": spec.size in body must \
                    be of type integer: \"string\"";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn steps(s: Subject) -> CheckResult {
@@ -135,12 +111,12 @@ async fn steps(s: Subject) -> CheckResult {
         {"op": "replace", "path": "/metadata/annotations/a~1b", "value": "d"},
     ]);
     let reply = s.json_patch(&s.widget("a"), &patch).await?;
-    expect(
+    reply.holds(
         "spec",
-        reply.at("/spec"),
+        "/spec",
         json!({"size": 4, "colour": "red", "tags": ["f", "e", "e"]}),
     )?;
-    expect("annotations", reply.at("/metadata/annotations"), json!({"a/b": "d"}))
+    reply.holds("annotations", "/metadata/annotations", json!({"a/b": "d"}))
 }
 
 async fn tests(s: Subject) -> CheckResult {
@@ -150,9 +126,9 @@ async fn tests(s: Subject) -> CheckResult {
         {"op": "test", "path": "/spec/colour", "value": "blue"},
     ]);
     let reply = s.json_patch(&s.widget("a"), &patch).await?;
-    expect("code", (reply.code, reply.text("/reason")), (422, "Invalid".into()))?;
+    reply.expect("code", 422, "/reason", "Invalid")?;
     let message = "the server rejected our request due to an error in our request";
-    expect("message", reply.text("/message"), message.into())?;
+    reply.holds("message", "/message", message)?;
     let version = s.get(&s.widget("a")).await?.text("/metadata/resourceVersion");
     expect("version", version, made.text("/metadata/resourceVersion"))
 }
@@ -172,22 +148,19 @@ async fn impossible(s: Subject) -> CheckResult {
     }
     let reply = s.json_patch(&s.widget("a"), &json!({"op": "x"})).await?;
     let message = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
-    expect("an object", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("an object", 400, "/message", message)
 }
 
 async fn status(s: Subject) -> CheckResult {
     s.make("a").await?;
     let patch = json!({"status": {"ready": true}, "spec": {"size": 7}, "metadata": {"labels": {"a": "b"}}});
     let reply = s.merge(&s.widget("a/status"), &patch).await?;
-    expect("status", reply.at("/status"), json!({"ready": true}))?;
-    expect("spec", reply.at("/spec/size"), json!(1))?;
-    expect("generation", reply.at("/metadata/generation"), json!(1))?;
+    reply.holds("status", "/status", json!({"ready": true}))?;
+    reply.holds("spec", "/spec/size", 1)?;
+    reply.holds("generation", "/metadata/generation", 1)?;
     let reply = s.merge(&s.widget("a"), &patch).await?;
-    expect(
-        "spec by the object's path",
-        (reply.at("/spec/size"), reply.at("/metadata/generation")),
-        (json!(7), json!(2)),
-    )
+    reply.holds("spec by the object's path", "/spec/size", 7)?;
+    reply.holds("spec by the object's path", "/metadata/generation", 2)
 }
 
 async fn dry_run(s: Subject) -> CheckResult {
@@ -195,7 +168,7 @@ async fn dry_run(s: Subject) -> CheckResult {
     let reply = s
         .merge(&s.widget("a?dryRun=All"), &json!({"spec": {"size": 5}}))
         .await?;
-    expect("answer", (reply.code, reply.at("/spec/size")), (200, json!(5)))?;
+    reply.expect("answer", 200, "/spec/size", 5)?;
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
 }
 
@@ -221,11 +194,7 @@ async fn unknown_type(s: Subject) -> CheckResult {
                 b"{}".to_vec(),
             )
             .await?;
-        expect(
-            media_type,
-            (reply.code, reply.text("/reason")),
-            (415, "UnsupportedMediaType".into()),
-        )?;
+        reply.expect(media_type, 415, "/reason", "UnsupportedMediaType")?;
     }
     Ok(())
 }

@@ -42,13 +42,9 @@ async fn future(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.get(&s.widget("a?resourceVersion=99999999")).await?;
     expect("code", reply.code, 504)?;
-    expect("reason", reply.text("/reason"), "Timeout".into())?;
-    expect(
-        "cause",
-        reply.text("/details/causes/0/reason"),
-        "ResourceVersionTooLarge".into(),
-    )?;
-    expect("wait", reply.at("/details/retryAfterSeconds"), json!(1))
+    reply.holds("reason", "/reason", "Timeout")?;
+    reply.holds("cause", "/details/causes/0/reason", "ResourceVersionTooLarge")?;
+    reply.holds("wait", "/details/retryAfterSeconds", 1)
 }
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -57,26 +53,22 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 async fn metadata(s: Subject) -> CheckResult {
     s.make("a").await?;
     let reply = s.get_as(&s.widget("a"), METADATA).await?;
-    expect("kind", reply.text("/kind"), "PartialObjectMetadata".into())?;
-    expect("version", reply.text("/apiVersion"), "meta.k8s.io/v1".into())?;
-    expect("name", reply.text("/metadata/name"), "a".into())?;
-    expect("spec", reply.at("/spec"), Value::Null)?;
+    reply.holds("kind", "/kind", "PartialObjectMetadata")?;
+    reply.holds("version", "/apiVersion", "meta.k8s.io/v1")?;
+    reply.holds("name", "/metadata/name", "a")?;
+    reply.holds("spec", "/spec", Value::Null)?;
     let reply = s.get_as(&s.widget("a"), METADATA_LIST).await?;
-    expect(
-        "as a list",
-        (reply.code, reply.text("/message")),
-        (500, "content is not a list".into()),
-    )
+    reply.expect("as a list", 500, "/message", "content is not a list")
 }
 
 async fn metadata_list(s: Subject) -> CheckResult {
     let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
-    expect("empty", (reply.code, reply.at("/items")), (200, Value::Null))?;
+    reply.expect("empty", 200, "/items", Value::Null)?;
     s.make("a").await?;
     let reply = s.get_as(&s.widget(""), METADATA_LIST).await?;
-    expect("kind", reply.text("/kind"), "PartialObjectMetadataList".into())?;
-    expect("item", reply.text("/items/0/kind"), "PartialObjectMetadata".into())?;
-    expect("spec", reply.at("/items/0/spec"), Value::Null)?;
+    reply.holds("kind", "/kind", "PartialObjectMetadataList")?;
+    reply.holds("item", "/items/0/kind", "PartialObjectMetadata")?;
+    reply.holds("spec", "/items/0/spec", Value::Null)?;
     expect("as an object", s.get_as(&s.widget(""), METADATA).await?.code, 406)
 }
 
@@ -85,7 +77,7 @@ async fn sorted(s: Subject) -> CheckResult {
         s.make(name).await?;
     }
     let list = s.get(&s.widget("")).await?;
-    expect("kind", list.text("/kind"), "WidgetList".into())?;
+    list.holds("kind", "/kind", "WidgetList")?;
     expect(
         "names",
         list.names(),
@@ -140,11 +132,7 @@ async fn bad_labels(s: Subject) -> CheckResult {
         ),
     ] {
         let reply = s.get(&s.widget(&format!("?labelSelector={selector}"))).await?;
-        expect(
-            selector,
-            (reply.code, reply.text("/message")),
-            (400, message.to_owned()),
-        )?;
+        reply.expect(selector, 400, "/message", message.to_owned())?;
     }
     Ok(())
 }
@@ -170,17 +158,17 @@ async fn fields(s: Subject) -> CheckResult {
     )?;
     let reply = s.get(&s.widget("?fieldSelector=spec.size%3D1")).await?;
     let message = "field label not supported: spec.size";
-    expect("unknown", (reply.code, reply.text("/message")), (400, message.into()))?;
+    reply.expect("unknown", 400, "/message", message)?;
     let reply = s.get(&s.widget("?fieldSelector=metadata.name")).await?;
     let message = "invalid selector: 'metadata.name'; can't understand 'metadata.name'";
-    expect("nonsense", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("nonsense", 400, "/message", message)
 }
 
 async fn pages(s: Subject) -> CheckResult {
     labelled(&s).await?;
     let first = s.get(&s.widget("?limit=3")).await?;
     expect("first page", first.names().join(" "), "a b c".into())?;
-    expect("remaining", first.at("/metadata/remainingItemCount"), json!(1))?;
+    first.holds("remaining", "/metadata/remainingItemCount", 1)?;
     s.make("e").await?;
     s.delete(&s.widget("d"), &Value::Null).await?;
     let second = s
@@ -202,7 +190,7 @@ async fn bad_token(s: Subject) -> CheckResult {
         .get(&s.widget(&format!("?limit=1&continue={token}&resourceVersion=5")))
         .await?;
     let message = "specifying resource version is not allowed when using continue";
-    expect("version", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("version", 400, "/message", message)
 }
 
 async fn exact(s: Subject) -> CheckResult {
@@ -222,7 +210,7 @@ async fn exact(s: Subject) -> CheckResult {
         .await?;
     expect("now", list.names().join(" "), "a b".into())?;
     let list = s.get(&s.widget("?resourceVersion=99999999")).await?;
-    expect("future", (list.code, list.text("/reason")), (504, "Timeout".into()))
+    list.expect("future", 504, "/reason", "Timeout")
 }
 
 async fn bad_match(s: Subject) -> CheckResult {
@@ -259,7 +247,7 @@ async fn bad_match(s: Subject) -> CheckResult {
         ),
     ] {
         let reply = s.get(&s.widget(&format!("?{query}"))).await?;
-        expect(query, (reply.code, reply.text("/message")), (code, message.to_owned()))?;
+        reply.expect(query, code, "/message", message.to_owned())?;
     }
     Ok(())
 }
@@ -272,16 +260,12 @@ async fn all_namespaces(s: Subject) -> CheckResult {
         ))
         .await?;
     expect("names", list.names().join(" "), "only-here".into())?;
-    expect(
-        "namespace",
-        list.text("/items/0/metadata/namespace"),
-        s.namespace().to_owned(),
-    )
+    list.holds("namespace", "/items/0/metadata/namespace", s.namespace().to_owned())
 }
 
 async fn discovered(s: Subject) -> CheckResult {
     let list = s.get(&format!("/apis/{GROUP}/v1")).await?;
-    expect("kind", list.text("/kind"), "APIResourceList".into())?;
+    list.holds("kind", "/kind", "APIResourceList")?;
     let row = |at: usize| {
         (
             list.text(&format!("/resources/{at}/name")),
@@ -290,13 +274,9 @@ async fn discovered(s: Subject) -> CheckResult {
     };
     expect("resource", row(0), ("widgets".into(), "Widget".into()))?;
     expect("status", row(1), ("widgets/status".into(), "Widget".into()))?;
-    expect("namespaced", list.at("/resources/0/namespaced"), json!(true))?;
+    list.holds("namespaced", "/resources/0/namespaced", true)?;
     let group = s.get(&format!("/apis/{GROUP}")).await?;
-    expect(
-        "group",
-        group.text("/preferredVersion/groupVersion"),
-        format!("{GROUP}/v1"),
-    )
+    group.holds("group", "/preferredVersion/groupVersion", format!("{GROUP}/v1"))
 }
 
 async fn undiscovered(s: Subject) -> CheckResult {

@@ -38,9 +38,9 @@ async fn conflict(s: Subject) -> CheckResult {
     expect("code", reply.code, 409)?;
     let message = "Operation cannot be fulfilled on widgets.conformance.metal3.io \"a\": the object has been modified; please \
                    apply your changes to the latest version and try again";
-    expect("message", reply.text("/message"), message.into())?;
-    expect("reason", reply.text("/reason"), "Conflict".into())?;
-    expect("kind", reply.text("/details/kind"), "widgets".into())
+    reply.holds("message", "/message", message)?;
+    reply.holds("reason", "/reason", "Conflict")?;
+    reply.holds("kind", "/details/kind", "widgets")
 }
 
 async fn unversioned(s: Subject) -> CheckResult {
@@ -49,7 +49,7 @@ async fn unversioned(s: Subject) -> CheckResult {
     expect("code", reply.code, 422)?;
     let message = "widgets.conformance.metal3.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
                    specified for an update";
-    expect("message", reply.text("/message"), message.into())
+    reply.holds("message", "/message", message)
 }
 
 async fn other_uid(s: Subject) -> CheckResult {
@@ -57,7 +57,7 @@ async fn other_uid(s: Subject) -> CheckResult {
     let reply = s
         .put(&s.widget("a"), &set(made.body, "/metadata/uid", json!("1")))
         .await?;
-    expect("code", (reply.code, reply.text("/reason")), (409, "Conflict".into()))?;
+    reply.expect("code", 409, "/reason", "Conflict")?;
     let message = reply.text("/message");
     expect(
         &message,
@@ -69,7 +69,7 @@ async fn other_uid(s: Subject) -> CheckResult {
 async fn absent(s: Subject) -> CheckResult {
     let reply = s.put(&s.widget("a"), &widget("a")).await?;
     let message = "widgets.conformance.metal3.io \"a\" not found";
-    expect("answer", (reply.code, reply.text("/message")), (404, message.into()))
+    reply.expect("answer", 404, "/message", message)
 }
 
 async fn names(s: Subject) -> CheckResult {
@@ -78,38 +78,38 @@ async fn names(s: Subject) -> CheckResult {
         .put(&s.widget("a"), &set(made.body.clone(), "/metadata/name", json!("b")))
         .await?;
     let message = "the name of the object (b) does not match the name on the URL (a)";
-    expect("name", (reply.code, reply.text("/message")), (400, message.into()))?;
+    reply.expect("name", 400, "/message", message)?;
     let reply = s
         .put(&s.widget("a"), &set(made.body, "/metadata/namespace", json!("b")))
         .await?;
     let message = "the namespace of the provided object does not match the namespace sent on the request";
-    expect("namespace", (reply.code, reply.text("/message")), (400, message.into()))
+    reply.expect("namespace", 400, "/message", message)
 }
 
 async fn generation(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let changed = s.put(&s.widget("a"), &set(made.body, "/spec/size", json!(2))).await?;
-    expect("after a spec", changed.at("/metadata/generation"), json!(2))?;
+    changed.holds("after a spec", "/metadata/generation", 2)?;
     let labelled = s
         .put(
             &s.widget("a"),
             &set(changed.body, "/metadata/labels", json!({"a": "b"})),
         )
         .await?;
-    expect("after a label", labelled.at("/metadata/generation"), json!(2))?;
+    labelled.holds("after a label", "/metadata/generation", 2)?;
     let forged = s
         .put(&s.widget("a"), &set(labelled.body, "/metadata/generation", json!(9)))
         .await?;
-    expect("generation", forged.at("/metadata/generation"), json!(2))
+    forged.holds("generation", "/metadata/generation", 2)
 }
 
 async fn no_op(s: Subject) -> CheckResult {
     let made = s.make("a").await?;
     let same = s.put(&s.widget("a"), &made.body).await?;
     expect("code", same.code, 200)?;
-    expect(
+    same.holds(
         "version",
-        same.text("/metadata/resourceVersion"),
+        "/metadata/resourceVersion",
         made.text("/metadata/resourceVersion"),
     )
 }
@@ -119,7 +119,7 @@ async fn status(s: Subject) -> CheckResult {
     let same = s
         .put(&s.widget("a"), &set(made.body, "/status", json!({"ready": true})))
         .await?;
-    expect("status by the object's path", same.at("/status"), Value::Null)?;
+    same.holds("status by the object's path", "/status", Value::Null)?;
     let desired = set(
         set(same.body, "/status", json!({"ready": true})),
         "/spec/size",
@@ -127,10 +127,10 @@ async fn status(s: Subject) -> CheckResult {
     );
     let desired = set(desired, "/metadata/labels", json!({"a": "b"}));
     let reply = s.put(&s.widget("a/status"), &desired).await?;
-    expect("status", reply.at("/status"), json!({"ready": true}))?;
-    expect("spec", reply.at("/spec/size"), json!(1))?;
-    expect("labels", reply.at("/metadata/labels"), Value::Null)?;
-    expect("generation", reply.at("/metadata/generation"), json!(1))?;
+    reply.holds("status", "/status", json!({"ready": true}))?;
+    reply.holds("spec", "/spec/size", 1)?;
+    reply.holds("labels", "/metadata/labels", Value::Null)?;
+    reply.holds("generation", "/metadata/generation", 1)?;
     expect(
         "read",
         s.get(&s.widget("a/status")).await?.at("/status"),
@@ -156,6 +156,6 @@ async fn dry_run(s: Subject) -> CheckResult {
     let reply = s
         .put(&s.widget("a?dryRun=All"), &set(made.body, "/spec/size", json!(5)))
         .await?;
-    expect("answer", (reply.code, reply.at("/spec/size")), (200, json!(5)))?;
+    reply.expect("answer", 200, "/spec/size", 5)?;
     expect("stored", s.get(&s.widget("a")).await?.at("/spec/size"), json!(1))
 }

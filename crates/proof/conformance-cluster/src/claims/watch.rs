@@ -228,7 +228,7 @@ async fn nonsense(s: Subject) -> CheckResult {
         ),
     ] {
         let reply = s.get(&s.widget(&format!("?watch=1&{query}"))).await?;
-        expect(query, (reply.code, reply.text("/message")), (code, message.to_owned()))?;
+        reply.expect(query, code, "/message", message.to_owned())?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::rows;
-use crate::outcome::{CheckResult, Violation, expect};
-use crate::{Claim, Reply, Subject};
+use crate::outcome::{CheckResult, expect};
+use crate::{Claim, Subject};
 
 pub(super) fn rows() -> Vec<Claim> {
     rows! {
@@ -18,41 +18,21 @@ pub(super) fn rows() -> Vec<Claim> {
     }
 }
 
-async fn make(s: &Subject, resource: &str, body: Value) -> Result<Reply, Violation> {
-    s.post(&s.core(resource), &body).await
-}
-
 async fn node(s: Subject) -> CheckResult {
     let name = format!("node-of-{}", s.namespace());
     let path = format!("/api/v1/nodes/{name}");
     let made = s.post("/api/v1/nodes", &json!({"metadata": {"name": name}})).await?;
-    expect(
-        "generation",
-        (made.code, made.at("/metadata/generation")),
-        (201, Value::Null),
-    )?;
+    made.expect("generation", 201, "/metadata/generation", Value::Null)?;
     let patch =
         json!({"metadata": {"labels": {"a": "b"}}, "spec": {"providerID": "p"}, "status": {"phase": "Running"}});
     let reply = s.merge(&format!("{path}/status"), &patch).await?;
-    expect(
-        "status",
-        (reply.code, reply.text("/status/phase")),
-        (200, "Running".into()),
-    )?;
-    expect("label", reply.at("/metadata/labels/a"), json!("b"))?;
-    expect("spec", reply.at("/spec/providerID"), Value::Null)?;
-    let reply = s
-        .merge(
-            &path,
-            &json!({"spec": {"providerID": "p"}, "status": {"phase": "Pending"}}),
-        )
-        .await?;
-    expect("spec by the object's path", reply.text("/spec/providerID"), "p".into())?;
-    expect(
-        "status by the object's path",
-        reply.text("/status/phase"),
-        "Running".into(),
-    )?;
+    reply.expect("status", 200, "/status/phase", "Running")?;
+    reply.holds("label", "/metadata/labels/a", "b")?;
+    reply.holds("spec", "/spec/providerID", Value::Null)?;
+    let body = json!({"spec": {"providerID": "p"}, "status": {"phase": "Pending"}});
+    let reply = s.merge(&path, &body).await?;
+    reply.holds("spec by the object's path", "/spec/providerID", "p")?;
+    reply.holds("status by the object's path", "/status/phase", "Running")?;
     expect("deleted", s.delete(&path, &Value::Null).await?.code, 200)
 }
 
@@ -71,40 +51,29 @@ async fn deployment(s: Subject) -> CheckResult {
         },
     });
     let made = s.post(&path, &body).await?;
-    expect("created", (made.code, made.at("/metadata/generation")), (201, json!(1)))?;
+    made.expect("created", 201, "/metadata/generation", 1)?;
     let one = format!("{path}/a");
     let scaled = s
         .merge(&one, &json!({"spec": {"replicas": 2}, "status": {"replicas": 9}}))
         .await?;
-    expect(
-        "scaled",
-        (scaled.code, scaled.at("/metadata/generation")),
-        (200, json!(2)),
-    )?;
+    scaled.expect("scaled", 200, "/metadata/generation", 2)?;
     let status = s
         .merge(
             &format!("{one}/status"),
             &json!({"spec": {"replicas": 3}, "status": {"replicas": 2}}),
         )
         .await?;
-    expect("status", (status.code, status.at("/status/replicas")), (200, json!(2)))?;
-    expect(
-        "spec and generation",
-        (status.at("/spec/replicas"), status.at("/metadata/generation")),
-        (json!(2), json!(2)),
-    )
+    status.expect("status", 200, "/status/replicas", 2)?;
+    status.holds("spec and generation", "/spec/replicas", 2)?;
+    status.holds("spec and generation", "/metadata/generation", 2)
 }
 
 async fn deployment_rules(s: Subject) -> CheckResult {
     let path = format!("/apis/apps/v1/namespaces/{}/deployments", s.namespace());
     let template =
         json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}});
-    let reply = s
-        .post(
-            &path,
-            &json!({"metadata": {"name": "a"}, "spec": {"template": template}}),
-        )
-        .await?;
+    let body = json!({"metadata": {"name": "a"}, "spec": {"template": template}});
+    let reply = s.post(&path, &body).await?;
     let fields: Vec<String> = [0, 1]
         .map(|at| reply.text(&format!("/details/causes/{at}/field")))
         .to_vec();
@@ -114,48 +83,36 @@ async fn deployment_rules(s: Subject) -> CheckResult {
     expect("no selector", (reply.code, fields), (422, expected))?;
     let spec = json!({"template": template, "selector": {"matchLabels": {"app": "a"}}});
     let reply = s.post(&path, &json!({"metadata": {"name": "a"}, "spec": spec})).await?;
-    expect("replicas", (reply.code, reply.at("/spec/replicas")), (201, json!(1)))?;
+    reply.expect("replicas", 201, "/spec/replicas", 1)?;
     let other = json!({"spec": {"selector": {"matchLabels": {"app": "b"}}, "template": {"metadata": {"labels": {"app": "b"}}}}});
     let reply = s.merge(&format!("{path}/a"), &other).await?;
-    expect(
-        "selector",
-        (reply.code, reply.text("/details/causes/0/field")),
-        (422, "spec.selector".into()),
-    )
+    reply.expect("selector", 422, "/details/causes/0/field", "spec.selector")
 }
 
 async fn service(s: Subject) -> CheckResult {
-    let reply = make(
-        &s,
-        "services",
-        json!({"metadata": {"name": "a"}, "spec": {"selector": {"a": "b"}}}),
-    )
-    .await?;
+    let reply = s
+        .create(
+            "services",
+            json!({"metadata": {"name": "a"}, "spec": {"selector": {"a": "b"}}}),
+        )
+        .await?;
     let message = "Service \"a\" is invalid: spec.ports: Required value";
-    expect("no ports", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("no ports", 422, "/message", message)?;
     let body = json!({"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 6443}]}});
-    let reply = make(&s, "services", body).await?;
-    expect(
-        "code",
-        (reply.code, reply.at("/metadata/generation")),
-        (201, Value::Null),
-    )?;
+    let reply = s.create("services", body).await?;
+    reply.expect("code", 201, "/metadata/generation", Value::Null)?;
     let port = reply.at("/spec/ports/0");
     let seen = (port.get("protocol").cloned(), port.get("targetPort").cloned());
     expect("port", seen, (Some(json!("TCP")), Some(json!(6443))))?;
     expect("address", reply.text("/spec/clusterIP").starts_with("10.96."), true)?;
-    expect("status", reply.at("/status"), json!({"loadBalancer": {}}))?;
+    reply.holds("status", "/status", json!({"loadBalancer": {}}))?;
     let status = json!({"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}});
     let reply = s.merge(&s.core("services/a/status"), &status).await?;
-    expect(
-        "ingress",
-        reply.text("/status/loadBalancer/ingress/0/ip"),
-        "192.0.2.1".into(),
-    )
+    reply.holds("ingress", "/status/loadBalancer/ingress/0/ip", "192.0.2.1")
 }
 
 async fn service_account(s: Subject) -> CheckResult {
-    let reply = make(&s, "serviceaccounts", json!({"metadata": {"name": "a"}})).await?;
+    let reply = s.create("serviceaccounts", json!({"metadata": {"name": "a"}})).await?;
     let seen = (reply.code, reply.text("/kind"), reply.at("/metadata/generation"));
     expect("made", seen, (201, "ServiceAccount".into(), Value::Null))
 }
@@ -166,59 +123,33 @@ async fn endpoint_slice(s: Subject) -> CheckResult {
         .post(&path, &json!({"metadata": {"name": "a"}, "endpoints": []}))
         .await?;
     let message = "EndpointSlice.discovery.k8s.io \"a\" is invalid: addressType: Required value";
-    expect("no type", (reply.code, reply.text("/message")), (422, message.into()))?;
+    reply.expect("no type", 422, "/message", message)?;
     let body = json!({
         "metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}],
     });
     let reply = s.post(&path, &body).await?;
-    expect("made", (reply.code, reply.at("/metadata/generation")), (201, json!(1)))?;
-    expect(
-        "port",
-        reply.at("/ports/0"),
-        json!({"name": "", "port": 80, "protocol": "TCP"}),
-    )?;
+    reply.expect("made", 201, "/metadata/generation", 1)?;
+    reply.holds("port", "/ports/0", json!({"name": "", "port": 80, "protocol": "TCP"}))?;
     let reply = s.merge(&format!("{path}/a"), &json!({"ports": [{"port": 81}]})).await?;
-    expect(
-        "counted",
-        (reply.code, reply.at("/metadata/generation")),
-        (200, json!(2)),
-    )?;
+    reply.expect("counted", 200, "/metadata/generation", 2)?;
     let reply = s.merge(&format!("{path}/a"), &json!({"addressType": "FQDN"})).await?;
-    expect(
-        "type",
-        (reply.code, reply.text("/details/causes/0/field")),
-        (422, "addressType".into()),
-    )
+    reply.expect("type", 422, "/details/causes/0/field", "addressType")
 }
 
 async fn pod(s: Subject) -> CheckResult {
     // Admission of the real server requires it.
-    make(&s, "serviceaccounts", json!({"metadata": {"name": "default"}})).await?;
-    let reply = make(
-        &s,
-        "pods",
-        json!({"metadata": {"name": "a"}, "spec": {"containers": []}}),
-    )
-    .await?;
+    s.create("serviceaccounts", json!({"metadata": {"name": "default"}}))
+        .await?;
+    let reply = s
+        .create("pods", json!({"metadata": {"name": "a"}, "spec": {"containers": []}}))
+        .await?;
     let message = "Pod \"a\" is invalid: spec.containers: Required value";
-    expect(
-        "no containers",
-        (reply.code, reply.text("/message")),
-        (422, message.into()),
-    )?;
+    reply.expect("no containers", 422, "/message", message)?;
     let body = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
-    let reply = make(&s, "pods", body).await?;
-    expect(
-        "made",
-        (reply.code, reply.text("/status/phase")),
-        (201, "Pending".into()),
-    )?;
+    let reply = s.create("pods", body).await?;
+    reply.expect("made", 201, "/status/phase", "Pending")?;
     let reply = s
         .merge(&s.core("pods/a/status"), &json!({"status": {"phase": "Running"}}))
         .await?;
-    expect(
-        "status",
-        (reply.code, reply.text("/status/phase")),
-        (200, "Running".into()),
-    )
+    reply.expect("status", 200, "/status/phase", "Running")
 }
