@@ -4,7 +4,7 @@ mod nodes;
 mod restart;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use nodes::is_test_node;
 
-use crate::machine::{Machine, Pool};
+use crate::pool::Pool;
 use metal3_sim_ironic::Ironic;
 
 /// Ten times the duration on an idle host.
@@ -58,8 +58,7 @@ struct Access {
     files_url: Option<String>,
 }
 
-#[derive(Debug)]
-enum Connection {
+pub(crate) enum Connection {
     Sockets(Box<Settings>),
     InProcess(Ironic),
 }
@@ -85,18 +84,17 @@ impl Raw {
 }
 
 /// The Ironic under test.
-#[derive(Debug)]
 pub struct Lab {
     pub(crate) client: Client,
     pub(crate) clock: Arc<dyn Clock>,
-    connection: Connection,
+    pub(crate) connection: Connection,
     url: String,
     python: Option<PathBuf>,
     files: Option<(PathBuf, String)>,
-    machines: Option<Pool>,
+    pub(crate) machines: Option<Pool>,
     script: Option<PathBuf>,
     made: AtomicU32,
-    taken: AtomicU32,
+    pub(crate) taken: AtomicU32,
     /// The HTTP client of raw requests.
     sockets: OnceLock<reqwest::Client>,
 }
@@ -132,29 +130,15 @@ impl Lab {
     /// Adds machines.
     #[must_use]
     pub fn with(self, machines: Pool) -> Self {
-        Self {
-            machines: Some(machines),
-            ..self
-        }
+        let machines = Some(machines);
+        Self { machines, ..self }
     }
 
     /// Adds the script that can restart it.
     #[must_use]
     pub fn started_by(self, script: PathBuf) -> Self {
-        Self {
-            script: Some(script),
-            ..self
-        }
-    }
-
-    /// A machine for one claim.
-    pub(crate) fn machine(&self) -> anyhow::Result<Machine<'_>> {
-        let number = self.taken.fetch_add(1, Ordering::Relaxed);
-        match (&self.connection, &self.machines) {
-            (Connection::InProcess(ironic), _) => Machine::simulated(self, ironic, number),
-            (Connection::Sockets(_), Some(pool)) => Machine::of_pool(self, pool, number),
-            (Connection::Sockets(_), None) => bail!("this Ironic has no machines"),
-        }
+        let script = Some(script);
+        Self { script, ..self }
     }
 
     /// The `instance_info` of a deployment.
@@ -191,10 +175,23 @@ impl Lab {
     /// When the settings are invalid.
     pub async fn connect(settings: Settings, url: &str) -> anyhow::Result<Self> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-        Ok(Self {
-            client: Client::new(settings.clone(), Arc::clone(&clock)).await?,
+        let client = Client::new(settings.clone(), Arc::clone(&clock)).await?;
+        Ok(Self::of(client, clock, Connection::Sockets(Box::new(settings)), url))
+    }
+
+    /// Uses a simulated Ironic without sockets.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub fn in_process(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        Ok(Self::of(ironic.client()?, clock, Connection::InProcess(ironic), ""))
+    }
+
+    fn of(client: Client, clock: Arc<dyn Clock>, connection: Connection, url: &str) -> Self {
+        Self {
+            client,
             clock,
-            connection: Connection::Sockets(Box::new(settings)),
+            connection,
             url: url.to_owned(),
             python: None,
             files: None,
@@ -203,27 +200,7 @@ impl Lab {
             made: AtomicU32::new(0),
             taken: AtomicU32::new(0),
             sockets: OnceLock::new(),
-        })
-    }
-
-    /// Uses a simulated Ironic without sockets.
-    ///
-    /// # Errors
-    /// Never in practice.
-    pub fn in_process(ironic: Ironic, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        Ok(Self {
-            client: ironic.client()?,
-            clock,
-            connection: Connection::InProcess(ironic),
-            url: String::new(),
-            python: None,
-            files: None,
-            machines: None,
-            script: None,
-            made: AtomicU32::new(0),
-            taken: AtomicU32::new(0),
-            sockets: OnceLock::new(),
-        })
+        }
     }
 
     /// A new client.

@@ -10,6 +10,7 @@ pub mod differ;
 mod lab;
 mod machine;
 pub mod matrix;
+mod pool;
 mod recordings;
 pub mod table;
 
@@ -17,7 +18,7 @@ use std::pin::Pin;
 
 pub use cost::measure;
 pub use lab::Lab;
-pub use machine::Pool;
+pub use pool::Pool;
 pub use recordings::Recorder;
 
 use claims::{access, errors, feed, life, machines, microversion, record, restarts};
@@ -74,12 +75,6 @@ pub struct Claim {
     /// Its additional requirements.
     pub needs: Needs,
     check: fn(&Lab) -> CheckFuture<'_>,
-}
-
-impl std::fmt::Debug for Claim {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 impl Claim {

@@ -2,10 +2,10 @@
 //!
 //! Claims read power and disks and set faults directly, not through Ironic.
 
-use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::calls;
@@ -13,55 +13,18 @@ use metal3_ironic::calls::node::NewNode;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
-use metal3_sim_bmc::endpoint::{Endpoint, Place};
+use metal3_sim_bmc::endpoint::Place;
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Map, Value, json};
 
-use crate::lab::{Lab, is_test_node, object};
+use crate::lab::{Connection, Lab, is_test_node, object};
+use crate::pool::Pool;
 use metal3_sim_ironic::Ironic;
 
 /// Work on a machine boots a ramdisk several times.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// A dozen claims poll concurrently; a ramdisk takes at least half a second.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-/// The machines of a running labhosts.
-#[derive(Debug)]
-pub struct Pool {
-    endpoint: Endpoint,
-    http: reqwest::Client,
-}
-
-impl Pool {
-    /// Reads the endpoint file of labhosts.
-    ///
-    /// # Errors
-    /// When the file cannot be used.
-    pub fn open(file: &Path) -> anyhow::Result<Self> {
-        let endpoint: Endpoint = serde_json::from_str(&std::fs::read_to_string(file)?)?;
-        let pem = std::fs::read(&endpoint.ca)?;
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .tls_certs_only(reqwest::Certificate::from_pem_bundle(&pem)?)
-            .build()?;
-        Ok(Self { endpoint, http })
-    }
-
-    async fn ask(&self, method: &str, url: String, body: &Value) -> anyhow::Result<Vec<u8>> {
-        let Endpoint { username, password, .. } = &self.endpoint;
-        let request = self.http.request(method.parse()?, url);
-        let request = request.basic_auth(username, Some(password));
-        let request = request
-            .header("content-type", "application/json")
-            .body(body.to_string());
-        let answer = request.send().await?.error_for_status()?;
-        Ok(answer.bytes().await?.into())
-    }
-
-    fn control(&self, entry: &Place, rest: &str) -> String {
-        format!("{}/lab/machines/{}{rest}", self.endpoint.control_url, entry.number)
-    }
-}
 
 enum Backend<'a> {
     Simulated(&'a Ironic),
@@ -85,9 +48,21 @@ pub(crate) struct ActualState {
     pub(crate) is_written: bool,
 }
 
+impl Lab {
+    /// A machine for one claim.
+    pub(crate) fn machine(&self) -> anyhow::Result<Machine<'_>> {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        match (&self.connection, &self.machines) {
+            (Connection::InProcess(ironic), _) => Machine::simulated(self, ironic, number),
+            (Connection::Sockets(_), Some(pool)) => Machine::of_pool(self, pool, number),
+            (Connection::Sockets(_), None) => bail!("this Ironic has no machines"),
+        }
+    }
+}
+
 impl<'a> Machine<'a> {
     /// A simulated machine.
-    pub(super) fn simulated(lab: &'a Lab, ironic: &'a Ironic, number: u32) -> anyhow::Result<Self> {
+    fn simulated(lab: &'a Lab, ironic: &'a Ironic, number: u32) -> anyhow::Result<Self> {
         let (address, system) = (
             format!("https://bmc-{number}.example"),
             "/redfish/v1/Systems/1".to_owned(),
@@ -103,7 +78,7 @@ impl<'a> Machine<'a> {
     }
 
     /// A machine of labhosts.
-    pub(super) fn of_pool(lab: &'a Lab, pool: &'a Pool, number: u32) -> anyhow::Result<Self> {
+    fn of_pool(lab: &'a Lab, pool: &'a Pool, number: u32) -> anyhow::Result<Self> {
         let entry = pool.endpoint.machines.get(usize::try_from(number)?);
         let entry = entry.context("labhosts has no machine left; start it with more")?;
         Ok(Self {

@@ -97,7 +97,6 @@ fn set(value: &Value) -> bool {
 }
 
 /// A sequence of operations on one Ironic.
-#[derive(Debug)]
 pub struct Run<'a> {
     lab: &'a Lab,
     random: Random,

@@ -44,7 +44,6 @@ const LARGE_FOR_IRONIC: usize = 1_200_000;
 const LARGE_DRIVE: usize = 2_000_000;
 
 /// The sources and the target of recordings.
-#[derive(Debug)]
 pub struct Recorder<'a> {
     /// An Ironic of the tested release.
     pub lab: &'a Lab,
