@@ -60,11 +60,3 @@ pub struct Instance {
     /// Seed of its random numbers.
     pub seed: u64,
 }
-
-impl std::fmt::Debug for Instance {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Instance")
-            .field("seed", &self.seed)
-            .finish_non_exhaustive()
-    }
-}

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use http_body_util::{BodyStream, StreamBody};
 use kube::client::Body;
 use metal3_sim_cluster::{ClientService, Cluster};
 use metal3_sim_faults::{Plan, Random, Rule};
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 use tower::Service;
 
@@ -80,10 +81,6 @@ impl WriteLog {
     }
 }
 
-pub(crate) fn lock(log: &Mutex<WriteLog>) -> std::sync::MutexGuard<'_, WriteLog> {
-    log.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The service of the client of a program.
 #[derive(Clone)]
 pub(crate) struct Interceptor {
@@ -102,11 +99,11 @@ impl Interceptor {
         }
         let effect = effect(&request);
         let is_effect = effect.is_some();
-        if is_effect && lock(&self.log).is_full() {
+        if is_effect && self.log.lock().is_full() {
             return pending().await;
         }
         if let Some(effect) = effect {
-            let fault = lock(&self.log).effect(effect);
+            let fault = self.log.lock().effect(effect);
             if let Some(fault) = fault.and_then(WriteFault::fault) {
                 // Applies to the next request, which is this one: no await in between.
                 self.cluster.inject(Plan::none().with(Rule::at(1, fault)));
@@ -115,7 +112,7 @@ impl Interceptor {
         let response = self.service.call(request).await;
         if is_effect {
             let found = self.checker.violations().await;
-            let mut log = lock(&self.log);
+            let mut log = self.log.lock();
             log.checks = log.checks.saturating_add(1);
             let after = log.effects.last().cloned().unwrap_or_default();
             let number = log.effects.len();
@@ -132,7 +129,7 @@ impl Interceptor {
     }
 
     fn random_delay(&self, longest: Duration) -> Option<Duration> {
-        let mut random = self.delays.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = self.delays.as_ref()?.lock();
         let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
         Some(Duration::from_millis(random.below(millis)))
     }
@@ -143,7 +140,7 @@ impl Interceptor {
         B: http_body::Body<Data = Bytes, Error = io::Error> + Send + 'static,
     {
         let frames = BodyStream::new(body).then(move |frame| {
-            let (until, delay) = (lock(&self.log).stale_until, self.random_delay(EVENT));
+            let (until, delay) = (self.log.lock().stale_until, self.random_delay(EVENT));
             async move {
                 if let Some(until) = until {
                     sleep_until(until).await;

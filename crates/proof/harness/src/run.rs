@@ -1,12 +1,12 @@
 //! One run of a test environment, from an empty server to a settled one.
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Options, TokioClock};
 use metal3_sim_faults::Random;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::env::{Instance, TestEnv};
 use crate::fault::WriteFault;
-use crate::interceptor::{Interceptor, WriteLog, lock};
+use crate::interceptor::{Interceptor, WriteLog};
 use crate::state::State;
 
 /// Number of checks in a row without a write that counts as settled: longer than the longest backoff.
@@ -64,14 +64,6 @@ pub(crate) struct Checker {
     client: kube::Client,
     kinds: Arc<[String]>,
     violations: Arc<Check>,
-}
-
-impl fmt::Debug for Checker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checker")
-            .field("kinds", &self.kinds)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Checker {
@@ -161,7 +153,7 @@ impl<W: TestEnv> TestRun<W> {
                 Ok(settled) => state = settled,
                 Err(why) => errors.push(format!("stage {stage}: {why}")),
             }
-            if !errors.is_empty() || !lock(&self.log).violations.is_empty() {
+            if !errors.is_empty() || !self.log.lock().violations.is_empty() {
                 break;
             }
         }
@@ -172,7 +164,7 @@ impl<W: TestEnv> TestRun<W> {
                 .map(|what| format!("unfinished: {what}")),
         );
         self.collector.abort_all();
-        let log = lock(&self.log);
+        let log = self.log.lock();
         Outcome {
             effects: log.effects.clone(),
             injected: log.injected,

@@ -17,7 +17,6 @@ const LINES: usize = 60;
 const A_DAY: Duration = Duration::from_hours(24);
 
 /// A crash sweep before it runs.
-#[derive(Debug)]
 pub struct CrashSweep<W> {
     env: Arc<W>,
     prepared: Cluster,
@@ -154,7 +153,7 @@ impl<W: TestEnv> CrashSweep<W> {
             if let Err(why) = run.advance(time).await {
                 ended.errors.push(why);
             }
-            let effects = crate::interceptor::lock(&run.log).effects.clone();
+            let effects = run.log.lock().effects.clone();
             ended.errors.extend(effects.into_iter().skip(made));
             assert_passed(what, &ended);
         }

@@ -1,19 +1,13 @@
 //! Exact request counts for ten thousand objects.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Api;
-use kube::api::PostParams;
-use metal3_api::ipam::v1alpha1::IPClaim;
-use metal3_harness::Instance;
 use metal3_runtime::watch::{PAGE_SIZE, WATCH_DURATION};
-use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_cluster::Cluster;
 use tokio::time::{Instant, sleep};
 
-use crate::controller::{Defect, Running, start};
-use crate::sweep::{claim, install};
+use crate::sweep::{program, server_with_claims};
 
 const OBJECTS: u64 = 10_000;
 const DAY: Duration = Duration::from_hours(24);
@@ -26,15 +20,6 @@ fn counts(cluster: &Cluster) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn program(cluster: &Cluster, options: &Options) -> Running {
-    let instance = Instance {
-        client: cluster.client("program"),
-        clock: Arc::clone(&options.clock),
-        seed: 1,
-    };
-    start(&instance, Defect::None)
-}
-
 fn table(rows: &[(&str, u64)]) -> BTreeMap<String, u64> {
     rows.iter().map(|(what, count)| ((*what).to_owned(), *count)).collect()
 }
@@ -42,21 +27,7 @@ fn table(rows: &[(&str, u64)]) -> BTreeMap<String, u64> {
 #[tokio::test(start_paused = true)]
 #[expect(clippy::print_stdout, reason = "the figures are part of the test output")]
 async fn ten_thousand_objects_cause_exactly_the_requests_of_the_table() {
-    // The watch history must hold all writes of the run, or watches expire.
-    let options = Options {
-        history: 100_000,
-        ..Options::seeded(1)
-    };
-    let cluster = Cluster::start(&options);
-    install(&cluster);
-    let claims: Api<IPClaim> = Api::namespaced(cluster.client("user"), "default");
-    for number in 0..OBJECTS {
-        claims
-            .create(&PostParams::default(), &claim(&format!("c{number}")))
-            .await
-            .unwrap();
-    }
-
+    let (cluster, options) = server_with_claims(OBJECTS).await;
     let running = program(&cluster, &options);
     sleep(Duration::from_mins(1)).await;
     assert_eq!(running.claims.read(|cache| cache.objects().count()), 10_000);

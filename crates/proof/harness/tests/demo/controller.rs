@@ -5,7 +5,7 @@
 //! delete the child; a ready claim refers to its existing child.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,6 +19,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::watch::{Scope, Watch};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -79,9 +80,9 @@ impl Children {
                 child.metadata.name = Some(self.child_key(key).name);
             }
             (Defect::InMemoryState, Some(Action::Make(_)), _) => {
-                self.made.lock().unwrap().insert(key.clone());
+                self.made.lock().insert(key.clone());
             }
-            (Defect::InMemoryState, None, after) if !self.made.lock().unwrap().contains(key) => *after = None,
+            (Defect::InMemoryState, None, after) if !self.made.lock().contains(key) => *after = None,
             (Defect::NeverSettles, None, Some(after)) => {
                 for condition in &mut after.status.conditions {
                     condition.message = format!("still so at {}", self.clock.now());
@@ -110,21 +111,19 @@ impl Reconciler for Children {
     type Role = Demo;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Demo>) -> Result<Next, Fault> {
-        let claim = match self.claims.find(key) {
-            Observed::Present(claim) => claim,
+        let (claim, child) = (self.claims.find(key), self.children.find(&self.child_key(key)));
+        let (claim, child) = match (claim, child) {
             // The garbage collector deletes the children of a deleted claim.
-            Observed::Absent => return Ok(Next::Done),
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
-                return Err(Fault::bug("a pass before the first list"));
-            }
-        };
-        let child = match self.children.find(&self.child_key(key)) {
-            Observed::Present(child) => Some(child),
-            Observed::Absent => None,
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
-                return Err(Fault::bug("a pass before the first list"));
+            (Observed::Absent, _) => return Ok(Next::Done),
+            (Observed::Present(claim), Observed::Present(child)) => (claim, Some(child)),
+            (Observed::Present(claim), Observed::Absent) => (claim, None),
+            (Observed::Unknown(why), _) | (_, Observed::Unknown(why)) => {
+                return match why {
+                    UnknownReason::Unreadable(why) => Ok(Next::waiting(UNREADABLE, why)),
+                    UnknownReason::NotListed | UnknownReason::NotRead => {
+                        Err(Fault::bug("a pass before the first list"))
+                    }
+                };
             }
         };
         let facts = Facts { claim, child };

@@ -3,21 +3,18 @@
 //! each kind.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ListParams, PostParams};
+use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use metal3_api::ipam::v1alpha1::IPClaim;
-use metal3_harness::Instance;
-use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_cluster::Cluster;
 use metal3_sim_faults::{Fault, Plan, Random, Rule};
 use tokio::time::{Instant, sleep};
 
-use crate::controller::{Defect, start};
 use crate::plan::{FINALIZER, is_of};
-use crate::sweep::{claim, install};
+use crate::sweep::{program, server_with_claims};
 
 const OBJECTS: u64 = 1000;
 const SEED: u64 = 7;
@@ -112,29 +109,11 @@ impl Held {
 #[tokio::test(start_paused = true)]
 #[expect(clippy::print_stdout, reason = "the figures are part of the test output")]
 async fn a_thousand_objects_survive_crashes_at_random_writes() {
-    let options = Options {
-        history: 100_000,
-        ..Options::seeded(1)
-    };
-    let cluster = Cluster::start(&options);
-    install(&cluster);
-    let claims: Api<IPClaim> = Api::namespaced(cluster.client("user"), "default");
-    for number in 0..OBJECTS {
-        let claim = claim(&format!("c{number}"));
-        claims.create(&PostParams::default(), &claim).await.unwrap();
-    }
+    let (cluster, options) = server_with_claims(OBJECTS).await;
     let (plan, cases) = crashes();
     cluster.inject(plan);
     let (mut crashed, began) = (cluster.crashes(), Instant::now());
-    let program = || {
-        let instance = Instance {
-            client: cluster.client("program"),
-            clock: Arc::clone(&options.clock),
-            seed: 1,
-        };
-        start(&instance, Defect::None)
-    };
-    let (mut running, mut starts) = (program(), 1_u64);
+    let (mut running, mut starts) = (program(&cluster, &options), 1_u64);
     loop {
         tokio::select! {
             biased;
@@ -142,7 +121,7 @@ async fn a_thousand_objects_survive_crashes_at_random_writes() {
                 changed.unwrap();
                 drop(running);
                 held(&cluster).await.check(&format!("seed {SEED}, after crash {starts}"));
-                running = program();
+                running = program(&cluster, &options);
                 starts += 1;
             }
             () = sleep(Duration::from_mins(10)) => break,

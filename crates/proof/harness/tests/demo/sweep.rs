@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, PostParams};
@@ -10,26 +11,52 @@ use kube::{Api, ResourceExt as _};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::ConditionStatus;
 use metal3_harness::{CrashSweep, Instance, State, TestEnv, WriteFault, prove};
-use metal3_sim_cluster::Cluster;
+use metal3_sim_cluster::{Cluster, Options};
 
-use crate::controller::{Defect, start};
+use crate::controller::{Defect, Running, start};
 use crate::plan::{FINALIZER, is_of};
 
 /// Two claims are created; one is deleted and created again under its old name.
 struct Claims(Defect);
 
-pub(crate) fn install(cluster: &Cluster) {
+fn install(cluster: &Cluster) {
     let mut definitions = metal3_api::catalog::definitions();
     definitions.retain(|definition| definition.kind == "IPClaim");
     cluster.install(&definitions).unwrap();
 }
 
-pub(crate) fn claim(name: &str) -> IPClaim {
+fn claim(name: &str) -> IPClaim {
     let mut claim = IPClaim::default();
     claim.metadata.name = Some(name.to_owned());
     claim.metadata.namespace = Some("default".to_owned());
     claim.spec.pool.name = Some("pool".to_owned());
     claim
+}
+
+/// A server with this number of claims. Its history holds all writes of a run, or watches expire.
+pub(crate) async fn server_with_claims(objects: u64) -> (Cluster, Options) {
+    let options = Options {
+        history: 100_000,
+        ..Options::seeded(1)
+    };
+    let cluster = Cluster::start(&options);
+    install(&cluster);
+    let claims: Api<IPClaim> = Api::namespaced(cluster.client("user"), "default");
+    for number in 0..objects {
+        let claim = claim(&format!("c{number}"));
+        claims.create(&PostParams::default(), &claim).await.unwrap();
+    }
+    (cluster, options)
+}
+
+/// Starts the program without a defect.
+pub(crate) fn program(cluster: &Cluster, options: &Options) -> Running {
+    let instance = Instance {
+        client: cluster.client("program"),
+        clock: Arc::clone(&options.clock),
+        seed: 1,
+    };
+    start(&instance, Defect::None)
 }
 
 impl TestEnv for Claims {
