@@ -85,9 +85,7 @@ mod tests {
         let login = json!({ "command": "login", "args": ["--password=hunter2"] });
         config.auth_info.exec = serde_json::from_value(login).ok();
         assert!(config.auth_info.exec.is_some() && config.proxy_url.is_some());
-        let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let requests = ClientFactory::new(Settings::new("test", "0"), clock, Metrics::new().requests());
-        let shown = format!("{:?}", Cluster::new(requests.clone(), requests, config));
+        let shown = format!("{:?}", Cluster::new(connector(), connector(), config));
         assert!(shown.contains("kubernetes.example.org"), "{shown}");
         assert!(!shown.contains("hunter2"), "{shown}");
     }

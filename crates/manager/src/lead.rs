@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kube::Client;
 use metal3_runtime::client::check_write_allowed;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard::{DeploymentGuard, ForeignDeployment, Guard};
@@ -13,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::drain_events::run_then_drain;
+use crate::error::RunError;
 use crate::notice;
 use crate::product::{Product, Task, WriteAccess};
-use crate::run::RunError;
 use crate::servers::Servers;
 use crate::session::Session;
 use metal3_grants::{GoManagerCheck, LeaderElection, StatusEvents};
@@ -69,7 +68,7 @@ impl LeaderTerm {
                 };
                 let metrics = session.metrics.lease(product.lease);
                 let (elector, leadership) =
-                    LeaderElector::new::<LeaderElection>(session.leases.0.clone(), target, timings, clock, metrics);
+                    LeaderElector::new::<LeaderElection>(session.leases.clone(), target, timings, clock, metrics);
                 (Some(elector), leadership)
             }
         };
@@ -82,21 +81,14 @@ impl LeaderTerm {
         })
     }
 
-    /// The client of the controllers. It rejects writes while the product does not lead.
-    fn client(&self) -> Result<Client, RunError> {
-        let client = self
-            .session
-            .clients
-            .writing_for(self.leadership.clone(), self.guard.clone());
-        client.map_err(|error| RunError::Client(Box::new(error)))
-    }
-
     /// The clients of the controllers, and the check before other effects.
     pub(crate) fn write_access(&self) -> Result<WriteAccess, RunError> {
         let (leadership, guard) = (self.leadership.clone(), self.guard.clone());
+        let clients = &self.session.clients;
+        let client = clients.writing_for(leadership.clone(), guard.clone());
         Ok(WriteAccess {
-            client: self.client()?,
-            workloads: self.session.clients.workloads(leadership.clone(), guard.clone()),
+            client: client.map_err(|error| RunError::Client(Box::new(error)))?,
+            workloads: clients.workloads(leadership.clone(), guard.clone()),
             permit: Arc::new(move || check_write_allowed(&leadership, &guard)),
         })
     }
@@ -140,7 +132,7 @@ impl LeaderTerm {
 
 /// Starts the search for the Go manager's Deployment, and reports its result by Events.
 fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
-    let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
+    let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
     let mut configured = session.options.foreign.iter();
     let foreign = configured
         .find(|foreign| foreign.controllers == product.owner)

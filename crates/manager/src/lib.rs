@@ -9,6 +9,7 @@
 
 pub mod cluster;
 mod drain_events;
+pub mod error;
 pub mod hosts_config;
 mod lead;
 pub mod machines;

@@ -13,7 +13,7 @@ use metal3_manager::machines;
 use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
-use metal3_manager::session::{OpaqueClient, Session};
+use metal3_manager::session::Session;
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -111,8 +111,8 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let file = tokio::fs::read_to_string(NAMESPACE_FILE).await.ok();
     Ok(Session {
         pod: PodIdentity::of(variable, file, std::process::id(), clock.now()),
-        client: OpaqueClient(requests.connect(config.clone()).context(unusable)?),
-        leases: OpaqueClient(leases.connect(config.clone()).context(unusable)?),
+        client: requests.connect(config.clone()).context(unusable)?,
+        leases: leases.connect(config.clone()).context(unusable)?,
         clients: Arc::new(Cluster::new(requests, workload_clients, config)),
         hosts,
         machines: machines::settings(variable),

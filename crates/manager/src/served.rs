@@ -1,11 +1,12 @@
 //! Whether the API server serves the required kinds, with an instruction for each missing one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use metal3_runtime::admin::CheckResult;
+use parking_lot::Mutex;
 
 /// Polling period while kinds are missing. The process has no permission to watch CustomResourceDefinitions.
 pub const RECHECK_PERIOD: Duration = Duration::from_secs(5);
@@ -21,6 +22,24 @@ pub struct Kind {
     pub plural: &'static str,
     /// The manifest that installs it, for messages: `ipam-components.yaml`.
     pub installed_by: &'static str,
+}
+
+impl Kind {
+    /// A kind of a group, and the manifest that installs it.
+    #[must_use]
+    pub const fn new(
+        group: &'static str,
+        version: &'static str,
+        plural: &'static str,
+        installed_by: &'static str,
+    ) -> Self {
+        Self {
+            group,
+            version,
+            plural,
+            installed_by,
+        }
+    }
 }
 
 /// Versions per group, and resources per version, that a server serves.
@@ -97,7 +116,7 @@ impl Missing {
     /// The result for a probe.
     #[must_use]
     pub fn finding(&self) -> CheckResult {
-        match self.lock().as_deref() {
+        match self.sentences.lock().as_deref() {
             None => CheckResult::Failed("the served kinds are not discovered yet".to_owned()),
             Some([]) => CheckResult::Passed,
             Some(sentences) => CheckResult::Failed(sentences.join("; ")),
@@ -112,7 +131,7 @@ impl Missing {
                 Err(error) => vec![format!("discovery of the served kinds failed: {error}")],
             };
             let done = sentences.is_empty();
-            if self.lock().replace(sentences.clone()).as_ref() != Some(&sentences) {
+            if self.sentences.lock().replace(sentences.clone()).as_ref() != Some(&sentences) {
                 for sentence in &sentences {
                     tracing::warn!("waiting: {sentence}");
                 }
@@ -122,9 +141,5 @@ impl Missing {
             }
             tokio::time::sleep(RECHECK_PERIOD).await;
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Vec<String>>> {
-        self.sentences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

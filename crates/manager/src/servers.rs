@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::run::RunError;
+use crate::error::RunError;
 use crate::session::Session;
 use metal3_flags::{CertificateSource, Tls};
 use metal3_grants::MetricsAccess;
@@ -80,7 +80,7 @@ pub(crate) async fn metrics_and_webhooks(
     let certificates = certificates(session, &suites, servers, ready).await?;
     if let Some(address) = diagnostics {
         let listener = listen(address, "--diagnostics-address").await?;
-        let reviewer = Arc::new(ClusterReviewer::new::<MetricsAccess>(&session.client.0));
+        let reviewer = Arc::new(ClusterReviewer::new::<MetricsAccess>(&session.client));
         let gate = Gate::new(reviewer, Arc::clone(&session.clock));
         let routes = match &session.verbosity {
             Some(verbosity) => admin::diagnostics(&session.metrics, verbosity, &gate),
@@ -135,7 +135,7 @@ async fn certificates(
             let namespace = namespace.ok_or(RunError::NoNamespace("--webhook-certificates=self-managed"))?;
             let site = CertificateScope::of(suites, namespace);
             let origin = format!("Secret {namespace}/{}", site.secret());
-            let certificates = CertificateController::new(session.client.0.clone(), site, Arc::clone(&session.clock));
+            let certificates = CertificateController::new(session.client.clone(), site, Arc::clone(&session.clock));
             let mut serving = certificates.serving();
             let known = serving.clone();
             ready.add("webhook-certificate", move || {

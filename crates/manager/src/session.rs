@@ -1,6 +1,5 @@
 //! Clients, flags, clock and metrics that all parts of a process share.
 
-use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use kube::Client;
@@ -20,7 +19,7 @@ use crate::pod::PodIdentity;
 use metal3_flags::Options;
 
 /// Creates clients of the API server and of workload clusters.
-pub trait ClusterClients: Debug + Send + Sync {
+pub trait ClusterClients: Send + Sync {
     /// A client for the controllers of one group. It sends writes only while this process leads the group.
     ///
     /// # Errors
@@ -32,16 +31,16 @@ pub trait ClusterClients: Debug + Send + Sync {
 }
 
 /// The shared parts of one process.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Session {
     /// The flags.
     pub options: Options,
     /// Namespace and identity of the process.
     pub pod: PodIdentity,
     /// The API server, for watches and for writes that need no leader.
-    pub client: OpaqueClient,
+    pub client: Client,
     /// The API server, for leases.
-    pub leases: OpaqueClient,
+    pub leases: Client,
     /// The API server, for controllers.
     pub clients: Arc<dyn ClusterClients>,
     /// Ironic and settings of hosts; `None` if hosts do not run here.
@@ -54,16 +53,6 @@ pub struct Session {
     pub metrics: Metrics,
     /// The log level; `None` without a log.
     pub verbosity: Option<Verbosity>,
-}
-
-/// A client whose `Debug` prints no content.
-#[derive(Clone)]
-pub struct OpaqueClient(pub Client);
-
-impl Debug for OpaqueClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Client")
-    }
 }
 
 impl Session {
@@ -82,7 +71,7 @@ impl Session {
     pub fn watch_config(&self) -> WatchConfig {
         let namespace = self.options.namespace.as_ref();
         WatchConfig {
-            client: self.client.0.clone(),
+            client: self.client.clone(),
             scope: namespace.map_or_else(Scope::everywhere, Scope::namespace),
             clock: Arc::clone(&self.clock),
             stop: CancellationToken::new(),

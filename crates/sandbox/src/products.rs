@@ -47,7 +47,7 @@ impl Products {
     }
 
     fn addresses(&self, tasks: &mut JoinSet<()>) {
-        use metal3_ipam::controller::{Parts, caches::Caches, controller};
+        use metal3_ipam::reconciler::{Parts, caches::Caches, controller};
         let (client, caches, stop) = (self.cluster.client("ipam"), Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(EVENTS);
         let writer = Writer::new(client.clone(), Mode::Perform);
@@ -161,8 +161,8 @@ impl Products {
             },
             writer,
         );
-        let (both, own) = (caches.watches(&watch_config), of_data.own_watches(&watch_config));
-        for task in both.into_tasks().into_iter().chain(own.into_tasks()) {
+        let watches = caches.watches(&watch_config).chain(of_data.own_watches(&watch_config));
+        for task in watches.into_tasks() {
             tasks.spawn(task);
         }
         tasks.spawn(async move {

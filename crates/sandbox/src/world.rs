@@ -1,6 +1,5 @@
 //! The simulated world: an API server, Ironic with machines, stand-ins of Cluster API, and the products.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,12 +104,6 @@ pub struct World {
     _tasks: JoinSet<()>,
 }
 
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").finish_non_exhaustive()
-    }
-}
-
 /// Why a world does not start, or an object is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
@@ -139,16 +132,8 @@ impl World {
             clock: Arc::clone(clock),
             ..Options::seeded(*seed)
         });
-        let ipam = cluster_api()
-            .into_iter()
-            .filter(|kind| kind.group == "ipam.cluster.x-k8s.io");
-        let all: Vec<_> = catalog::definitions()
-            .into_iter()
-            .chain(kinds::definitions())
-            .chain(ipam)
-            .collect();
         cluster
-            .install(&all)
+            .install(&definitions())
             .map_err(|refusal| WorldError::Kinds(format!("{refusal:?}")))?;
         for (group, kind) in kinds::converted() {
             cluster.convert(group, kind, Arc::new(kinds::v1beta1::convert));

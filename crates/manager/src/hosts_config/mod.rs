@@ -37,7 +37,7 @@ fn lines(faults: &[VariableError]) -> String {
 }
 
 /// The configuration of hosts.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HostsConfig {
     /// Ironic.
     pub ironic: Client,

@@ -13,40 +13,26 @@ use metal3_capm3::data::reconciler::{self as data, caches as data_caches};
 use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::Machines;
 use metal3_flags::Owner;
-use metal3_runtime::cache::{Indexes, SharedCache};
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::CAPM3_LEASE;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::INFRASTRUCTURE;
 use tokio_util::sync::CancellationToken;
 
-use super::{Product, Running, Task, WriteAccess, until_stopped};
+use super::{CORE, EVENTS, Product, Running, Task, WriteAccess};
 use crate::drain_events::run_then_drain;
-use crate::run::RunError;
+use crate::error::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 
-/// Capacity of the event queue.
-const EVENTS: usize = 1000;
 const INSTALLED_BY: &str = "infrastructure-components.yaml";
 const HOSTS: &str = "hosts-components.yaml";
 const ADDRESSES: &str = "ipam-components.yaml";
-const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
-
-const fn kind(group: &'static str, version: &'static str, plural: &'static str, installed_by: &'static str) -> Kind {
-    Kind {
-        group,
-        version,
-        plural,
-        installed_by,
-    }
-}
 
 const fn own_kind(plural: &'static str) -> Kind {
-    kind(infrastructure::names::GROUP, "v1beta2", plural, INSTALLED_BY)
+    Kind::new(infrastructure::names::GROUP, "v1beta2", plural, INSTALLED_BY)
 }
 
 /// Clusters, machines and their data.
@@ -59,13 +45,13 @@ pub(super) const PRODUCT: Product = Product {
         own_kind("metal3datatemplates"),
         own_kind("metal3dataclaims"),
         own_kind("metal3datas"),
-        kind(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
-        kind(ipam::names::GROUP, "v1alpha1", "ipclaims", ADDRESSES),
-        kind(ipam::names::GROUP, "v1alpha1", "ipaddresses", ADDRESSES),
-        kind(IPAM_GROUP, "v1beta2", "ipaddressclaims", CORE),
-        kind(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
-        kind(CLUSTER_API, "v1beta2", "clusters", CORE),
-        kind(CLUSTER_API, "v1beta2", "machines", CORE),
+        Kind::new(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
+        Kind::new(ipam::names::GROUP, "v1alpha1", "ipclaims", ADDRESSES),
+        Kind::new(ipam::names::GROUP, "v1alpha1", "ipaddresses", ADDRESSES),
+        Kind::new(IPAM_GROUP, "v1beta2", "ipaddressclaims", CORE),
+        Kind::new(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
+        Kind::new(CLUSTER_API, "v1beta2", "clusters", CORE),
+        Kind::new(CLUSTER_API, "v1beta2", "machines", CORE),
     ],
     lease: CAPM3_LEASE,
     replaces: guard::CAPM3,
@@ -76,20 +62,8 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let caches = Caches::default();
     let data = data_caches::Caches::of(&caches);
     let watch_config = session.watch_config();
-    let (both, own) = (caches.watches(&watch_config), data.own_watches(&watch_config));
-    let watch_health = both.health().into_iter().chain(own.health()).collect();
-    let tasks = both.into_tasks().into_iter().chain(own.into_tasks());
-    Ok(Running {
-        watch_health,
-        watches: tasks.map(until_stopped).collect(),
-        synced: Arc::new({
-            let (caches, data) = (caches.clone(), data.clone());
-            move || all_synced(&caches, &data)
-        }),
-        // No rule of these kinds reads another object.
-        related_objects: Arc::new(NoRelatedObjects),
-        controllers: controllers(session, caches, data, write_access),
-    })
+    let watches = caches.watches(&watch_config).chain(data.own_watches(&watch_config));
+    Ok(Running::new(watches, controllers(session, caches, data, write_access)))
 }
 
 fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, write_access: WriteAccess) -> Task {
@@ -103,7 +77,7 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
     let workloads = Arc::new(Remote::new(writer.clone(), write_access.workloads, Arc::clone(&clock)));
     let sources = Arc::new(WatchedSources::new(
-        session.client.0.clone(),
+        session.client.clone(),
         options.namespace.clone(),
         Arc::clone(&clock),
     ));
@@ -113,7 +87,7 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
             caches: caches.clone(),
             sources: Arc::<WatchedSources>::clone(&sources),
             pools: data.clone(),
-            secrets: ObjectReader::new(session.client.0.clone(), &data.secrets),
+            secrets: ObjectReader::new(session.client.clone(), &data.secrets),
             clock: Arc::clone(&clock),
             events: events.clone(),
             metrics: session.metrics.clone(),
@@ -172,23 +146,4 @@ fn data_parts(session: &Session, caches: data_caches::Caches, events: EventRecor
         template_workers: options.at_once.templates,
         data_workers: options.at_once.data,
     }
-}
-
-fn all_synced(caches: &Caches, data: &data_caches::Caches) -> bool {
-    fn synced<K: kube::Resource, I: Indexes<K>>(cache: &SharedCache<K, I>) -> bool {
-        cache.read(|cache| cache.synced())
-    }
-    synced(&caches.clusters)
-        && synced(&caches.machines)
-        && synced(&caches.metal3_clusters)
-        && synced(&caches.metal3_machines)
-        && synced(&caches.claims)
-        && synced(&caches.data)
-        && synced(&caches.hosts)
-        && synced(&data.templates)
-        && synced(&data.metal3_claims)
-        && synced(&data.metal3_addresses)
-        && synced(&data.general_claims)
-        && synced(&data.general_addresses)
-        && synced(&data.secrets)
 }

@@ -11,27 +11,18 @@ use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
-use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::HOSTS;
 
-use super::{Product, Running, Task, WriteAccess, until_stopped};
+use super::{EVENTS, Product, Running, Task, WriteAccess};
 use crate::drain_events::run_then_drain;
+use crate::error::RunError;
 use crate::hosts_config::HostsConfig;
-use crate::run::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
 
-/// Capacity of the event queue.
-const EVENTS: usize = 1000;
-
 const fn own_kind(plural: &'static str) -> Kind {
-    Kind {
-        group: GROUP,
-        version: "v1alpha1",
-        plural,
-        installed_by: "hosts-components.yaml",
-    }
+    Kind::new(GROUP, "v1alpha1", plural, "hosts-components.yaml")
 }
 
 /// Hosts.
@@ -52,17 +43,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         watch_config.scope = Scope::namespace(namespace);
     }
     let watches = caches.watches(&watch_config);
-    Ok(Running {
-        watch_health: watches.health(),
-        watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
-        synced: Arc::new({
-            let caches = caches.clone();
-            move || all_synced(&caches)
-        }),
-        // No rule of hosts reads another object.
-        related_objects: Arc::new(NoRelatedObjects),
-        controllers: controllers(session, caches, write_access, metal),
-    })
+    Ok(Running::new(watches, controllers(session, caches, write_access, metal)))
 }
 
 fn controllers(session: &Session, caches: Caches, write_access: WriteAccess, metal: HostsConfig) -> Task {
@@ -86,10 +67,4 @@ fn controllers(session: &Session, caches: Caches, write_access: WriteAccess, met
     // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
     Box::new(move |stop| Box::pin(run_then_drain(controller.run(stop), publisher.run())))
-}
-
-fn all_synced(caches: &Caches) -> bool {
-    caches.hosts.read(|cache| cache.synced())
-        && caches.hardware.read(|cache| cache.synced())
-        && caches.secrets.read(|cache| cache.synced())
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use kube::Client;
+use kube::{Client, Resource};
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::ipam::names::GROUP;
 use metal3_ipam::address::AddressObject;
-use metal3_ipam::controller::caches::Caches;
-use metal3_ipam::controller::{Parts, controller};
 use metal3_ipam::needs::Ipam;
-use metal3_runtime::cache::Key;
+use metal3_ipam::reconciler::caches::Caches;
+use metal3_ipam::reconciler::{Parts, controller};
+use metal3_runtime::cache::{Indexes, Key, SharedCache};
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::IPAM_LEASE;
@@ -17,32 +17,19 @@ use metal3_runtime::write::Writer;
 use metal3_webhooks::related_objects::{Observation, RelatedObjects};
 use metal3_webhooks::table::IPAM;
 
-use super::{Product, Running, Task, WriteAccess, until_stopped};
+use super::{CORE, EVENTS, Product, Running, Task, WriteAccess};
 use crate::drain_events::run_then_drain;
-use crate::run::RunError;
+use crate::error::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
 
-/// Capacity of the event queue.
-const EVENTS: usize = 1000;
-
 const fn own_kind(plural: &'static str) -> Kind {
-    Kind {
-        group: GROUP,
-        version: "v1alpha1",
-        plural,
-        installed_by: "ipam-components.yaml",
-    }
+    Kind::new(GROUP, "v1alpha1", plural, "ipam-components.yaml")
 }
 
 const fn cluster_api(group: &'static str, plural: &'static str) -> Kind {
-    Kind {
-        group,
-        version: "v1beta2",
-        plural,
-        installed_by: "core-components.yaml of Cluster API 1.11 or newer",
-    }
+    Kind::new(group, "v1beta2", plural, CORE)
 }
 
 /// IP address management.
@@ -70,14 +57,8 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         only: session.options.namespace.clone(),
     };
     Ok(Running {
-        watch_health: watches.health(),
-        watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
-        synced: Arc::new({
-            let caches = caches.clone();
-            move || all_synced(&caches)
-        }),
         related_objects: Arc::new(seen),
-        controllers: controllers(session, caches, write_access.client),
+        ..Running::new(watches, controllers(session, caches, write_access.client))
     })
 }
 
@@ -100,19 +81,6 @@ fn controllers(session: &Session, caches: Caches, writing: Client) -> Task {
     Box::new(move |stop| Box::pin(run_then_drain(controller.run(stop), publisher.run())))
 }
 
-fn all_synced(caches: &Caches) -> bool {
-    [
-        caches.pools.read(|cache| cache.synced()),
-        caches.claims.read(|cache| cache.synced()),
-        caches.addresses.read(|cache| cache.synced()),
-        caches.cluster_claims.read(|cache| cache.synced()),
-        caches.cluster_addresses.read(|cache| cache.synced()),
-        caches.clusters.read(|cache| cache.synced()),
-    ]
-    .into_iter()
-    .all(|synced| synced)
-}
-
 /// The address objects, for the webhook of pools.
 struct Seen {
     caches: Caches,
@@ -128,31 +96,32 @@ impl RelatedObjects for Seen {
                  other namespaces out (namespaceSelector)"
             ));
         }
-        let wanted = |key: &Key, held: Option<(String, AddressObject)>| {
-            let (of, held) = held.filter(|_| key.namespace == namespace)?;
-            Some(held.address?.to_string()).filter(|_| of == pool)
-        };
-        let metal3 = self.caches.addresses.read(|cache| {
-            let objects = cache.objects();
-            cache.synced().then(|| {
-                objects
-                    .filter_map(|(key, object)| wanted(key, AddressObject::of_metal3(object)))
-                    .collect::<Vec<_>>()
-            })
-        });
-        let cluster_api = self.caches.cluster_addresses.read(|cache| {
-            let objects = cache.objects();
-            cache.synced().then(|| {
-                objects
-                    .filter_map(|(key, object)| wanted(key, AddressObject::of_cluster_api(object)))
-                    .collect::<Vec<_>>()
-            })
-        });
+        let metal3 = granted(&self.caches.addresses, namespace, pool, AddressObject::of_metal3);
+        let cluster_api = granted(
+            &self.caches.cluster_addresses,
+            namespace,
+            pool,
+            AddressObject::of_cluster_api,
+        );
         match (metal3, cluster_api) {
             (Some(metal3), Some(cluster_api)) => Observation::Known(metal3.into_iter().chain(cluster_api).collect()),
             _ => Observation::Unknown("addresses are still being listed".to_owned()),
         }
     }
+}
+
+/// The addresses of a pool in one cache; `None` before its first list.
+fn granted<K: Resource, I: Indexes<K>>(
+    cache: &SharedCache<K, I>,
+    namespace: &str,
+    pool: &str,
+    read: fn(&K) -> Option<(String, AddressObject)>,
+) -> Option<Vec<String>> {
+    let wanted = |(key, object): (&Key, &Arc<K>)| {
+        let (of, held) = read(object).filter(|_| key.namespace == namespace)?;
+        Some(held.address?.to_string()).filter(|_| of == pool)
+    };
+    cache.read(|cache| cache.synced().then(|| cache.objects().filter_map(wanted).collect()))
 }
 
 #[cfg(test)]

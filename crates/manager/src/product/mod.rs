@@ -4,23 +4,28 @@ mod capm3;
 mod hosts;
 mod ipam;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kube::Client;
 use metal3_capi::workload::ConnectFn;
+use metal3_runtime::access::Role;
 use metal3_runtime::client::WriteBlocked;
-use metal3_runtime::watch::WatchHealth;
-use metal3_webhooks::related_objects::RelatedObjects;
+use metal3_runtime::watch::{WatchHealth, WatchSet};
+use metal3_webhooks::related_objects::{NoRelatedObjects, RelatedObjects};
 use metal3_webhooks::table::Suite;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::RunError;
+use crate::error::RunError;
 use crate::served::Kind;
 use crate::session::Session;
 use metal3_flags::Owner;
+
+/// Capacity of the event queue of a product.
+const EVENTS: usize = 1000;
+/// The manifest of Cluster API's own kinds.
+const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
 
 /// A task that runs until its token is cancelled.
 pub type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
@@ -52,20 +57,6 @@ pub struct WriteAccess {
     pub workloads: ConnectFn,
 }
 
-impl fmt::Debug for WriteAccess {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteAccess").finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Product {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Product")
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A product that was built.
 pub struct Running {
     /// Tasks of every replica, mainly watches.
@@ -80,17 +71,21 @@ pub struct Running {
     pub controllers: Task,
 }
 
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running")
-            .field("watch_health", &self.watch_health)
-            .finish_non_exhaustive()
+impl Running {
+    /// Runs these watches and controllers. No rule of its webhooks reads another object.
+    fn new<R: Role>(watches: WatchSet<R>, controllers: Task) -> Self {
+        let (watch_health, synced) = (watches.health(), Arc::new(watches.synced()));
+        let until_stopped = |watch: Pin<Box<dyn Future<Output = ()> + Send>>| -> Task {
+            Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
+        };
+        Self {
+            watches: watches.into_tasks().into_iter().map(until_stopped).collect(),
+            watch_health,
+            synced,
+            related_objects: Arc::new(NoRelatedObjects),
+            controllers,
+        }
     }
-}
-
-/// A watch as a task.
-fn until_stopped(watch: Pin<Box<dyn Future<Output = ()> + Send>>) -> Task {
-    Box::new(move |stop| Box::pin(async move { stop.run_until_cancelled(watch).await.unwrap_or_default() }))
 }
 
 /// The product of a name.

@@ -13,7 +13,7 @@ use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
 use serde_json::{Value, json};
 
-use crate::environment::{NAMESPACE, TestCluster, options, until};
+use crate::environment::{NAMESPACE, TestCluster, assert_no_writes, options, until};
 
 const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2";
 const HOSTS: &str = "/apis/metal3.io/v1alpha1";
@@ -206,9 +206,7 @@ async fn a_machine_claims_a_host_and_its_node_is_found_through_the_kubeconfig() 
     })
     .await;
     assert_eq!(replica.end().await, Ended::Stopped);
-    let leases = "/apis/coordination.k8s.io/v1";
-    let lease = user.get(leases, "leases/controller-leader-election-capm3").await;
-    assert_eq!(lease["spec"]["holderIdentity"].as_str().unwrap_or_default(), "");
+    assert_eq!(world.holder("controller-leader-election-capm3").await, "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,12 +217,7 @@ async fn observe_only_claims_no_host_and_emits_no_event() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(replica.end().await, Ended::Stopped);
     for cluster in [&world.cluster, &world.workload] {
-        let audit = cluster.audit();
-        let writes: Vec<_> = audit
-            .counts()
-            .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
-            .collect();
-        assert!(writes.is_empty(), "{writes:?}");
+        assert_no_writes(cluster);
     }
 }
 

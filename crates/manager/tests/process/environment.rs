@@ -1,5 +1,6 @@
 //! A simulated cluster, and processes with a product that only counts.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,22 +8,25 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use metal3_api::catalog;
 use metal3_api::ipam::names::GROUP;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_capi::workload::ConnectFn;
 use metal3_domain::clock::Clock;
 use metal3_flags::{self as flags, Owner};
+use metal3_manager::error::RunError;
 use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::pod::PodIdentity;
 use metal3_manager::product::{Product, Running, Task, WriteAccess};
-use metal3_manager::run::{Ended, Process, RunError};
+use metal3_manager::run::{Ended, Process};
 use metal3_manager::served::Kind;
-use metal3_manager::session::{ClusterClients, OpaqueClient, Session};
+use metal3_manager::session::{ClusterClients, Session};
 use metal3_runtime::admin;
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::client::{ClientFactory, Settings};
@@ -35,7 +39,9 @@ use metal3_runtime::write::Mode;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::IPAM;
-use serde_json::json;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -83,7 +89,7 @@ const PRODUCT: Product = Product {
 
 fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunError> {
     let cache: SharedCache<IPPool> = SharedCache::default();
-    let (client, clock) = (session.client.0.clone(), Arc::clone(&session.clock));
+    let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, cache.clone(), &(), Scope::everywhere(), clock);
     let (pulse, count, mode) = (watch.health(), count(), session.mode());
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
@@ -148,6 +154,29 @@ impl TestCluster {
         }
     }
 
+    /// The objects of a kind in the namespace of the process.
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.cluster.client("admin"), NAMESPACE)
+    }
+
+    /// Creates an object in that namespace.
+    pub(crate) async fn create<K>(&self, object: Value) -> K
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned,
+    {
+        let object = serde_json::from_value(object).unwrap();
+        self.api().create(&PostParams::default(), &object).await.unwrap()
+    }
+
+    /// The holder of a lease of the process; empty after its release.
+    pub(crate) async fn holder(&self, lease: &str) -> String {
+        let lease = self.api::<Lease>().get(lease).await.unwrap();
+        lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default()
+    }
+
     pub(crate) async fn with_kinds() -> Self {
         let world = Self::empty().await;
         world.install();
@@ -184,8 +213,8 @@ impl TestCluster {
                 namespace: Some(NAMESPACE.to_owned()),
                 identity: name.to_owned(),
             },
-            client: OpaqueClient(self.cluster.client(name)),
-            leases: OpaqueClient(self.cluster.client(name)),
+            client: self.cluster.client(name),
+            leases: self.cluster.client(name),
             hosts,
             machines: metal3_capm3::machine::facts::Settings::default(),
             clients: Arc::new(Simulated {
@@ -210,6 +239,16 @@ impl TestCluster {
     }
 }
 
+/// Asserts that the process `a` wrote nothing to this cluster.
+pub(crate) fn assert_no_writes(cluster: &Cluster) {
+    let audit = cluster.audit();
+    let writes: Vec<_> = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
+        .collect();
+    assert!(writes.is_empty(), "{writes:?}");
+}
+
 /// Parses these flags for a process without listeners.
 pub(crate) fn options(flags: &str) -> flags::Options {
     let line = format!("--health-addr=0 --diagnostics-address=0 --webhook-port=0 {flags}");
@@ -219,7 +258,6 @@ pub(crate) fn options(flags: &str) -> flags::Options {
     }
 }
 
-#[derive(Debug)]
 struct Simulated {
     cluster: Cluster,
     workload: Cluster,

@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Api;
-use kube::api::PostParams;
 use metal3_api::catalog;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_flags::Owner;
+use metal3_manager::error::RunError;
 use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::product::{Product, find};
-use metal3_manager::run::{Ended, RunError};
+use metal3_manager::run::Ended;
 use metal3_sim_ironic::{Ironic, Login, Options, Pace};
 use serde_json::{Value, json};
 
-use crate::environment::{NAMESPACE, TestCluster, options, until};
+use crate::environment::{TestCluster, assert_no_writes, options, until};
 
 const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
 
@@ -45,15 +44,10 @@ async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig
 
 /// A host without inspection, and its BMC Secret.
 async fn enrol(world: &TestCluster) {
-    let secrets: Api<Secret> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
     let secret = json!({
         "metadata": { "name": "bmc" }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
     });
-    secrets
-        .create(&PostParams::default(), &serde_json::from_value(secret).unwrap())
-        .await
-        .unwrap();
-    let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    world.create::<Secret>(secret).await;
     let host = json!({
         "metadata": { "name": "one", "annotations": { "inspect.metal3.io": "disabled" } },
         "spec": {
@@ -61,15 +55,12 @@ async fn enrol(world: &TestCluster) {
             "bmc": { "address": "fake://one", "credentialsName": "bmc" },
         },
     });
-    hosts
-        .create(&PostParams::default(), &serde_json::from_value(host).unwrap())
-        .await
-        .unwrap();
+    world.create::<BareMetalHost>(host).await;
 }
 
 async fn state(world: &TestCluster) -> String {
-    let hosts: Api<BareMetalHost> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let host = serde_json::to_value(hosts.get("one").await.unwrap()).unwrap();
+    let host = world.api::<BareMetalHost>().get("one").await.unwrap();
+    let host = serde_json::to_value(host).unwrap();
     let state = host.pointer("/status/provisioning/state");
     state.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
@@ -92,11 +83,7 @@ async fn the_leader_enrols_a_host_and_releases_the_lease() {
     until("available", async || state(&world).await == "available").await;
     assert_eq!(ironic.audit().of("POST", "nodes"), 1);
     assert_eq!(one.end().await, Ended::Stopped);
-    let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
-        Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let lease = leases.get("baremetal-operator").await.unwrap();
-    let holder = lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
-    assert_eq!(holder, "");
+    assert_eq!(world.holder("baremetal-operator").await, "");
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,12 +98,7 @@ async fn observe_only_writes_nothing_and_only_reads_from_ironic() {
     until("ready", async || replica.ready().await).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(replica.end().await, Ended::Stopped);
-    let audit = world.cluster.audit();
-    let writes: Vec<_> = audit
-        .counts()
-        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
-        .collect();
-    assert!(writes.is_empty(), "{writes:?}");
+    assert_no_writes(&world.cluster);
     let requests = ironic.audit();
     assert!(requests.total() > 0, "it reads the change feed");
     let changes: Vec<_> = requests.counts().filter(|((method, ..), _)| *method != "GET").collect();

@@ -1,14 +1,22 @@
 //! IPAM in the whole process.
 
-use kube::Api;
-use kube::api::PostParams;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_flags::Owner;
 use metal3_manager::product::find;
 use metal3_manager::run::Ended;
 use serde_json::json;
 
-use crate::environment::{NAMESPACE, TestCluster, until};
+use crate::environment::{TestCluster, assert_no_writes, until};
+
+async fn create_pool_and_claim(world: &TestCluster) {
+    let pool = json!({
+        "metadata": { "name": "rack" },
+        "spec": { "namePrefix": "rack", "prefix": 24, "pools": [{ "start": "192.0.2.10", "end": "192.0.2.20" }] },
+    });
+    world.create::<IPPool>(pool).await;
+    let claim = json!({ "metadata": { "name": "one" }, "spec": { "pool": { "name": "rack" } } });
+    world.create::<IPClaim>(claim).await;
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_gets_an_address_once_every_kind_is_served() {
@@ -21,22 +29,8 @@ async fn a_claim_gets_an_address_once_every_kind_is_served() {
     .await;
     world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     until("ready", async || replica.ready().await).await;
-    let pools: Api<IPPool> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let pool = json!({
-        "metadata": { "name": "rack" },
-        "spec": { "namePrefix": "rack", "prefix": 24, "pools": [{ "start": "192.0.2.10", "end": "192.0.2.20" }] },
-    });
-    pools
-        .create(&PostParams::default(), &serde_json::from_value(pool).unwrap())
-        .await
-        .unwrap();
-    let claims: Api<IPClaim> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let claim = json!({ "metadata": { "name": "one" }, "spec": { "pool": { "name": "rack" } } });
-    claims
-        .create(&PostParams::default(), &serde_json::from_value(claim).unwrap())
-        .await
-        .unwrap();
-    let addresses: Api<IPAddress> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    create_pool_and_claim(&world).await;
+    let addresses = world.api::<IPAddress>();
     until("an address", async || {
         let found = addresses.list(&Default::default()).await.unwrap().items;
         found
@@ -53,28 +47,9 @@ async fn observing_grants_nothing() {
     world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let replica = world.start_with("a", "--observe-only", vec![find(Owner::Ipam)]);
     until("ready", async || replica.ready().await).await;
-    let pools: Api<IPPool> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let pool = json!({
-        "metadata": { "name": "rack" },
-        "spec": { "namePrefix": "rack", "pools": [{ "start": "192.0.2.10", "end": "192.0.2.20" }] },
-    });
-    pools
-        .create(&PostParams::default(), &serde_json::from_value(pool).unwrap())
-        .await
-        .unwrap();
     // It would be granted an address at once.
-    let claims: Api<IPClaim> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let claim = json!({ "metadata": { "name": "one" }, "spec": { "pool": { "name": "rack" } } });
-    claims
-        .create(&PostParams::default(), &serde_json::from_value(claim).unwrap())
-        .await
-        .unwrap();
+    create_pool_and_claim(&world).await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(replica.end().await, Ended::Stopped);
-    let audit = world.cluster.audit();
-    let writes: Vec<_> = audit
-        .counts()
-        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
-        .collect();
-    assert!(writes.is_empty(), "{writes:?}");
+    assert_no_writes(&world.cluster);
 }

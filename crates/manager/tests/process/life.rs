@@ -12,7 +12,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use metal3_manager::run::Ended;
 use serde_json::json;
 
-use crate::environment::{LEASE, NAMESPACE, TestCluster, at_work, count, until};
+use crate::environment::{LEASE, NAMESPACE, TestCluster, assert_no_writes, at_work, count, until};
 
 #[tokio::test(start_paused = true)]
 async fn a_process_is_ready_after_the_first_lists_and_stops_after_its_reconciles() {
@@ -62,11 +62,7 @@ async fn of_two_replicas_one_leads_both_are_ready_and_the_lease_is_released_at_o
     assert!(first.metrics.render().contains("leader_election_master_status"));
     assert_eq!(first.end().await, Ended::Stopped);
     // Released, so that the second replica does not wait for its expiry.
-    let lease: Lease = Api::namespaced(world.cluster.client("admin"), NAMESPACE)
-        .get(LEASE)
-        .await
-        .unwrap();
-    assert_eq!(lease.spec.unwrap().holder_identity.unwrap_or_default(), "");
+    assert_eq!(world.holder(LEASE).await, "");
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(at_work(), 1);
     assert_eq!(second.end().await, Ended::Stopped);
@@ -77,7 +73,7 @@ async fn a_process_that_loses_its_lease_exits() {
     let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "--leader-elect");
     until("work", async || at_work() == 1).await;
-    let leases: Api<Lease> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let leases = world.api::<Lease>();
     let patch = Patch::Merge(json!({ "spec": { "holderIdentity": "other" } }));
     leases.patch(LEASE, &PatchParams::default(), &patch).await.unwrap();
     assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
@@ -85,6 +81,14 @@ async fn a_process_that_loses_its_lease_exits() {
 
 fn foreign(replicas: u32) -> Deployment {
     named("ipam-controller-manager", replicas)
+}
+
+async fn scale(deployments: &Api<Deployment>, replicas: u32) {
+    let scaled = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    deployments
+        .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
+        .await
+        .unwrap();
 }
 
 fn named(name: &str, replicas: u32) -> Deployment {
@@ -101,7 +105,7 @@ fn named(name: &str, replicas: u32) -> Deployment {
 #[tokio::test(start_paused = true)]
 async fn next_to_the_go_manager_it_is_idle_ready_and_reports_why() {
     let world = TestCluster::with_kinds().await;
-    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let deployments = world.api::<Deployment>();
     deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
     let replica = world.start("a", "");
     until("ready", async || replica.ready().await).await;
@@ -112,17 +116,9 @@ async fn next_to_the_go_manager_it_is_idle_ready_and_reports_why() {
     );
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(count().ever.load(Ordering::SeqCst), 0);
-    let scaled = Patch::Merge(json!({ "spec": { "replicas": 0 } }));
-    deployments
-        .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
-        .await
-        .unwrap();
+    scale(&deployments, 0).await;
     until("work", async || at_work() == 1).await;
-    let scaled = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
-    deployments
-        .patch("ipam-controller-manager", &PatchParams::default(), &scaled)
-        .await
-        .unwrap();
+    scale(&deployments, 1).await;
     assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
     assert_eq!(at_work(), 0, "running reconciles finished");
 }
@@ -130,7 +126,7 @@ async fn next_to_the_go_manager_it_is_idle_ready_and_reports_why() {
 #[tokio::test(start_paused = true)]
 async fn the_flag_sets_the_deployment_of_the_go_manager() {
     let world = TestCluster::with_kinds().await;
-    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let deployments = world.api::<Deployment>();
     let params = PostParams::default();
     deployments.create(&params, &named("addresses", 1)).await.unwrap();
     let replica = world.start("a", &format!("--foreign-deployments=ipam={NAMESPACE}/addresses"));
@@ -148,7 +144,7 @@ async fn the_flag_sets_the_deployment_of_the_go_manager() {
 
 /// Reasons and notes of the events about a Deployment.
 async fn events_about(world: &TestCluster, about: &Deployment) -> Vec<(String, String)> {
-    let events: Api<Event> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+    let events = world.api::<Event>();
     let all = events.list(&Default::default()).await.unwrap().items;
     let about = all
         .into_iter()
@@ -161,9 +157,8 @@ async fn events_about(world: &TestCluster, about: &Deployment) -> Vec<(String, S
 #[tokio::test(start_paused = true)]
 async fn events_about_the_deployment_report_an_idle_group() {
     let world = TestCluster::with_kinds().await;
-    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
-    let (params, patching) = (PostParams::default(), PatchParams::default());
-    let deployment = deployments.create(&params, &foreign(1)).await.unwrap();
+    let deployments = world.api::<Deployment>();
+    let deployment = deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
     let replica = world.start("a", "");
     until("an event", async || {
         let events = events_about(&world, &deployment).await;
@@ -172,21 +167,14 @@ async fn events_about_the_deployment_report_an_idle_group() {
             .any(|(reason, note)| reason == "ControllersIdle" && note.contains("scale it to 0"))
     })
     .await;
-    let scaled = |replicas: u32| Patch::Merge(json!({ "spec": { "replicas": replicas } }));
-    deployments
-        .patch("ipam-controller-manager", &patching, &scaled(0))
-        .await
-        .unwrap();
+    scale(&deployments, 0).await;
     until("another", async || {
         let events = events_about(&world, &deployment).await;
         events.iter().any(|(reason, _)| reason == "ControllersResumed")
     })
     .await;
     // The last event is published although the process exits.
-    deployments
-        .patch("ipam-controller-manager", &patching, &scaled(3))
-        .await
-        .unwrap();
+    scale(&deployments, 3).await;
     assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
     let events = events_about(&world, &deployment).await;
     assert!(
@@ -210,7 +198,7 @@ async fn a_group_that_was_never_idle_emits_no_event() {
 async fn with_force_or_observe_only_it_runs_next_to_the_go_manager() {
     for flags in ["--force-controllers", "--observe-only --leader-elect"] {
         let world = TestCluster::with_kinds().await;
-        let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), NAMESPACE);
+        let deployments = world.api::<Deployment>();
         deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
         let replica = world.start("a", flags);
         until("work", async || at_work() == 1).await;
@@ -224,10 +212,5 @@ async fn observing_writes_nothing_not_even_a_lease() {
     let replica = world.start("a", "--observe-only --leader-elect");
     until("work", async || at_work() == 1).await;
     assert_eq!(replica.end().await, Ended::Stopped);
-    let audit = world.cluster.audit();
-    let writes: Vec<_> = audit
-        .counts()
-        .filter(|((user, verb, _), _)| user == "a" && ["create", "update", "patch", "delete"].contains(verb))
-        .collect();
-    assert!(writes.is_empty(), "{writes:?}");
+    assert_no_writes(&world.cluster);
 }

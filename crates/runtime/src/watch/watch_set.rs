@@ -16,7 +16,7 @@ use super::health::WatchHealth;
 use super::scope::Scope;
 use super::task::Watch;
 use crate::access::{Permits, Role, verb};
-use crate::cache::{Indexes, SharedCache};
+use crate::cache::{Cache, Indexes, SharedCache};
 
 /// What watches have in common.
 #[derive(Clone)]
@@ -57,6 +57,7 @@ pub struct WatchSet<R> {
     config: WatchConfig,
     tasks: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
     health: Vec<WatchHealth>,
+    synced: Vec<Arc<dyn Fn() -> bool + Send + Sync>>,
     role: PhantomData<fn() -> R>,
 }
 
@@ -77,47 +78,57 @@ impl<R: Role> WatchSet<R> {
             config: config.clone(),
             tasks: Vec::new(),
             health: Vec::new(),
+            synced: Vec::new(),
             role: PhantomData,
         }
     }
 
     /// Keeps `cache` up to date with whole objects.
     #[must_use]
-    pub fn whole<K, I>(mut self, cache: &SharedCache<K, I>) -> Self
+    pub fn whole<K, I>(self, cache: &SharedCache<K, I>) -> Self
     where
         R: Permits<verb::List, K> + Permits<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
         let WatchConfig {
-            client,
-            scope,
-            clock,
-            stop,
+            client, scope, clock, ..
         } = self.config.clone();
-        let watch = Watch::whole::<R>(client, cache.clone(), &(), scope, clock);
-        self.health.push(watch.health());
-        self.tasks.push(Box::pin(watch.run(stop)));
-        self
+        self.add(cache, Watch::whole::<R>(client, cache.clone(), &(), scope, clock))
     }
 
     /// Keeps `cache` up to date with metadata only.
     #[must_use]
-    pub fn metadata<K, I>(mut self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
+    pub fn metadata<K, I>(self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
     where
         R: Permits<verb::List, K> + Permits<verb::Watch, K>,
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<PartialObjectMeta<K>> + Send + 'static,
     {
         let WatchConfig {
-            client,
-            scope,
-            clock,
-            stop,
+            client, scope, clock, ..
         } = self.config.clone();
-        let watch = Watch::metadata::<R>(client, cache.clone(), &(), scope, clock);
+        self.add(cache, Watch::metadata::<R>(client, cache.clone(), &(), scope, clock))
+    }
+
+    fn add<K, I>(mut self, cache: &SharedCache<K, I>, watch: Watch<K, I>) -> Self
+    where
+        K: Resource + DeserializeOwned + Send + Sync + 'static,
+        I: Indexes<K> + Send + 'static,
+    {
+        let cache = cache.clone();
+        self.synced.push(Arc::new(move || cache.read(Cache::synced)));
         self.health.push(watch.health());
-        self.tasks.push(Box::pin(watch.run(stop)));
+        self.tasks.push(Box::pin(watch.run(self.config.stop.clone())));
+        self
+    }
+
+    /// The same with the watches of another role.
+    #[must_use]
+    pub fn chain<S>(mut self, other: WatchSet<S>) -> Self {
+        self.tasks.extend(other.tasks);
+        self.health.extend(other.health);
+        self.synced.extend(other.synced);
         self
     }
 
@@ -125,6 +136,13 @@ impl<R: Role> WatchSet<R> {
     #[must_use]
     pub fn health(&self) -> Vec<WatchHealth> {
         self.health.clone()
+    }
+
+    /// Whether the first list of each cache is complete.
+    #[must_use]
+    pub fn synced(&self) -> impl Fn() -> bool + Send + Sync + use<R> {
+        let synced = self.synced.clone();
+        move || synced.iter().all(|synced| synced())
     }
 
     /// The tasks, in the same order, to run with the controllers.
