@@ -29,10 +29,7 @@ role! {
 }
 
 /// An outage of an API server.
-const UNAVAILABLE: Fault = Fault::Refused {
-    code: 503,
-    retry_after: None,
-};
+const UNAVAILABLE: Fault = Fault::refused(503);
 const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n\
                           clusters: [{name: k, cluster: {server: 'https://192.0.2.1:6443'}}]\nusers: [{name: u, user: {token: t}}]\n";
 
@@ -69,6 +66,16 @@ async fn create_kubeconfig(user: kube::Client) {
     secrets.create(&PostParams::default(), &secret).await.unwrap();
 }
 
+/// Access from a management cluster to the workload cluster of this client.
+fn remote(management: &Cluster, client: impl Fn() -> kube::Client + Send + Sync + 'static) -> Remote<SecretReader> {
+    let open: ConnectFn = Box::new(move |_| {
+        let client = client();
+        Box::pin(async move { Ok(client) })
+    });
+    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    Remote::new(Writer::new(management.client("capm3"), Mode::Perform), open, clock)
+}
+
 /// Names and provider IDs of the Nodes, or the reason why they are unknown.
 fn describe(nodes: &NodeList) -> Vec<String> {
     match nodes {
@@ -85,13 +92,7 @@ async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
     let (management, workload_cluster) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
     let (user, workload) = (management.client("user"), workload_cluster.client("user"));
     let client = workload_cluster.client("capm3");
-    let open: ConnectFn = Box::new(move |_| {
-        let client = client.clone();
-        Box::pin(async move { Ok(client) })
-    });
-    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
-    let remote = Remote::new(reader, open, clock);
+    let remote = remote(&management, move || client.clone());
     let (enqueued_keys, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
     let enqueued = Arc::clone(&enqueued_keys);
     remote.set_wake(Box::new(move |key| {
@@ -160,13 +161,9 @@ async fn unreachable_cluster_is_reported_and_a_changed_kubeconfig_is_used() {
     let is_right = Arc::new(AtomicBool::new(false));
     let use_right = Arc::clone(&is_right);
     let clients = [wrong.client("capm3"), right.client("capm3")];
-    let open: ConnectFn = Box::new(move |_| {
-        let client = clients[usize::from(use_right.load(Ordering::Relaxed))].clone();
-        Box::pin(async move { Ok(client) })
+    let remote = remote(&management, move || {
+        clients[usize::from(use_right.load(Ordering::Relaxed))].clone()
     });
-    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
-    let remote = Remote::new(reader, open, clock);
     let stop = CancellationToken::new();
     let actions = async {
         let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
@@ -189,13 +186,7 @@ async fn error_of_a_connected_cluster_is_reported_once_and_old_nodes_are_not_ret
     create_kubeconfig(management.client("user")).await;
     create_node(&workload, "node-0").await;
     let client = workload_cluster.client("capm3");
-    let open: ConnectFn = Box::new(move |_| {
-        let client = client.clone();
-        Box::pin(async move { Ok(client) })
-    });
-    let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let reader: Writer<SecretReader> = Writer::new(management.client("capm3"), Mode::Perform);
-    let remote = Remote::new(reader, open, clock);
+    let remote = remote(&management, move || client.clone());
     let (enqueued_keys, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
     let enqueued = Arc::clone(&enqueued_keys);
     remote.set_wake(Box::new(move |_| {

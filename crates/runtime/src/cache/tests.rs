@@ -50,6 +50,10 @@ fn object(name: &str, uid: &str, at: u64, owner: &str) -> ConfigMap {
     }
 }
 
+fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
+    Item::Object(object(name, uid, at, "o"))
+}
+
 fn identity(name: &str, uid: &str, at: u64) -> Identity {
     Identity::of(&object(name, uid, at, "")).unwrap()
 }

@@ -178,13 +178,7 @@ async fn recording_never_waits_and_dropped_events_are_counted() {
 async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
     let fixture = Fixture::start();
     let faults = Plan::none()
-        .with(Rule::at(
-            1,
-            Fault::Refused {
-                code: 500,
-                retry_after: None,
-            },
-        ))
+        .with(Rule::at(1, Fault::refused(500)))
         .with(Rule::at(2, Fault::Delay(Duration::from_secs(1000))));
     fixture.cluster.inject(faults);
     fixture.warn("p", "first");
@@ -207,10 +201,7 @@ async fn a_hung_or_failing_server_costs_events_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_series_continues_whether_its_first_write_or_only_the_response_was_lost() {
-    let refused = Fault::Refused {
-        code: 500,
-        retry_after: None,
-    };
+    let refused = Fault::refused(500);
     for fault in [Fault::ReplyLost, refused] {
         let fixture = Fixture::start();
         fixture.cluster.inject(Plan::none().with(Rule::at(1, fault)));

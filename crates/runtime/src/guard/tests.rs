@@ -165,10 +165,7 @@ async fn own_deployment_under_the_same_name_is_not_foreign() {
 #[tokio::test(start_paused = true)]
 async fn forbidden_deployment_is_unknown_and_not_absent() {
     let mut env = TestEnv::start().await;
-    let forbidden = Fault::Refused {
-        code: 403,
-        retry_after: None,
-    };
+    let forbidden = Fault::refused(403);
     env.cluster
         .inject(Plan::none().with(Rule::random(1000, forbidden).resource("deployments")));
     let guard = env.guard();
@@ -188,10 +185,7 @@ async fn a_view_stays_valid_during_a_short_interruption_and_not_during_a_long_on
     let mut env = TestEnv::start().await;
     let guard = env.guard();
     timeout(SOON, guard.clear()).await.unwrap();
-    let down = Fault::Refused {
-        code: 503,
-        retry_after: None,
-    };
+    let down = Fault::refused(503);
     // The open watch continues until the server ends it; the next one is rejected.
     env.cluster
         .inject(Plan::none().with(Rule::random(1000, down).resource("deployments")));

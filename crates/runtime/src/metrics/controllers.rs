@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::queues::{self, ByQueue};
-use super::{ByController, Histograms};
+use super::{ByController, Histograms, registered, registered_as};
 use crate::reason::Reason;
 
 /// The buckets of controller-runtime: dashboards compute quantiles from them.
@@ -80,63 +80,54 @@ pub(super) struct Families {
 
 impl Families {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let families = Self {
-            passes: Family::default(),
-            errors: Family::default(),
-            terminal: Family::default(),
-            panics: Family::default(),
-            seconds: Histograms::new_with_constructor(|| Histogram::new(RECONCILE_SECONDS)),
-            workers: Family::default(),
-            active: Family::default(),
-            faults: Family::default(),
-            waiting: Family::default(),
-        };
-        registry.register(
-            "controller_runtime_reconcile",
-            "Reconciles of a key, by controller and result",
-            families.passes.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_errors",
-            "Reconciles that failed, by controller",
-            families.errors.clone(),
-        );
-        registry.register(
-            "controller_runtime_terminal_reconcile_errors",
-            "Reconciles that failed and will not be retried until the object changes, by controller",
-            families.terminal.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_panics",
-            "Reconciles that panicked, by controller",
-            families.panics.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_time_seconds",
-            "Seconds a reconcile took, by controller",
-            families.seconds.clone(),
-        );
-        registry.register(
-            "controller_runtime_max_concurrent_reconciles",
-            "Reconciles that may run at once, by controller",
-            families.workers.clone(),
-        );
-        registry.register(
-            "controller_runtime_active_workers",
-            "Reconciles that run now, by controller",
-            families.active.clone(),
-        );
-        registry.register(
-            "metal3_controller_faults",
-            "Reconciles that failed, by controller and error category",
-            families.faults.clone(),
-        );
-        registry.register(
-            "metal3_controller_waiting_keys",
-            "Keys that wait for another actor, by controller and reason, as in the condition of the object",
-            families.waiting.clone(),
-        );
-        families
+        Self {
+            passes: registered(
+                registry,
+                "controller_runtime_reconcile",
+                "Reconciles of a key, by controller and result",
+            ),
+            errors: registered(
+                registry,
+                "controller_runtime_reconcile_errors",
+                "Reconciles that failed, by controller",
+            ),
+            terminal: registered(
+                registry,
+                "controller_runtime_terminal_reconcile_errors",
+                "Reconciles that failed and will not be retried until the object changes, by controller",
+            ),
+            panics: registered(
+                registry,
+                "controller_runtime_reconcile_panics",
+                "Reconciles that panicked, by controller",
+            ),
+            seconds: registered_as(
+                registry,
+                "controller_runtime_reconcile_time_seconds",
+                "Seconds a reconcile took, by controller",
+                Histograms::new_with_constructor(|| Histogram::new(RECONCILE_SECONDS)),
+            ),
+            workers: registered(
+                registry,
+                "controller_runtime_max_concurrent_reconciles",
+                "Reconciles that may run at once, by controller",
+            ),
+            active: registered(
+                registry,
+                "controller_runtime_active_workers",
+                "Reconciles that run now, by controller",
+            ),
+            faults: registered(
+                registry,
+                "metal3_controller_faults",
+                "Reconciles that failed, by controller and error category",
+            ),
+            waiting: registered(
+                registry,
+                "metal3_controller_waiting_keys",
+                "Keys that wait for another actor, by controller and reason, as in the condition of the object",
+            ),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::registered;
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByLease {
     name: String,
@@ -19,21 +21,18 @@ pub(super) struct Families {
 
 impl Families {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let families = Self {
-            leading: Family::default(),
-            failures: Family::default(),
-        };
-        registry.register(
-            "leader_election_master_status",
-            "1 while this process holds the lease, else 0",
-            families.leading.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath",
-            "Renewals of a held lease that did not succeed at once",
-            families.failures.clone(),
-        );
-        families
+        Self {
+            leading: registered(
+                registry,
+                "leader_election_master_status",
+                "1 while this process holds the lease, else 0",
+            ),
+            failures: registered(
+                registry,
+                "leader_election_slowpath",
+                "Renewals of a held lease that did not succeed at once",
+            ),
+        }
     }
 }
 

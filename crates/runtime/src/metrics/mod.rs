@@ -42,6 +42,16 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// Labelled histograms of one name; the function creates one with its buckets.
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
+/// A metric that is registered at zero.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered_as(registry, name, help, M::default())
+}
+
+fn registered_as<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
 /// The label of most metrics of controller-runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByController {

@@ -11,7 +11,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-use super::Histograms;
+use super::{Histograms, registered_as};
 use crate::queue::QueueStats;
 
 /// The labels of controller-runtime's queue metrics; both are the controller's name.
@@ -56,20 +56,20 @@ impl Families {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let from_nanoseconds = || Histogram::new(exponential_buckets(10e-9, 10.0, 12));
         let families = Self {
-            waited: Histograms::new_with_constructor(from_nanoseconds),
-            worked: Histograms::new_with_constructor(from_nanoseconds),
+            waited: registered_as(
+                registry,
+                "workqueue_queue_duration_seconds",
+                "Seconds a key was ready before it was taken",
+                Histograms::new_with_constructor(from_nanoseconds),
+            ),
+            worked: registered_as(
+                registry,
+                "workqueue_work_duration_seconds",
+                "Seconds a key was worked on",
+                Histograms::new_with_constructor(from_nanoseconds),
+            ),
             queues: Queues::default(),
         };
-        registry.register(
-            "workqueue_queue_duration_seconds",
-            "Seconds a key was ready before it was taken",
-            families.waited.clone(),
-        );
-        registry.register(
-            "workqueue_work_duration_seconds",
-            "Seconds a key was worked on",
-            families.worked.clone(),
-        );
         registry.register_collector(Box::new(families.queues.clone()));
         families
     }

@@ -5,6 +5,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
+use super::registered;
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByCode {
     code: String,
@@ -20,13 +22,13 @@ pub struct RequestMetrics {
 
 impl RequestMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let requests = Family::default();
-        registry.register(
-            "rest_client_requests",
-            "Requests to API servers, by status code, method and host",
-            requests.clone(),
-        );
-        Self { requests }
+        Self {
+            requests: registered(
+                registry,
+                "rest_client_requests",
+                "Requests to API servers, by status code, method and host",
+            ),
+        }
     }
 
     /// The server responded with this status code.

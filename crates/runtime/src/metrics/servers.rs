@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::Histograms;
+use super::{Histograms, registered, registered_as};
 
 /// The default buckets of Prometheus clients, which controller-runtime uses here.
 const REQUEST_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -37,44 +37,41 @@ pub struct ServerMetrics {
 
 impl ServerMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let metrics = Self {
-            requests: Family::default(),
-            seconds: Histograms::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
-            in_flight: Family::default(),
-            panics: Counter::default(),
-            certificates: CertificateMetrics::default(),
-        };
-        registry.register(
-            "controller_runtime_webhook_requests",
-            "Requests to webhooks, by path and status code",
-            metrics.requests.clone(),
-        );
-        registry.register(
-            "controller_runtime_webhook_latency_seconds",
-            "Seconds a webhook took to answer, by path",
-            metrics.seconds.clone(),
-        );
-        registry.register(
-            "controller_runtime_webhook_requests_in_flight",
-            "Requests that webhooks work on now, by path",
-            metrics.in_flight.clone(),
-        );
-        registry.register(
-            "controller_runtime_webhook_panics",
-            "Requests whose webhook panicked",
-            metrics.panics.clone(),
-        );
-        registry.register(
-            "certwatcher_read_certificate",
-            "Times a certificate was read from its files",
-            metrics.certificates.reads.clone(),
-        );
-        registry.register(
-            "certwatcher_read_certificate_errors",
-            "Times that failed, so that the pair before stayed in use",
-            metrics.certificates.failures.clone(),
-        );
-        metrics
+        Self {
+            requests: registered(
+                registry,
+                "controller_runtime_webhook_requests",
+                "Requests to webhooks, by path and status code",
+            ),
+            seconds: registered_as(
+                registry,
+                "controller_runtime_webhook_latency_seconds",
+                "Seconds a webhook took to answer, by path",
+                Histograms::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
+            ),
+            in_flight: registered(
+                registry,
+                "controller_runtime_webhook_requests_in_flight",
+                "Requests that webhooks work on now, by path",
+            ),
+            panics: registered(
+                registry,
+                "controller_runtime_webhook_panics",
+                "Requests whose webhook panicked",
+            ),
+            certificates: CertificateMetrics {
+                reads: registered(
+                    registry,
+                    "certwatcher_read_certificate",
+                    "Times a certificate was read from its files",
+                ),
+                failures: registered(
+                    registry,
+                    "certwatcher_read_certificate_errors",
+                    "Times that failed, so that the pair before stayed in use",
+                ),
+            },
+        }
     }
 
     /// A request to the webhook at `path` arrived. `path` is a registered path, never text of a caller.
@@ -129,7 +126,7 @@ impl Drop for InFlight {
 }
 
 /// The metrics of a certificate from files; clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct CertificateMetrics {
     reads: Counter,
     failures: Counter,

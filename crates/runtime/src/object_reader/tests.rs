@@ -157,10 +157,7 @@ async fn read_error_is_a_fault_and_neither_absence_nor_an_old_version() {
     fixture.change("two").await;
     sleep(Duration::from_secs(1)).await;
     for (code, category) in [(403, "forbidden"), (500, "server_failed")] {
-        let refused = ServerFault::Refused {
-            code,
-            retry_after: None,
-        };
+        let refused = ServerFault::refused(code);
         fixture
             .cluster
             .inject(Plan::none().with(Rule::at(1, refused).verb("get")));

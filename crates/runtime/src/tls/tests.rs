@@ -103,6 +103,12 @@ async fn certificates(folder: &Folder) -> Certificates {
     Certificates::read(folder.files(), metrics().1).await.unwrap()
 }
 
+async fn certificates_of_pair() -> (Pair, Certificates) {
+    let (pair, folder) = (pair(), Folder::new());
+    folder.write(&pair);
+    (pair, certificates(&folder).await)
+}
+
 /// A handshake without a socket; returns the agreed parameters.
 async fn agree(
     options: &TlsOptions,
@@ -334,9 +340,7 @@ async fn a_stopping_server_lets_running_requests_end_and_accepts_no_new_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_client_is_disconnected_after_ten_seconds() {
-    let folder = Folder::new();
-    folder.write(&pair());
-    let certificates = certificates(&folder).await;
+    let (_, certificates) = certificates_of_pair().await;
     let config = TlsOptions::default().server(Arc::new(certificates)).unwrap();
     for acceptor in [Some(TlsAcceptor::from(Arc::new(config))), None] {
         let plain = acceptor.is_none();
@@ -377,10 +381,7 @@ fn offer(min: &str, max: &str, suites: &str) -> Result<TlsOptions, TlsOptionsErr
 async fn versions_and_suites_are_those_of_the_flags() {
     const CHACHA: &str = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305";
     const AES: &str = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384";
-    let only = pair();
-    let folder = Folder::new();
-    folder.write(&only);
-    let certificates = certificates(&folder).await;
+    let (only, certificates) = certificates_of_pair().await;
     // Flags; the suite of a TLS 1.2 client, if any, and whether a TLS 1.3 client connects.
     let rows = [
         ("", "", "", Some(AES), true),
@@ -440,10 +441,7 @@ fn invalid_flags_are_rejected_with_their_valid_values() {
 
 #[tokio::test]
 async fn key_exchanges_are_those_of_the_flag() {
-    let only = pair();
-    let folder = Folder::new();
-    folder.write(&only);
-    let certificates = certificates(&folder).await;
+    let (only, certificates) = certificates_of_pair().await;
     let with_curves = |curves: &str| {
         let curves: Vec<String> = curves.split(',').map(str::to_owned).collect();
         TlsOptions::default().with_curves(&curves)
@@ -473,10 +471,7 @@ async fn key_exchanges_are_those_of_the_flag() {
 
 #[tokio::test]
 async fn both_generations_of_http_are_offered() {
-    let only = pair();
-    let folder = Folder::new();
-    folder.write(&only);
-    let certificates = certificates(&folder).await;
+    let (_, certificates) = certificates_of_pair().await;
     let config = TlsOptions::default().server(Arc::new(certificates)).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
 }

@@ -32,6 +32,14 @@ fn start(mode: Mode) -> (Cluster, Writer<Tester>) {
     (cluster, writer)
 }
 
+/// The same with the config map `a` and its cache.
+async fn created() -> (Cluster, Writer<Tester>, SharedCache<ConfigMap>, ConfigMap) {
+    let (cluster, writer) = start(Mode::Perform);
+    let cache = SharedCache::default();
+    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    (cluster, writer, cache, made)
+}
+
 /// Installs the kinds with a status.
 fn with_kinds(cluster: &Cluster) {
     let mut definitions = metal3_api::catalog::definitions();

@@ -11,20 +11,18 @@ use metal3_runtime::watch::{PAGE_SIZE, SILENCE_LIMIT, Scope};
 use metal3_sim_faults::{Fault, Rule};
 use tokio::time::Instant;
 
-use crate::setup::{key, record_changes, shown, simulated, stored, until};
+use crate::setup::{key, shown, simulated, stored, until};
 
-fn refused(code: u16, retry_after: Option<u32>) -> Fault {
-    Fault::Refused { code, retry_after }
+/// Two events, then three silent watches.
+fn silent_watches() -> [Rule; 3] {
+    [(1, 2), (2, 0), (3, 0)].map(|(nth, after)| Rule::at(nth, Fault::WatchFrozen { after }).verb("watch"))
 }
 
 #[tokio::test(start_paused = true)]
 async fn broken_watch_resumes_without_another_list() {
     let env = simulated();
     env.inject([1, 2].map(|nth| Rule::at(nth, Fault::WatchDropped { after: 1 }).verb("watch")));
-    let cache = SharedCache::<ConfigMap>::default();
-    let changes = record_changes(&cache);
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, changes, health) = env.recorded().await;
     for name in ["a", "b", "c", "d"] {
         env.create(name).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -48,10 +46,7 @@ async fn expired_version_leads_to_a_list_and_no_change_is_missed() {
         env.create(name).await;
     }
     env.inject([Rule::at(1, Fault::WatchFrozen { after: 0 }).verb("watch")]);
-    let cache = SharedCache::<ConfigMap>::default();
-    let changes = record_changes(&cache);
-    env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, changes, _) = env.recorded().await;
     changes.lock().clear();
     env.delete("goes").await;
     env.create("comes").await;
@@ -70,9 +65,7 @@ async fn expired_version_leads_to_a_list_and_no_change_is_missed() {
 async fn silence_is_detected_within_its_limit_and_costs_no_list() {
     let env = simulated();
     env.inject([Rule::at(1, Fault::WatchFrozen { after: 1 }).verb("watch")]);
-    let cache = SharedCache::<ConfigMap>::default();
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, health) = env.synced().await;
     env.create("seen").await;
     until(|| shown(&cache).len() == 1).await;
     env.create("unseen").await;
@@ -89,9 +82,7 @@ async fn silence_is_detected_within_its_limit_and_costs_no_list() {
 async fn server_whose_every_watch_is_silent_is_followed_by_lists() {
     let env = simulated();
     env.inject([Rule::random(1000, Fault::WatchFrozen { after: 0 }).verb("watch")]);
-    let cache = SharedCache::<ConfigMap>::default();
-    env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, _) = env.synced().await;
     for name in ["a", "b"] {
         env.create(name).await;
         let late = until(|| matches!(cache.find(&key(name)), Observed::Present(_))).await;
@@ -105,16 +96,9 @@ async fn list_of_a_lagging_follower_brings_no_old_version_back() {
     let env = simulated();
     env.create("a").await;
     // Three silent watches cause a second list, which a follower answers.
-    env.inject([
-        Rule::at(1, Fault::WatchFrozen { after: 2 }).verb("watch"),
-        Rule::at(2, Fault::WatchFrozen { after: 0 }).verb("watch"),
-        Rule::at(3, Fault::WatchFrozen { after: 0 }).verb("watch"),
-        Rule::at(2, Fault::StaleRead { writes: 2 }).verb("list"),
-    ]);
-    let cache = SharedCache::<ConfigMap>::default();
-    let changes = record_changes(&cache);
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let stale = Rule::at(2, Fault::StaleRead { writes: 2 }).verb("list");
+    env.inject(silent_watches().into_iter().chain([stale]));
+    let (cache, changes, health) = env.recorded().await;
     env.put("a", "1").await;
     env.put("a", "2").await;
     until(|| changes.lock().len() == 4).await;
@@ -134,14 +118,8 @@ async fn list_of_a_lagging_follower_brings_no_old_version_back() {
 async fn list_that_stays_behind_is_accepted_and_the_watch_catches_up() {
     let env = simulated();
     env.create("a").await;
-    env.inject([
-        Rule::at(1, Fault::WatchFrozen { after: 2 }).verb("watch"),
-        Rule::at(2, Fault::WatchFrozen { after: 0 }).verb("watch"),
-        Rule::at(3, Fault::WatchFrozen { after: 0 }).verb("watch"),
-    ]);
-    let cache = SharedCache::<ConfigMap>::default();
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    env.inject(silent_watches());
+    let (cache, health) = env.synced().await;
     env.put("a", "1").await;
     env.put("a", "2").await;
     let newest = stored(&env).await;
@@ -183,9 +161,7 @@ async fn watch_makes_up_for_an_old_first_list() {
     env.create("b").await;
     env.delete("a").await;
     env.inject([Rule::at(1, Fault::StaleRead { writes: 2 }).verb("list")]);
-    let cache = SharedCache::<ConfigMap>::default();
-    env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, _) = env.synced().await;
     until(|| shown(&cache).into_keys().eq(["b".to_owned()])).await;
     assert_eq!(env.request_counts(), (1, 1));
     env.stop().await;
@@ -216,10 +192,7 @@ async fn list_with_an_expired_continue_token_is_read_in_one_piece() {
 async fn repeated_events_are_delivered_once() {
     let env = simulated();
     env.inject([Rule::at(1, Fault::DuplicateEvents).verb("watch")]);
-    let cache = SharedCache::<ConfigMap>::default();
-    let changes = record_changes(&cache);
-    env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, changes, _) = env.recorded().await;
     env.create("a").await;
     env.put("a", "x").await;
     env.delete("a").await;
@@ -235,11 +208,13 @@ async fn repeated_events_are_delivered_once() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_of_the_server_is_respected() {
     let env = simulated();
-    env.inject([Rule::at(1, refused(429, Some(17))).verb("list")]);
-    let cache = SharedCache::<ConfigMap>::default();
+    let later = Fault::Refused {
+        code: 429,
+        retry_after: Some(17),
+    };
+    env.inject([Rule::at(1, later).verb("list")]);
     let start = Instant::now();
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (_cache, health) = env.synced().await;
     let waited = start.elapsed();
     assert!(
         waited >= Duration::from_secs(17) && waited < Duration::from_secs(18),
@@ -252,11 +227,9 @@ async fn retry_after_of_the_server_is_respected() {
 #[tokio::test(start_paused = true)]
 async fn outage_shows_in_the_health_costs_few_requests_and_ends_without_a_list() {
     let env = simulated();
-    let cache = SharedCache::<ConfigMap>::default();
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, health) = env.synced().await;
     // The next renewal fails.
-    env.inject([Rule::random(1000, refused(503, None))]);
+    env.inject([Rule::random(1000, Fault::refused(503))]);
     tokio::time::sleep(Duration::from_mins(60)).await;
     assert!(!health.is_alive() && health.silent_for() > Duration::from_mins(25));
     assert!(health.last_error().unwrap().contains("503") || health.stats().failures > 9);

@@ -2,19 +2,13 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_runtime::cache::SharedCache;
-use metal3_runtime::watch::Scope;
-
 use crate::setup::{shown, simulated, stored};
 
 #[tokio::test(start_paused = true)]
 async fn start_costs_one_list_and_one_watch_and_a_quiet_day_only_renewals() {
     let env = simulated();
     env.create("a").await;
-    let cache = SharedCache::<ConfigMap>::default();
-    let health = env.fill(&cache, Scope::everywhere());
-    cache.synced().await;
+    let (cache, health) = env.synced().await;
     assert_eq!(shown(&cache), stored(&env).await);
     tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(env.request_counts(), (1, 1));

@@ -103,10 +103,7 @@ impl Scenario {
     }
 
     fn refuse(&self, verb: &str, code: u16) {
-        let refused = Fault::Refused {
-            code,
-            retry_after: None,
-        };
+        let refused = Fault::refused(code);
         self.env().inject([Rule::random(1000, refused).verb(verb)]);
     }
 
@@ -159,13 +156,7 @@ async fn restarted_server_is_no_failure_and_a_longer_outage_is() {
         scenario.set_interest();
         seconds(10).await;
         assert_eq!(scenario.woken(), 0);
-        scenario.env().inject([Rule::random(
-            1000,
-            Fault::Refused {
-                code: 503,
-                retry_after: None,
-            },
-        )]);
+        scenario.env().inject([Rule::random(1000, Fault::refused(503))]);
         // The next renewal fails.
         seconds(30 * 60 - 5).await;
         scenario.env().inject([]);

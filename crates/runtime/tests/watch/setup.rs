@@ -137,6 +137,23 @@ impl TestEnv {
         self.run(Watch::whole::<Reading>(client, cache.clone(), &(), scope, self.clock()))
     }
 
+    /// A cache of all config maps after its first list.
+    pub(crate) async fn synced(&self) -> (SharedCache<ConfigMap>, WatchHealth) {
+        let cache = SharedCache::default();
+        let health = self.fill(&cache, Scope::everywhere());
+        cache.synced().await;
+        (cache, health)
+    }
+
+    /// The same with its changes as text.
+    pub(crate) async fn recorded(&self) -> (SharedCache<ConfigMap>, Arc<Mutex<Vec<String>>>, WatchHealth) {
+        let cache = SharedCache::default();
+        let changes = record_changes(&cache);
+        let health = self.fill(&cache, Scope::everywhere());
+        cache.synced().await;
+        (cache, changes, health)
+    }
+
     pub(crate) fn run<K>(&self, watch: Watch<K>) -> WatchHealth
     where
         K: Resource + DeserializeOwned + Send + Sync + 'static,

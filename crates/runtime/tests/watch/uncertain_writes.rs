@@ -27,7 +27,7 @@ struct Fixture {
 async fn fixture(scope: Scope, faults: impl IntoIterator<Item = Rule>) -> Fixture {
     let env = simulated();
     env.inject(faults);
-    let cache = SharedCache::<ConfigMap>::default();
+    let cache = SharedCache::default();
     env.fill(&cache, scope);
     cache.synced().await;
     let queue = Queue::new(env.clock());
@@ -142,10 +142,7 @@ async fn slow_uncertain_write_does_not_delay_others() {
 async fn uncertain_write_ends_with_a_final_error_and_after_a_time_without_a_response() {
     for (code, longest) in [(403, Duration::from_secs(1)), (503, LONGEST)] {
         let fixture = fixture(Scope::everywhere(), []).await;
-        let refused = Fault::Refused {
-            code,
-            retry_after: None,
-        };
+        let refused = Fault::refused(code);
         fixture.env.inject([Rule::random(1000, refused).verb("list")]);
         fixture.lost("source", key("a"));
         let waited = fixture.wait_for_key("source").await;

@@ -62,6 +62,17 @@ pub enum Fault {
     DuplicateEvents,
 }
 
+impl Fault {
+    /// Refused with this status code, without a time to retry.
+    #[must_use]
+    pub const fn refused(code: u16) -> Self {
+        Self::Refused {
+            code,
+            retry_after: None,
+        }
+    }
+}
+
 /// A request, as a plan matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {

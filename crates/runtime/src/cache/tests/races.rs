@@ -27,10 +27,6 @@ fn record(cache: &mut TestCache) -> Arc<Mutex<Vec<String>>> {
     changes
 }
 
-fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
-    Item::Object(object(name, uid, at, "o"))
-}
-
 #[test]
 fn nothing_is_absent_before_the_first_list() {
     let mut cache = TestCache::default();

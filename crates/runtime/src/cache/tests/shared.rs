@@ -40,10 +40,6 @@ fn write(cache: &Shared, item: &WorkItem<String>, (name, uid, at): (&str, &str, 
         .unwrap();
 }
 
-fn live(name: &str, uid: &str, at: u64) -> Item<ConfigMap> {
-    Item::Object(object(name, uid, at, "o"))
-}
-
 async fn item(queue: &Queue<String>, name: &str) -> WorkItem<String> {
     queue.add(name.to_owned(), Lane::High);
     let item = queue.take().await.unwrap();

@@ -303,10 +303,7 @@ async fn a_renewal_that_arrives_after_the_takeover_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_without_a_server_stops_at_its_deadline() {
-    let down = Fault::Refused {
-        code: 503,
-        retry_after: None,
-    };
+    let down = Fault::refused(503);
     for fault in [down, Fault::Delay(Duration::from_hours(1))] {
         let mut env = TestEnv::start();
         let (a, _stop) = env.campaign(CAPM3_LEASE, "a");

@@ -25,6 +25,22 @@ fn held_by(holder: &str, version: &str, wall: DateTime<Utc>) -> Lease {
     lease
 }
 
+/// A candidate that read this lease at 0 and decided.
+fn candidate_behind(lease: Lease) -> Election {
+    let mut election = candidate("me");
+    election.observed(at(0), Some(lease));
+    election.next(at(0), WALL);
+    election
+}
+
+/// The lease that the step writes.
+fn updated(step: Step) -> Box<Lease> {
+    match step {
+        Step::Update(lease) => lease,
+        other => panic!("no update: {other:?}"),
+    }
+}
+
 /// A leader since a renewal sent at 0.
 fn leader() -> Election {
     let mut election = candidate("me");
@@ -85,18 +101,14 @@ fn a_record_of_another_candidate_is_measured_by_the_own_clock_whatever_its_times
 
 #[test]
 fn only_a_new_record_counts_as_a_renewal() {
-    let mut election = candidate("me");
-    election.observed(at(0), Some(held_by("other", "1", WALL)));
-    election.next(at(0), WALL);
+    let mut election = candidate_behind(held_by("other", "1", WALL));
     election.observed(at(16), Some(held_by("other", "2", WALL)));
     assert!(
         matches!(election.next(at(16), WALL), Step::Update(_)),
         "a new resource version alone is no new record"
     );
 
-    let mut election = candidate("me");
-    election.observed(at(0), Some(held_by("other", "1", WALL)));
-    election.next(at(0), WALL);
+    let mut election = candidate_behind(held_by("other", "1", WALL));
     election.observed(at(16), Some(held_by("other", "2", WALL + TimeDelta::seconds(1))));
     assert!(
         matches!(election.next(at(16), WALL), Step::Wait(_)),
@@ -106,9 +118,7 @@ fn only_a_new_record_counts_as_a_renewal() {
 
 #[test]
 fn failed_reads_do_not_restart_the_lease_duration() {
-    let mut election = candidate("me");
-    election.observed(at(0), Some(held_by("other", "1", WALL)));
-    election.next(at(0), WALL);
+    let mut election = candidate_behind(held_by("other", "1", WALL));
     assert_eq!(election.next(at(2), WALL), Step::Read);
     assert!(!election.failed(at(12)));
     election.next(at(16), WALL);
@@ -120,9 +130,7 @@ fn failed_reads_do_not_restart_the_lease_duration() {
 fn a_record_without_holder_is_taken_at_once() {
     let mut election = candidate("me");
     election.observed(at(0), Some(held_by("", "7", WALL)));
-    let Step::Update(lease) = election.next(at(0), WALL) else {
-        panic!("the lease is free");
-    };
+    let lease = updated(election.next(at(0), WALL));
     assert_eq!(lease.metadata.resource_version.as_deref(), Some("7"));
     assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
 }
@@ -183,9 +191,7 @@ fn a_write_with_a_lost_response_is_found_by_its_name() {
     election.failed(at(5));
     election.next(at(7), WALL);
     election.observed(at(7), Some(held_by("me", "3", WALL)));
-    let Step::Update(lease) = election.next(at(7), WALL + TimeDelta::seconds(7)) else {
-        panic!("this candidate holds the lease");
-    };
+    let lease = updated(election.next(at(7), WALL + TimeDelta::seconds(7)));
     let spec = lease.spec.as_ref().unwrap();
     assert_eq!(spec.lease_transitions, Some(0), "the holder never changed");
     assert_ne!(spec.acquire_time, spec.renew_time, "the renewal is newer");
@@ -216,9 +222,7 @@ fn fields_outside_the_record_survive_a_write() {
     lease.spec.as_mut().unwrap().strategy = Some("OldestEmulationVersion".into());
     let mut election = candidate("me");
     election.observed(at(0), Some(lease.clone()));
-    let Step::Update(written) = election.next(at(0), WALL) else {
-        panic!("the lease is free");
-    };
+    let written = updated(election.next(at(0), WALL));
     assert_eq!(written.metadata, lease.metadata);
     assert_eq!(written.spec.unwrap().strategy, lease.spec.unwrap().strategy);
 }

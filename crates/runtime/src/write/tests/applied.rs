@@ -2,11 +2,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ResourceExt as _;
 use serde_json::json;
 
-use super::{config_map, key, patch, start};
-use crate::cache::SharedCache;
+use super::{created, key, patch};
 use crate::plan::Observed;
 use crate::version::ResourceVersion;
-use crate::write::{Mode, WriteErrorKind};
+use crate::write::WriteErrorKind;
 
 fn version(object: &ConfigMap) -> ResourceVersion {
     ResourceVersion::parse(&object.resource_version().unwrap()).unwrap()
@@ -14,9 +13,7 @@ fn version(object: &ConfigMap) -> ResourceVersion {
 
 #[tokio::test(start_paused = true)]
 async fn applied_fields_belong_to_the_manager_and_are_cached() {
-    let (_cluster, writer) = start(Mode::Perform);
-    let cache = SharedCache::<ConfigMap>::default();
-    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let (_cluster, writer, cache, made) = created().await;
     let members = json!({ "data": { "host": "192.0.2.1" } });
     let applied = writer.apply(&cache, &key("a"), &version(&made), ("us", &members)).await;
     let applied = applied.unwrap().object().unwrap();
@@ -29,9 +26,7 @@ async fn applied_fields_belong_to_the_manager_and_are_cached() {
 
 #[tokio::test(start_paused = true)]
 async fn field_of_another_field_manager_is_not_taken() {
-    let (_cluster, writer) = start(Mode::Perform);
-    let cache = SharedCache::<ConfigMap>::default();
-    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let (_cluster, writer, cache, made) = created().await;
     // A patch without apply; the API server names the client as field manager.
     let typed = patch(&json!({ "data": { "host": "192.0.2.9" } }));
     let typed = writer.patch(&cache, &key("a"), typed).await.unwrap().object().unwrap();
@@ -56,9 +51,7 @@ async fn field_of_another_field_manager_is_not_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn apply_to_an_object_of_another_version_is_rejected() {
-    let (_cluster, writer) = start(Mode::Perform);
-    let cache = SharedCache::<ConfigMap>::default();
-    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let (_cluster, writer, cache, made) = created().await;
     let elsewhere = patch(&json!({ "data": { "k": "v" } }));
     writer.patch(&cache, &key("a"), elsewhere).await.unwrap();
     let members = json!({ "data": { "host": "192.0.2.1" } });

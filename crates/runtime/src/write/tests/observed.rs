@@ -1,44 +1,23 @@
-use std::io;
-use std::sync::Arc;
-
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use parking_lot::Mutex;
 use serde_json::json;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::{config_map, key, meta, patch, requests, start};
 use crate::cache::SharedCache;
+use crate::logs::tests::LogBuffer;
 use crate::write::{Mode, NoCache, Written};
 
-/// A log that the test reads.
-#[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
+/// The log of this thread from now on, as JSON.
+fn recorded() -> (LogBuffer, tracing::subscriber::DefaultGuard) {
+    let log = LogBuffer::default();
+    let writer = log.clone();
+    let lines = tracing_subscriber::fmt().json().with_writer(move || writer.clone());
+    (log, tracing::subscriber::set_default(lines.finish()))
 }
 
 #[tokio::test(start_paused = true)]
 async fn dry_run_logs_each_effect_once_and_performs_none() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = recorded();
     let (cluster, writer) = start(Mode::ObserveOnly);
     let cache = SharedCache::<ConfigMap>::default();
     let mut going = config_map("b");
@@ -54,7 +33,7 @@ async fn dry_run_logs_each_effect_once_and_performs_none() {
     assert_eq!(writer.delete(&cache, &going).await.unwrap(), Written::DryRun);
 
     assert_eq!(requests(&cluster), 0);
-    let text = String::from_utf8(log.0.lock().clone()).unwrap();
+    let text = log.text();
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shown: Vec<String> = lines
         .iter()
@@ -81,9 +60,7 @@ async fn dry_run_logs_each_effect_once_and_performs_none() {
 
 #[tokio::test(start_paused = true)]
 async fn values_of_secrets_reach_no_log_in_a_dry_run() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = recorded();
     let (_cluster, writer) = start(Mode::ObserveOnly);
     let secret = Secret {
         metadata: meta("s"),
@@ -97,7 +74,7 @@ async fn values_of_secrets_reach_no_log_in_a_dry_run() {
         writer.patch::<Secret>(&NoCache, &key("s"), change).await.unwrap(),
         Written::DryRun
     );
-    let text = String::from_utf8(log.0.lock().clone()).unwrap();
+    let text = log.text();
     // `aHVudGVyMg==` is the same value in base64.
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
     assert_eq!(text.matches("password").count(), 1, "{text}");

@@ -9,7 +9,7 @@ use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
-use super::{config_map, key, meta, patch, requests, shows, start, with_kinds};
+use super::{config_map, created, key, meta, patch, requests, shows, start, with_kinds};
 use crate::cache::SharedCache;
 use crate::plan::Observed;
 use crate::version::ResourceVersion;
@@ -18,9 +18,7 @@ use crate::write::{Mode, NoCache, WriteErrorKind, Written};
 
 #[tokio::test(start_paused = true)]
 async fn a_response_is_in_the_cache_before_the_caller_has_it() {
-    let (_cluster, writer) = start(Mode::Perform);
-    let cache = SharedCache::<ConfigMap>::default();
-    let made = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let (_cluster, writer, cache, made) = created().await;
     assert!(shows(&cache, "a"));
     let change = patch(&json!({"data": {"k": "v"}}));
     let changed = writer.patch(&cache, &key("a"), change).await.unwrap().object().unwrap();
@@ -35,9 +33,7 @@ async fn a_response_is_in_the_cache_before_the_caller_has_it() {
 
 #[tokio::test(start_paused = true)]
 async fn preconditions_make_stale_writes_fail() {
-    let (_cluster, writer) = start(Mode::Perform);
-    let cache = SharedCache::<ConfigMap>::default();
-    let old = writer.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let (_cluster, writer, cache, old) = created().await;
     let version = ResourceVersion::parse(&old.resource_version().unwrap()).unwrap();
     let change = patch(&json!({"data": {"k": "v"}})).with_precondition(&version);
     assert!(writer.patch(&cache, &key("a"), change.clone()).await.is_ok());
