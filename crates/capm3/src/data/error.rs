@@ -177,3 +177,9 @@ impl Problem {
         }
     }
 }
+
+/// Truncates a message to the limit of every API version.
+pub(crate) fn truncated(message: &str) -> String {
+    const LONGEST: usize = 512;
+    message.chars().take(LONGEST).collect()
+}

@@ -1,19 +1,12 @@
-//! The pools that a template takes addresses from, and the grants from them.
+//! The pools that fields of a template name, and the grants from them.
 //!
-//! A machine gets one address per pool, however often the template names it. Group, kind and name identify a pool. When
-//! several fields could name a pool, the annotation takes precedence over the reference and the reference over the
-//! plain name; the rest are ignored, so no unused address is claimed.
-//!
-//! Invariant: rendering resolves a field with the same function as the collection here, so it never needs a pool that
-//! is not collected.
+//! Group, kind and name identify a pool. When several fields could name a pool, the annotation takes precedence over the
+//! reference and the reference over the plain name; the rest are ignored, so no unused address is claimed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
-use metal3_api::infrastructure::v1beta2::{
-    AnnotationSource, DynamicNetwork, FromPool, Gateway, IPPoolReference, MetaData, Metal3DataTemplateSpec,
-    NetworkData, Networks, Route, StaticNetwork,
-};
+use metal3_api::infrastructure::v1beta2::{AnnotationSource, FromPool, Gateway, IPPoolReference, StaticNetwork};
 use metal3_api::ipam::names::GROUP;
 use metal3_api::meta::FamilyText;
 use metal3_domain::names::ObjectName;
@@ -206,101 +199,6 @@ impl Sources<'_> {
         name.map(|name| PoolRef::metal3(name, &format!("{field}.{}", self.name_field)))
             .transpose()
     }
-}
-
-/// The pools that a machine needs an address from.
-///
-/// # Errors
-/// When a field names an invalid pool.
-pub fn needed(template: &Metal3DataTemplateSpec, subject: &Subject<'_>) -> Result<BTreeSet<PoolRef>, DataError> {
-    let mut pools = BTreeSet::new();
-    if let Some(meta_data) = &template.meta_data {
-        of_meta_data(meta_data, &mut pools)?;
-    }
-    if let Some(network_data) = &template.network_data {
-        of_network_data(network_data, subject, &mut pools)?;
-    }
-    Ok(pools)
-}
-
-fn of_meta_data(meta_data: &MetaData, pools: &mut BTreeSet<PoolRef>) -> Result<(), DataError> {
-    for (property, entries) in super::meta_data::pool_entries(meta_data) {
-        for (position, entry) in entries.iter().enumerate() {
-            pools.insert(PoolRef::of_entry(
-                entry,
-                &super::meta_data::field(property.list(), position),
-            )?);
-        }
-    }
-    Ok(())
-}
-
-fn of_network_data(data: &NetworkData, subject: &Subject<'_>, pools: &mut BTreeSet<PoolRef>) -> Result<(), DataError> {
-    if let Some(networks) = &data.networks {
-        let Networks {
-            ipv4,
-            ipv6,
-            ipv4_dhcp,
-            ipv6_dhcp,
-            ipv6_slaac,
-        } = networks;
-        of_static(ipv4, "ipv4", subject, pools)?;
-        of_static(ipv6, "ipv6", subject, pools)?;
-        of_dynamic(ipv4_dhcp, "ipv4DHCP", subject, pools)?;
-        of_dynamic(ipv6_dhcp, "ipv6DHCP", subject, pools)?;
-        of_dynamic(ipv6_slaac, "ipv6SLAAC", subject, pools)?;
-    }
-    let services = data.services.as_ref();
-    let dns = services.and_then(|services| services.dns_from_ip_pool.as_deref());
-    pools.extend(PoolRef::of_dns(dns, super::network_data::SERVICES)?);
-    Ok(())
-}
-
-fn of_static<A: FamilyText>(
-    networks: &[StaticNetwork<A>],
-    list: &str,
-    subject: &Subject<'_>,
-    pools: &mut BTreeSet<PoolRef>,
-) -> Result<(), DataError> {
-    for (position, network) in networks.iter().enumerate() {
-        let field = super::network_data::network_field(list, position);
-        pools.insert(PoolRef::of_network(network, subject, &field)?);
-        of_routes(&network.routes, &field, subject, pools)?;
-    }
-    Ok(())
-}
-
-fn of_dynamic<A: FamilyText>(
-    networks: &[DynamicNetwork<A>],
-    list: &str,
-    subject: &Subject<'_>,
-    pools: &mut BTreeSet<PoolRef>,
-) -> Result<(), DataError> {
-    for (position, network) in networks.iter().enumerate() {
-        let field = super::network_data::network_field(list, position);
-        of_routes(&network.routes, &field, subject, pools)?;
-    }
-    Ok(())
-}
-
-fn of_routes<A: FamilyText>(
-    routes: &[Route<A>],
-    network: &str,
-    subject: &Subject<'_>,
-    pools: &mut BTreeSet<PoolRef>,
-) -> Result<(), DataError> {
-    for (position, route) in routes.iter().enumerate() {
-        let field = super::network_data::route_field(network, position);
-        pools.extend(PoolRef::of_gateway(
-            &route.gateway,
-            subject,
-            &format!("{field}.gateway"),
-        )?);
-        let services = route.services.as_ref();
-        let dns = services.and_then(|services| services.dns_from_ip_pool.as_deref());
-        pools.extend(PoolRef::of_dns(dns, &format!("{field}.services"))?);
-    }
-    Ok(())
 }
 
 fn stated(text: Option<&str>) -> Option<&str> {

@@ -35,11 +35,11 @@ pub enum SecretAction {
 pub struct Rendered(String);
 
 /// A Secret to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewSecret {
+    /// Its metadata, with the Metal3Data as owner.
+    pub metadata: ObjectMeta,
     /// The part that it contains.
-    pub name: ObjectName,
-    /// What it holds.
     pub part: RenderedPart,
     /// The text.
     pub content: Rendered,
@@ -94,10 +94,6 @@ pub fn action(data: &Metal3Data, secret: Option<&ObjectMeta>) -> SecretAction {
 }
 
 impl Rendered {
-    pub(super) const fn new(text: String) -> Self {
-        Self(text)
-    }
-
     /// The text, for writing it.
     #[must_use]
     pub fn reveal(&self) -> &str {
@@ -112,18 +108,26 @@ impl fmt::Debug for Rendered {
 }
 
 impl NewSecret {
-    /// The complete object to create.
-    #[must_use]
-    pub fn to_object(&self, data: &Metal3Data, cluster: &str) -> Secret {
-        let content = ByteString(self.content.reveal().as_bytes().to_vec());
-        Secret {
+    pub(super) fn new(data: &Metal3Data, part: RenderedPart, name: &ObjectName, cluster: &str, text: String) -> Self {
+        Self {
             metadata: ObjectMeta {
-                name: Some(self.name.to_string()),
+                name: Some(name.to_string()),
                 namespace: data.metadata.namespace.clone(),
                 labels: Some(BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned())])),
                 owner_references: Some(vec![owner::reference::<Metal3Data>(&data.metadata)]),
                 ..ObjectMeta::default()
             },
+            part,
+            content: Rendered(text),
+        }
+    }
+
+    /// The complete object to create.
+    #[must_use]
+    pub fn to_object(&self) -> Secret {
+        let content = ByteString(self.content.reveal().as_bytes().to_vec());
+        Secret {
+            metadata: self.metadata.clone(),
             type_: Some(SECRET_TYPE.to_owned()),
             data: Some(BTreeMap::from([(self.part.key().to_owned(), content)])),
             ..Secret::default()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::SourceObject;
 use metal3_api::infrastructure::v1beta2::{AnnotationSource, Metal3Machine};
@@ -122,6 +122,11 @@ impl<'a> Subject<'a> {
 /// Name of an object; empty when it is not stored.
 pub(crate) fn name_of(metadata: &ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Whether a reference is to this object, and not to an earlier one of its name.
+pub(crate) fn is_uid_match(owner: &OwnerReference, found: &ObjectMeta) -> bool {
+    owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
 }
 
 fn value<'a>(map: Option<&'a BTreeMap<String, String>>, key: &str) -> &'a str {

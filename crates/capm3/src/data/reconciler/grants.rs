@@ -5,24 +5,21 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
 use metal3_runtime::cache::{Indexes, Key, SharedCache};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use super::caches::Caches;
-use super::known;
+
 use super::related_keys::sibling;
 use crate::data::claims::{ClaimState, general_state, metal3_state};
-
-/// The state of a claim on an IPPool for `owner`; `None` when it does not exist.
-pub(crate) fn metal3(caches: &Caches, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let claim = find(&caches.metal3_claims, key)?;
-    claim.map(|claim| of_metal3(caches, owner, &claim)).transpose()
-}
+use crate::data::reason;
+pub(crate) use crate::data::subject::is_uid_match;
 
 /// The state of this claim on an IPPool for `owner`.
 pub(crate) fn of_metal3(caches: &Caches, owner: &ObjectMeta, claim: &IPClaim) -> Result<ClaimState, Next> {
@@ -35,12 +32,6 @@ pub(crate) fn of_metal3(caches: &Caches, owner: &ObjectMeta, claim: &IPClaim) ->
     let address = address.transpose()?.flatten();
     let address = address.filter(|address| answers::<IPAddress, IPClaim>(address, claim));
     Ok(metal3_state(owner, claim, address.as_deref()))
-}
-
-/// The state of a claim on another pool for `owner`; `None` when it does not exist.
-pub(crate) fn general(caches: &Caches, owner: &ObjectMeta, key: &Key) -> Result<Option<ClaimState>, Next> {
-    let claim = find(&caches.general_claims, key)?;
-    claim.map(|claim| of_general(caches, owner, &claim)).transpose()
 }
 
 /// The state of this claim on another pool for `owner`.
@@ -59,10 +50,11 @@ fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_uid_match(owner, claim.meta()))
 }
 
-pub(crate) fn is_uid_match(owner: &OwnerReference, found: &ObjectMeta) -> bool {
-    owner.uid.is_empty() || found.uid.as_ref() == Some(&owner.uid)
-}
-
+/// The cached object, or a wait when its state is unknown.
 pub(crate) fn find<K: Kind, I: Indexes<K>>(cache: &SharedCache<K, I>, key: &Key) -> Result<Option<Arc<K>>, Next> {
-    known(cache.find(key), key)
+    match cache.find(key) {
+        Observed::Present(object) => Ok(Some(object)),
+        Observed::Absent => Ok(None),
+        Observed::Unknown(why) => Err(reason::unreadable(K::KIND, key, &why)),
+    }
 }

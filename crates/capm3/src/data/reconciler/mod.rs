@@ -5,43 +5,37 @@
 //! | caches | [`caches`] |
 //! | keys that a change enqueues | `related_keys` |
 //! | state of claims on pools | `grants` |
-//! | a template: assigns indexes to its claims | [`templates`], with [`crate::data::template_plan`] |
-//! | a Metal3Data: claims on pools, Secrets, and their release | [`objects`], with [`crate::data::step`] and
-//! [`crate::data::release`] |
+//! | a template: assigns indexes to its claims | [`template`](crate::data::template) |
+//! | a Metal3Data: claims on pools, Secrets, and their release | [`object`](crate::data::object) |
+//! | writes of both | `writes` |
 //!
 //! Correctness does not depend on leader election. A Metal3Data is rendered only when its claim names it; a Secret is
 //! created and never changed; a missing cache entry alone never releases an object.
 
 pub mod caches;
 pub(crate) mod grants;
-pub mod objects;
-pub mod reason;
-mod related_keys;
-pub mod templates;
+pub(in crate::data) mod related_keys;
 pub(crate) mod writes;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use metal3_api::infrastructure::v1beta2::Metal3Data;
-use metal3_api::kind::Kind;
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Change, Key};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::plan::Observed;
-use metal3_runtime::work::{Controller, Next};
+use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 
 use crate::data::claims::Naming;
 use crate::data::index::referred;
-
+use crate::data::object::reconciler::Objects;
+use crate::data::template::reconciler::Templates;
 use crate::needs::Data;
+
 use caches::Caches;
-use objects::Objects;
 use related_keys::{SharedRelatedKeys, data_of, sibling};
-use templates::Templates;
 
 /// Dependencies of the controllers.
 pub struct Parts {
@@ -61,14 +55,6 @@ pub struct Parts {
     pub template_workers: usize,
     /// Workers of the Metal3Data controller.
     pub data_workers: usize,
-}
-
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("naming", &self.naming)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Both controllers. The caller starts the watches of the caches.
@@ -135,7 +121,9 @@ fn of_objects(
         .watches(&caches.clusters, move |c| {
             clusters.lock().data_of_cluster(c.key().as_ref())
         })
-        .watches(&caches.templates, move |c| templates.lock().data_of_template(c))
+        .watches(&caches.templates, move |c| {
+            templates.lock().data_of_template(c.key().as_ref())
+        })
         .watches(&caches.metal3_claims, move |c| of_pool_claim(&metal3, c))
         .watches(&caches.general_claims, move |c| of_pool_claim(&general, c))
         .watches(&caches.metal3_addresses, move |c| {
@@ -196,18 +184,6 @@ fn of_pool_claim<K: kube_core::Resource>(related: &SharedRelatedKeys, change: &C
     let mut keys = related.lock().awaiting(&key);
     keys.extend(change.object().and_then(data_of));
     keys
-}
-
-/// The cached object, or a wait when its state is unknown.
-fn known<K: Kind>(found: Observed<Arc<K>>, key: &Key) -> Result<Option<Arc<K>>, Next> {
-    match found {
-        Observed::Present(object) => Ok(Some(object)),
-        Observed::Absent => Ok(None),
-        Observed::Unknown(why) => Err(Next::waiting(
-            reason::OBJECT_UNREADABLE,
-            format!("{} {key}: {why}", K::KIND),
-        )),
-    }
 }
 
 #[cfg(test)]

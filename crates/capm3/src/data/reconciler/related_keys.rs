@@ -4,7 +4,7 @@
 //! deadlocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube_core::Resource;
 use metal3_api::cluster::{Cluster, Machine};
@@ -13,6 +13,7 @@ use metal3_api::infrastructure::v1beta2::{
 };
 use metal3_capi::owner::{self, cluster_of};
 use metal3_runtime::cache::{Change, Index, Key};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::caches::Caches;
 use crate::data::index::referred;
@@ -20,8 +21,8 @@ use crate::machine::facts::associated;
 
 /// The indexes, each from the named object to the objects that name it.
 #[derive(Debug, Default)]
-pub(super) struct RelatedKeys {
-    pub(super) claims_on: Index<Key>,
+pub(in crate::data) struct RelatedKeys {
+    pub(in crate::data) claims_on: Index<Key>,
     claims_of_machine: Index<Key>,
     claims_in_cluster: Index<Key>,
     template_of: BTreeMap<Key, Key>,
@@ -34,24 +35,24 @@ pub(super) struct RelatedKeys {
     data_of_secret: Index<Key>,
     data_in_cluster: Index<Key>,
     /// Claims on IPPools, by the Metal3Data that owns them.
-    pub(super) metal3_of: Index<Key>,
+    pub(in crate::data) metal3_of: Index<Key>,
     /// Claims on other pools, by the Metal3Data that owns them.
-    pub(super) general_of: Index<Key>,
+    pub(in crate::data) general_of: Index<Key>,
     /// The names of claims on pools that Metal3Data wait for, whatever their owner.
     awaited: BTreeMap<Key, BTreeSet<Key>>,
     awaits: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct SharedRelatedKeys(Arc<Mutex<RelatedKeys>>);
+pub(in crate::data) struct SharedRelatedKeys(Arc<Mutex<RelatedKeys>>);
 
 impl SharedRelatedKeys {
-    pub(super) fn lock(&self) -> MutexGuard<'_, RelatedKeys> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(in crate::data) fn lock(&self) -> MutexGuard<'_, RelatedKeys> {
+        self.0.lock()
     }
 
     /// Indexes subscribed to these caches, which must be empty.
-    pub(super) fn of(caches: &Caches) -> Self {
+    pub(in crate::data) fn of(caches: &Caches) -> Self {
         let related = Self::default();
         let shared = related.clone();
         caches.claims.subscribe(move |change| shared.lock().claim(change));
@@ -135,7 +136,7 @@ impl RelatedKeys {
     }
 
     /// Replaces the names of the claims that enqueue a Metal3Data, with the addresses for them.
-    pub(super) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
+    pub(in crate::data) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
         for name in self.awaits.remove(data).into_iter().flatten() {
             if let Some(waiting) = self.awaited.get_mut(&name) {
                 waiting.remove(data);
@@ -152,27 +153,27 @@ impl RelatedKeys {
         }
     }
 
-    pub(super) fn awaiting(&self, claim: &Key) -> Vec<Key> {
+    pub(in crate::data) fn awaiting(&self, claim: &Key) -> Vec<Key> {
         self.awaited.get(claim).into_iter().flatten().cloned().collect()
     }
 
-    pub(super) fn data_of_template(&self, change: &Change<'_, Metal3DataTemplate>) -> Vec<Key> {
-        keys(&self.data_of_template, change.key().as_ref())
+    pub(in crate::data) fn data_of_template(&self, template: Option<&Key>) -> Vec<Key> {
+        keys(&self.data_of_template, template)
     }
 
-    pub(super) fn data_of_claim(&self, claim: Option<&Key>) -> Vec<Key> {
+    pub(in crate::data) fn data_of_claim(&self, claim: Option<&Key>) -> Vec<Key> {
         keys(&self.data_of_claim, claim)
     }
 
-    pub(super) fn data_of_secret(&self, secret: Option<&Key>) -> Vec<Key> {
+    pub(in crate::data) fn data_of_secret(&self, secret: Option<&Key>) -> Vec<Key> {
         keys(&self.data_of_secret, secret)
     }
 
-    pub(super) fn data_of_cluster(&self, cluster: Option<&Key>) -> Vec<Key> {
+    pub(in crate::data) fn data_of_cluster(&self, cluster: Option<&Key>) -> Vec<Key> {
         keys(&self.data_in_cluster, cluster)
     }
 
-    pub(super) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
+    pub(in crate::data) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
         let claims = self.claims_of_machine.get(machine);
         claims
             .flat_map(|claim| self.data_of_claim.get(claim))
@@ -180,7 +181,7 @@ impl RelatedKeys {
             .collect()
     }
 
-    pub(super) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
+    pub(in crate::data) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_of_owner, machine);
         machines
             .iter()
@@ -188,7 +189,7 @@ impl RelatedKeys {
             .collect()
     }
 
-    pub(super) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
+    pub(in crate::data) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
         let machines = keys(&self.machines_on_host, host);
         machines
             .iter()
@@ -197,7 +198,7 @@ impl RelatedKeys {
     }
 
     /// The templates to reconcile after a change of a claim. A template in deletion waits for unreadable claims.
-    pub(super) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
+    pub(in crate::data) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
         let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
         if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
             let namespace = change.key().map(|claim| claim.namespace).unwrap_or_default();
@@ -206,7 +207,7 @@ impl RelatedKeys {
         templates
     }
 
-    pub(super) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
+    pub(in crate::data) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
         let claims = keys(&self.claims_in_cluster, change.key().as_ref());
         claims
             .iter()
@@ -216,18 +217,18 @@ impl RelatedKeys {
     }
 }
 
-pub(super) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
+pub(in crate::data) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
     let name = referred(claim.spec.template.as_ref());
     (!name.is_empty()).then(|| sibling(claim, name))
 }
 
-pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
+pub(in crate::data) fn data_of<K: Resource>(object: &K) -> Option<Key> {
     let owner = owner::first::<Metal3Data>(object.meta())?;
     Some(sibling(object, &owner.name))
 }
 
 /// The key of another object in the same namespace.
-pub(super) fn sibling<K: Resource>(object: &K, name: &str) -> Key {
+pub(in crate::data) fn sibling<K: Resource>(object: &K, name: &str) -> Key {
     Key::of(object).sibling(name)
 }
 

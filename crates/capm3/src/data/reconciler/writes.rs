@@ -9,7 +9,7 @@ use crate::data::release::Release;
 use crate::needs::Data;
 
 /// Releases an object, at its observed version and then at that of the first write.
-pub(super) async fn release_object<K>(
+pub(in crate::data) async fn release_object<K>(
     writer: &Writer<Data>,
     cache: &SharedCache<K>,
     release: Release,

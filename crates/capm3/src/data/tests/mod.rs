@@ -2,13 +2,13 @@
 
 mod claims;
 mod numbers;
+mod objects;
+mod releases;
 mod rendering;
-mod steps;
 mod templates;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3DataTemplateSpec, Metal3Machine,
@@ -17,11 +17,13 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::names::ObjectName;
 use serde_json::{Value, json};
 
-use super::claims::Naming;
+use super::DataError;
+use super::needed::needed;
+use super::object::action::Plan;
+use super::object::facts::{PoolClaim, Rendering};
+use super::object::plan::render;
 use super::pools::{Grant, Grants, PoolRef};
-use super::step::{Facts, KnownClaims, Step, next};
 use super::subject::Subject;
-use super::{DataError, pools};
 
 /// Machine `md-x`, Metal3Machine `w-0`, host `host-7`, Metal3Data `tpl-2` in namespace `lab`.
 struct Fixture {
@@ -31,9 +33,8 @@ struct Fixture {
     metal3_machine: Metal3Machine,
     machine: Machine,
     host: BareMetalHost,
-    secrets: BTreeMap<String, ObjectMeta>,
-    claims: KnownClaims,
-    naming: Naming,
+    /// What else a rendering needs: Secrets, claims on pools and the setting.
+    rendering: Rendering,
 }
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
@@ -45,7 +46,7 @@ fn name(text: &str) -> ObjectName {
 }
 
 fn metadata(name: &str) -> Value {
-    json!({ "name": name, "namespace": "lab", "uid": format!("uid-{name}") })
+    json!({ "name": name, "namespace": "lab", "uid": format!("uid-{name}"), "resourceVersion": "7" })
 }
 
 fn owner(kind: &str, name: &str, uid: &str) -> Value {
@@ -54,6 +55,18 @@ fn owner(kind: &str, name: &str, uid: &str) -> Value {
         _ => "infrastructure.cluster.x-k8s.io/v1beta2",
     };
     json!([{ "apiVersion": api_version, "kind": kind, "name": name, "uid": uid }])
+}
+
+/// A claim on an IPPool with the finalizer, owned by a Metal3Data of this UID.
+fn pool_claim(name: &str, owner_uid: &str, deleting: bool) -> PoolClaim {
+    let mut metadata = metadata(name);
+    metadata["finalizers"] = json!(["metal3data.infrastructure.cluster.x-k8s.io"]);
+    metadata["ownerReferences"] = owner("Metal3Data", "tpl-2", owner_uid);
+    if deleting {
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    }
+    let spec = json!({ "pool": { "name": "p" } });
+    PoolClaim::Metal3(Arc::new(read(json!({ "metadata": metadata, "spec": spec }))))
 }
 
 /// Creates the objects for a template with this spec.
@@ -82,29 +95,24 @@ fn fixture(spec: Value) -> Fixture {
                 "provisioning": { "state": "available", "ID": "" },
             },
         })),
-        secrets: BTreeMap::new(),
-        claims: KnownClaims::default(),
-        naming: Naming::Data,
+        rendering: Rendering::default(),
     }
 }
 
 impl Fixture {
-    fn facts(&self) -> Facts<'_> {
-        Facts {
-            data: &self.data,
-            template: Some(&self.template),
-            claim: Some(&self.claim),
-            metal3_machine: Some(&self.metal3_machine),
-            machine: Some(&self.machine),
-            host: Some(&self.host),
-            secrets: &self.secrets,
-            claims: &self.claims,
-            naming: self.naming,
+    fn rendering(&self) -> Rendering {
+        Rendering {
+            template: Some(Arc::new(self.template.clone())),
+            claim: Some(Arc::new(self.claim.clone())),
+            metal3_machine: Some(Arc::new(self.metal3_machine.clone())),
+            machine: Some(Arc::new(self.machine.clone())),
+            host: Some(Arc::new(self.host.clone())),
+            ..self.rendering.clone()
         }
     }
 
-    fn next(&self) -> Result<Step, DataError> {
-        next(&self.facts())
+    fn plan(&self) -> Plan {
+        render(&self.data, &self.rendering())
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -124,7 +132,7 @@ impl Fixture {
     /// Renders metadata and network data, with the same grant from every pool.
     fn render(&self, grant: &Grant) -> Result<(String, String), DataError> {
         let subject = self.subject();
-        let needed = pools::needed(self.spec(), &subject)?;
+        let needed = needed(self.spec(), &subject)?;
         let grants = Grants(needed.into_iter().map(|pool: PoolRef| (pool, grant.clone())).collect());
         let (meta_data, network_data) = (self.spec().meta_data.clone(), self.spec().network_data.clone());
         Ok((

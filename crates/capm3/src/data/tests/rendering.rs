@@ -270,7 +270,7 @@ fn pool_is_collected_once_and_only_where_it_is_used() {
         "metaData": { "gatewaysFromPool": [{ "key": "a", "name": "p" }, { "key": "b", "name": "p" }] },
         "networkData": { "networks": { "ipv4": [both], "ipv6SLAAC": [dynamic] }, "services": { "dnsFromIPPool": "s" } },
     }));
-    let needed = super::pools::needed(fixture.spec(), &fixture.subject()).unwrap();
+    let needed = super::needed(fixture.spec(), &fixture.subject()).unwrap();
     let names: Vec<String> = needed.iter().map(ToString::to_string).collect();
     assert_eq!(names, ["p", "r", "s"]);
 }

@@ -13,11 +13,9 @@ mod scalar;
 
 use serde_json::{Map, Value};
 
-use output::Output;
+use output::{Output, STEP};
 use scalar::Use;
 
-/// Columns per level of indentation.
-const STEP: usize = 2;
 /// The limit in bytes of a key on the line of its colon.
 const LONGEST_SIMPLE_KEY: usize = 128;
 

@@ -1,5 +1,8 @@
 //! The output with its current column.
 
+/// Columns per level of indentation.
+pub(super) const STEP: usize = 2;
+
 #[derive(Default)]
 pub(super) struct Output {
     text: String,

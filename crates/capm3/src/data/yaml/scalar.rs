@@ -7,9 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::Number;
 
-use super::STEP;
 use super::ambiguous::is_retyped;
-use super::output::Output;
+use super::output::{Output, STEP};
 
 /// Column after which a line is folded at the next space.
 const WIDTH: usize = 80;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
-use metal3_ipam::controller as ipam;
+use metal3_ipam::reconciler as ipam;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchConfig;

@@ -1,6 +1,7 @@
 //! `render`: claims and Secrets of a Metal3Data.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use metal3_api::cluster::{IPAddressClaim, Machine};
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
@@ -10,11 +11,14 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capm3::data::DataError;
 use metal3_capm3::data::claims::{self, Naming, NewClaim};
+use metal3_capm3::data::object::action::{Action, Plan};
+use metal3_capm3::data::object::facts::{KnownClaims, Rendering};
+use metal3_capm3::data::object::plan::render;
+use metal3_capm3::data::reason;
 use metal3_capm3::data::secrets::NewSecret;
-use metal3_capm3::data::step::{self, Facts, KnownClaims, Step};
 use metal3_domain::names::ObjectName;
+use metal3_runtime::work::Next;
 use serde_json::{Map, Value, json};
 
 use super::controllers::{self, Controllers};
@@ -63,24 +67,27 @@ fn run_decisions(case: &Case) -> Value {
     } else {
         run.run_steps(case, &stored, &data);
     }
-    run.show(case, &stored, &data)
+    run.show(case, &stored)
 }
 
 impl Run {
     fn run_steps(&mut self, case: &Case, stored: &CaseObjects, data: &Metal3Data) {
         for _ in 0..MAX_STEPS {
-            match self.next_step(case, stored, data) {
-                Ok(Step::Claim(new)) => new.into_iter().for_each(|claim| self.make(claim)),
-                Ok(Step::Write(new, error)) => {
-                    self.secrets.extend(new);
-                    if error.is_some() {
-                        return self.end("error");
-                    }
+            let plan = self.plan(case, stored, data);
+            let is_ready = plan.actions.contains(&Action::StopAwaitingClaims);
+            for action in plan.actions {
+                match action {
+                    Action::Claim(claim) => self.make(claim),
+                    Action::CreateSecret(secret) => self.secrets.push(secret),
+                    Action::Patch(_) | Action::Release { .. } | Action::StopAwaitingClaims => {}
                 }
-                Ok(Step::Ready { .. }) => return self.end("ready"),
-                Ok(Step::Wait(_)) => return self.end("waits"),
-                Ok(Step::Idle | Step::ReleaseClaim { .. }) => return self.end("idle"),
-                Err(_) => return self.end("error"),
+            }
+            match plan.next {
+                Next::Requeue | Next::RequeueAfter(_) => {}
+                Next::Waiting(waiting) if waiting.reason == reason::RENDERING_FAILED => return self.end("error"),
+                Next::Waiting(_) => return self.end("waits"),
+                Next::Done if is_ready => return self.end("ready"),
+                Next::Done => return self.end("idle"),
             }
         }
         self.end("endless");
@@ -90,7 +97,7 @@ impl Run {
         self.ended.insert(how.into(), true.into());
     }
 
-    fn next_step(&self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> Result<Step, DataError> {
+    fn plan(&self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> Plan {
         let name = |reference: Option<&Metal3ObjectRef>| reference.and_then(|reference| reference.name.clone());
         let template: Option<Metal3DataTemplate> = name(data.spec.template.as_ref()).and_then(|name| stored.get(&name));
         let claim: Option<Metal3DataClaim> = name(data.spec.claim.as_ref()).and_then(|name| stored.get(&name));
@@ -106,21 +113,20 @@ impl Run {
             .as_ref()
             .and_then(host_name)
             .and_then(|name| stored.get(&name));
-        let secrets = self.secrets.iter().map(|secret| {
-            let metadata = secret.to_object(data, "").metadata;
-            (secret.name.to_string(), metadata)
-        });
-        step::next(&Facts {
-            data,
-            template: template.as_ref(),
-            claim: claim.as_ref(),
-            metal3_machine: metal3_machine.as_ref(),
-            machine: machine.as_ref(),
-            host: host.as_ref(),
-            secrets: &secrets.collect(),
-            claims: &self.known(case, stored, data),
+        let secrets = self.secrets.iter().map(|secret| &secret.metadata);
+        let secrets = secrets.map(|metadata| (metadata.name.clone().unwrap_or_default(), metadata.clone()));
+        let rendering = Rendering {
+            template: template.map(Arc::new),
+            claim: claim.map(Arc::new),
+            metal3_machine: metal3_machine.map(Arc::new),
+            machine: machine.map(Arc::new),
+            host: host.map(Arc::new),
+            secrets: secrets.collect(),
+            claims: self.known(case, stored, data),
+            deleting: Vec::new(),
             naming: naming(case),
-        })
+        };
+        render(data, &rendering)
     }
 
     fn known(&self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> KnownClaims {
@@ -161,23 +167,22 @@ impl Run {
     }
 
     /// The answer with the members of the recorded one.
-    fn show(self, case: &Case, stored: &CaseObjects, data: &Metal3Data) -> Value {
+    fn show(self, case: &Case, stored: &CaseObjects) -> Value {
         let mut shown = self.ended.clone();
         for secret in &self.secrets {
             shown.insert(secret.part.key().to_owned(), secret.content.reveal().into());
         }
         if !self.secrets.is_empty() {
-            let names: Vec<String> = self.secrets.iter().map(|secret| secret.name.to_string()).collect();
+            let names: Vec<String> = self
+                .secrets
+                .iter()
+                .filter_map(|secret| secret.metadata.name.clone())
+                .collect();
             shown.insert("secrets".into(), json!(names));
         }
         if case.expect.get("secretObjects").is_some() {
-            let cluster = stored
-                .all::<Machine>()
-                .pop()
-                .map(|machine| machine.spec.cluster_name)
-                .unwrap_or_default();
             let objects = self.secrets.iter().map(|secret| {
-                let mut object = json!(secret.to_object(data, &cluster));
+                let mut object = json!(secret.to_object());
                 object.as_object_mut().and_then(|object| object.remove("data"));
                 object
             });

@@ -1,7 +1,6 @@
 //! The controller of Metal3DataTemplates: assigns indexes to claims, and releases them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -10,17 +9,17 @@ use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
-use metal3_runtime::events::{EventRecorder, Importance};
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use super::caches::Caches;
-use super::related_keys::{SharedRelatedKeys, sibling};
-use super::writes::{Created, create, release_object};
-use super::{known, reason};
+use super::plan::{Action, Chain, Facts, Plan, Reads, plan};
 use crate::cluster::reconciler::is_served;
-use crate::data::template_plan::{Action, Facts, Plan, plan};
+use crate::data::reconciler::caches::Caches;
+use crate::data::reconciler::grants::find;
+use crate::data::reconciler::related_keys::{SharedRelatedKeys, sibling};
+use crate::data::reconciler::writes::{Created, create, release_object};
 use crate::needs::Data;
 
 /// Plans per reconcile: one live read for the claims of orphans, and one list when a template is in deletion.
@@ -30,17 +29,11 @@ const CONCURRENCY: usize = 16;
 
 /// Reconciles one template at a time.
 pub struct Templates {
-    pub(super) caches: Caches,
-    pub(super) related: SharedRelatedKeys,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) events: EventRecorder,
-    pub(super) watch_filter: Option<String>,
-}
-
-impl fmt::Debug for Templates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Templates").finish_non_exhaustive()
-    }
+    pub(in crate::data) caches: Caches,
+    pub(in crate::data) related: SharedRelatedKeys,
+    pub(in crate::data) clock: Arc<dyn Clock>,
+    pub(in crate::data) events: EventRecorder,
+    pub(in crate::data) watch_filter: Option<String>,
 }
 
 /// The results of live reads in one reconcile.
@@ -57,36 +50,19 @@ impl Reconciler for Templates {
     async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         let mut live_reads = LiveReads::default();
         for _ in 0..ROUNDS {
-            let template = match known(self.caches.templates.find(key), key) {
+            let template = match find(&self.caches.templates, key) {
                 Ok(template) => template,
                 Err(waiting) => return Ok(waiting),
             };
-            let filter = self.watch_filter.as_deref();
-            if template
-                .as_ref()
-                .is_some_and(|template| !is_served(&template.metadata, filter))
-            {
+            let (template, filter) = (template.as_deref(), self.watch_filter.as_deref());
+            if template.is_some_and(|template| !is_served(&template.metadata, filter)) {
                 return Ok(Next::Done);
             }
-            let plan = self.plan(key, template.as_deref(), &live_reads);
-            if plan.reads.is_empty() && !plan.list {
-                return self.perform(key, template.as_deref(), plan, writer).await;
+            let plan = self.plan(key, template, &live_reads);
+            if plan.reads == Reads::default() {
+                return self.act(key, template, plan, writer).await;
             }
-            for name in &plan.reads {
-                let claim = Key {
-                    namespace: key.namespace.clone(),
-                    name: name.clone(),
-                };
-                let found = writer.read(&self.caches.claims, &claim).await?;
-                live_reads
-                    .claims
-                    .insert(name.clone(), found.and_then(|claim| claim.metadata.uid));
-            }
-            if plan.list {
-                writer.list(&self.caches.claims, &key.namespace).await?;
-                writer.list(&self.caches.data, &key.namespace).await?;
-                live_reads.listed = true;
-            }
+            self.read(key, plan.reads, &mut live_reads, writer).await?;
         }
         Ok(Next::Requeue)
     }
@@ -153,17 +129,35 @@ impl Templates {
         self.caches.data.read(|cache| cache.unreadable().any(holds)) || (is_deleting && claims())
     }
 
-    async fn perform(
+    async fn read(
+        &self,
+        key: &Key,
+        reads: Reads,
+        live_reads: &mut LiveReads,
+        writer: &Writer<Data>,
+    ) -> Result<(), Fault> {
+        for name in reads.claims {
+            let found = writer.read(&self.caches.claims, &key.sibling(&name)).await?;
+            live_reads
+                .claims
+                .insert(name, found.and_then(|claim| claim.metadata.uid));
+        }
+        if reads.list {
+            writer.list(&self.caches.claims, &key.namespace).await?;
+            writer.list(&self.caches.data, &key.namespace).await?;
+            live_reads.listed = true;
+        }
+        Ok(())
+    }
+
+    async fn act(
         &self,
         key: &Key,
         template: Option<&Metal3DataTemplate>,
         plan: Plan,
         writer: &Writer<Data>,
     ) -> Result<Next, Fault> {
-        if plan.is_empty() {
-            return Ok(Next::Done);
-        }
-        let chains = plan.chains.into_iter().map(|chain| self.execute(key, chain, writer));
+        let chains = plan.actions.into_iter().map(|chain| self.execute(key, chain, writer));
         let ended: Vec<Result<bool, Fault>> = futures::stream::iter(chains)
             .buffer_unordered(CONCURRENCY)
             .collect()
@@ -172,61 +166,43 @@ impl Templates {
         for chain in ended {
             is_done &= chain?;
         }
-        if let Some(last) = plan.last.filter(|_| is_done) {
-            self.write(key, &last, writer).await?;
-            if let Some(template) = template.filter(|_| plan.unpublished > 0) {
-                let note = format!(
-                    "{} more indexes are in use than the status can contain",
-                    plan.unpublished
-                );
+        if let (Some(status), Some(template), true) = (plan.status, template, is_done) {
+            writer.patch_status(&self.caches.templates, key, status).await?;
+            for event in plan.events {
                 self.events
-                    .record(template, Importance::Normal, reason::INDEXES_TRUNCATED, note);
+                    .record(template, event.importance, event.reason, event.message);
             }
         }
-        Ok(Next::Requeue)
+        Ok(plan.next)
     }
 
     /// Executes a sequence of writes and returns whether all succeeded. After a lost race the next reconcile plans
     /// again.
-    async fn execute(&self, key: &Key, chain: Vec<Action>, writer: &Writer<Data>) -> Result<bool, Fault> {
+    async fn execute(&self, key: &Key, chain: Chain, writer: &Writer<Data>) -> Result<bool, Fault> {
         for action in chain {
-            if !self.write(key, &action, writer).await? {
+            if !self.write(key, action, writer).await? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    async fn write(&self, key: &Key, action: &Action, writer: &Writer<Data>) -> Result<bool, Fault> {
-        let sibling = |name: &String| Key {
-            namespace: key.namespace.clone(),
-            name: name.clone(),
-        };
+    async fn write(&self, key: &Key, action: Action, writer: &Writer<Data>) -> Result<bool, Fault> {
+        let caches = &self.caches;
         match action {
-            Action::PatchTemplate(patch) => drop(writer.patch(&self.caches.templates, key, patch.clone()).await?),
-            Action::PatchTemplateStatus(patch) => {
-                drop(writer.patch_status(&self.caches.templates, key, patch.clone()).await?);
-            }
+            Action::PatchTemplate(patch) => drop(writer.patch(&caches.templates, key, patch).await?),
             Action::PatchClaim(claim, patch) => {
-                drop(
-                    writer
-                        .patch(&self.caches.claims, &sibling(claim), patch.clone())
-                        .await?,
-                );
+                writer.patch(&caches.claims, &key.sibling(&claim), patch).await?;
             }
             Action::PatchClaimStatus(claim, patch) => {
-                drop(
-                    writer
-                        .patch_status(&self.caches.claims, &sibling(claim), patch.clone())
-                        .await?,
-                );
+                writer.patch_status(&caches.claims, &key.sibling(&claim), patch).await?;
             }
-            Action::Create(object) => match create(writer, &self.caches.data, object).await? {
+            Action::Create(object) => match create(writer, &caches.data, &*object).await? {
                 Created::Done => {}
                 Created::Exists => return Ok(false),
                 Created::Rejected(error) | Created::Forbidden(error) => return Err(error.into()),
             },
-            Action::Release(release) => release_object(writer, &self.caches.data, release.clone()).await?,
+            Action::Release(release) => release_object(writer, &caches.data, release).await?,
         }
         Ok(true)
     }

@@ -1,6 +1,31 @@
-//! The objects that a Metal3Data waits for, with messages for users. [`super::step`] decides when to wait.
+//! Why nothing can be rendered: the objects that a Metal3Data waits for, with messages for users, and errors.
 
 use thiserror::Error;
+
+use crate::data::DataError;
+use crate::data::object::action::Plan;
+
+/// Why nothing can be rendered.
+pub(super) enum Stop {
+    /// An object is missing.
+    Wait(Waiting),
+    /// Only a change of an object resolves it. The error names its field.
+    Fail(DataError),
+    /// A write must precede.
+    First(Box<Plan>),
+}
+
+impl From<Waiting> for Stop {
+    fn from(waiting: Waiting) -> Self {
+        Self::Wait(waiting)
+    }
+}
+
+impl From<DataError> for Stop {
+    fn from(error: DataError) -> Self {
+        Self::Fail(error)
+    }
+}
 
 /// The object to wait for. The text is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

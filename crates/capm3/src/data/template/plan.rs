@@ -20,11 +20,14 @@ use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_runtime::cache::Key;
 use metal3_runtime::patch::{MergePatch, add_finalizer, has_finalizer, remove_finalizer};
+use metal3_runtime::plan::{self, PlannedEvent};
+use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 
-use super::DataError;
-use super::index::{Allocation, Answer, allocate, referred};
-use super::release::Release;
-use super::subject::name_of;
+use crate::data::index::{Allocation, Answer, allocate, referred};
+use crate::data::release::Release;
+use crate::data::subject::name_of;
+use crate::data::{DataError, reason, truncated};
 use crate::diff::{changes, version};
 
 /// The inputs of the plan.
@@ -55,8 +58,6 @@ pub struct Facts<'a> {
 pub enum Action {
     /// Patches the finalizers of the template.
     PatchTemplate(MergePatch),
-    /// Publishes the indexes in use.
-    PatchTemplateStatus(MergePatch),
     /// Patches the finalizers of a claim.
     PatchClaim(String, MergePatch),
     /// Sets the Metal3Data or the error in a claim's status.
@@ -67,29 +68,21 @@ pub enum Action {
     Release(Release),
 }
 
-/// The next step for a template. When the process stops after any of its writes, the next reconcile continues from
-/// there.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
-    /// Claims to read live before the plan is made again.
-    pub reads: Vec<String>,
-    /// Whether claims and objects must be listed before the plan is made again.
+/// Live reads that a plan requires.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Claims to read.
+    pub claims: Vec<String>,
+    /// Whether to list claims and objects.
     pub list: bool,
-    /// Sequences of writes, independent of each other.
-    pub chains: Vec<Vec<Action>>,
-    /// The write to the template after all others.
-    pub last: Option<Action>,
-    /// The number of indexes beyond the limit of the status.
-    pub unpublished: usize,
 }
 
-impl Plan {
-    /// Whether the plan has no writes.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.chains.is_empty() && self.last.is_none()
-    }
-}
+/// A sequence of writes, independent of the others.
+pub type Chain = Vec<Action>;
+
+/// What one reconcile of a template does. Its status contains the indexes in use and is written only when all chains
+/// have succeeded.
+pub type Plan = plan::Plan<Reads, Chain>;
 
 /// The plan for a template.
 #[must_use]
@@ -102,7 +95,8 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
     }
     if let Some(patch) = facts.template.and_then(add_template_finalizer) {
         return Plan {
-            last: Some(Action::PatchTemplate(patch)),
+            actions: vec![vec![Action::PatchTemplate(patch)]],
+            next: Next::Requeue,
             ..Plan::default()
         };
     }
@@ -120,10 +114,7 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         pause::is_reconcile_skipped(&claim.metadata) || facts.paused.iter().any(|paused| paused == name)
     };
     let allocation = allocate(template, facts.objects, facts.claims, is_paused);
-    let mut plan = Plan {
-        unpublished: allocation.unpublished,
-        ..Plan::default()
-    };
+    let mut plan = Plan::default();
     let by_name: BTreeMap<&str, &Metal3DataClaim> = facts
         .claims
         .iter()
@@ -136,13 +127,17 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         };
         let chain = claim_actions(facts, claim, answer);
         has_new_finalizer |= matches!(chain.as_slice(), [Action::PatchClaim(..)]) && !is_deleting(&claim.metadata);
-        plan.chains.extend((!chain.is_empty()).then_some(chain));
+        plan.actions.extend((!chain.is_empty()).then_some(chain));
     }
     orphans(facts, &mut plan);
-    if !has_new_finalizer {
-        plan.last = facts
-            .template
-            .and_then(|template| final_action(facts, template, &allocation, &mut plan.list));
+    if let Some(template) = facts.template.filter(|_| !has_new_finalizer) {
+        finish(facts, template, &allocation, &mut plan);
+    }
+    if plan.reads != Reads::default() {
+        return Plan::reading(plan.reads);
+    }
+    if !plan.actions.is_empty() || plan.status.is_some() {
+        plan.next = Next::Requeue;
     }
     plan
 }
@@ -168,7 +163,7 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
     match answer {
         Answer::Release(names) => {
             let mut actions = release_all(names);
-            actions.extend(remove_claim_finalizer(claim));
+            actions.extend(claim_finalizer(claim, remove_finalizer));
             actions
         }
         // Without the template no claim is served; the template may be created again.
@@ -178,7 +173,7 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
         // differs (`data-claim-unowned`): the Go manager adds its finalizer to a claim that it cannot serve.
         Answer::Refuse(error) => claim_status(claim, None, Some(error)).into_iter().collect(),
         Answer::Adopt(_) | Answer::Create(_) if !has_finalizer(claim, DATA_CLAIM_FINALIZER) => {
-            add_claim_finalizer(claim).into_iter().collect()
+            claim_finalizer(claim, add_finalizer).into_iter().collect()
         }
         Answer::Adopt(name) => claim_status(claim, Some(name), None).into_iter().collect(),
         // An unreadable object may already serve this claim.
@@ -193,15 +188,13 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
     }
 }
 
-fn add_claim_finalizer(claim: &Metal3DataClaim) -> Option<Action> {
+/// Adds or removes the finalizer of a claim.
+fn claim_finalizer(
+    claim: &Metal3DataClaim,
+    edit: fn(&[String], &str, &ResourceVersion) -> Option<MergePatch>,
+) -> Option<Action> {
     let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
-    let patch = add_finalizer(present, DATA_CLAIM_FINALIZER, &version(&claim.metadata)?)?;
-    Some(Action::PatchClaim(name_of(&claim.metadata).to_owned(), patch))
-}
-
-fn remove_claim_finalizer(claim: &Metal3DataClaim) -> Option<Action> {
-    let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
-    let patch = remove_finalizer(present, DATA_CLAIM_FINALIZER, &version(&claim.metadata)?)?;
+    let patch = edit(present, DATA_CLAIM_FINALIZER, &version(&claim.metadata)?)?;
     Some(Action::PatchClaim(name_of(&claim.metadata).to_owned(), patch))
 }
 
@@ -244,49 +237,48 @@ fn orphans(facts: &Facts<'_>, plan: &mut Plan) {
             continue;
         }
         match facts.read.get(claim) {
-            None if claim.is_empty() => plan.chains.extend(release(object, false).map(|action| vec![action])),
-            None => plan.reads.push(claim.to_owned()),
+            None if claim.is_empty() => plan.actions.extend(release(object, false).map(|action| vec![action])),
+            None => plan.reads.claims.push(claim.to_owned()),
             Some(Some(uid)) if is_owner(Some(uid)) => {}
-            Some(_) => plan.chains.extend(release(object, false).map(|action| vec![action])),
+            Some(_) => plan.actions.extend(release(object, false).map(|action| vec![action])),
         }
     }
 }
 
 /// The last write to a template whose claims are served: the indexes in use, or, in deletion without any, the
 /// finalizer.
-fn final_action(
-    facts: &Facts<'_>,
-    template: &Metal3DataTemplate,
-    allocation: &Allocation,
-    list: &mut bool,
-) -> Option<Action> {
-    let version = version(&template.metadata)?;
+fn finish(facts: &Facts<'_>, template: &Metal3DataTemplate, allocation: &Allocation, plan: &mut Plan) {
+    let Some(version) = version(&template.metadata) else {
+        return;
+    };
     let is_used = |object: &&Metal3Data| referred(object.spec.template.as_ref()) == facts.key.name;
     let is_free = facts.claims.is_empty() && !facts.objects.iter().any(is_used) && !facts.has_unreadable;
     if is_deleting(&template.metadata) && is_free {
         let present = template.metadata.finalizers.as_deref().unwrap_or_default();
-        let patch = remove_finalizer(present, DATA_TEMPLATE_FINALIZER, &version)?;
-        *list = !facts.listed;
-        return facts.listed.then_some(Action::PatchTemplate(patch));
+        if let Some(patch) = remove_finalizer(present, DATA_TEMPLATE_FINALIZER, &version) {
+            plan.reads.list = !facts.listed;
+            // Without claims and objects there is no other chain.
+            plan.actions.push(vec![Action::PatchTemplate(patch)]);
+        }
+        return;
     }
     if template.status.indexes == allocation.published {
-        return None;
+        return;
     }
     let mut after = template.clone();
     after.status = Metal3DataTemplateStatus {
         indexes: allocation.published.clone(),
         last_updated: Some(facts.now),
     };
-    let patch = changes(template, &after).status?.with_precondition(&version);
-    Some(Action::PatchTemplateStatus(patch))
+    let patch = changes(template, &after).status;
+    plan.status = patch.map(|patch| patch.with_precondition(&version));
+    let unpublished = allocation.unpublished;
+    if plan.status.is_some() && unpublished > 0 {
+        let note = format!("{unpublished} more indexes are in use than the status can contain");
+        plan.events.push(PlannedEvent::normal(reason::INDEXES_TRUNCATED, note));
+    }
 }
 
 const fn is_deleting(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
-}
-
-/// Truncates a message to the limit of every API version.
-pub(crate) fn truncated(message: &str) -> String {
-    const LONGEST: usize = 512;
-    message.chars().take(LONGEST).collect()
 }

@@ -1,6 +1,9 @@
 //! Reasons of Events and waits.
 
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::UnknownReason;
 use metal3_runtime::reason::Reason;
+use metal3_runtime::work::Next;
 
 /// A required object cannot be read.
 pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
@@ -18,3 +21,8 @@ pub const RENDERED: Reason = Reason::new("Rendered");
 pub const CLAIM_EXISTS: Reason = Reason::new("ClaimLives");
 /// A template has more indexes in use than its status can contain.
 pub const INDEXES_TRUNCATED: Reason = Reason::new("IndexesTruncated");
+
+/// The wait for an object that cannot be read.
+pub(crate) fn unreadable(kind: &str, key: &Key, why: &UnknownReason) -> Next {
+    Next::waiting(OBJECT_UNREADABLE, format!("{kind} {key}: {why}"))
+}
