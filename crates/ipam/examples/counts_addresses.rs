@@ -5,29 +5,22 @@
 //! that one request too many is visible.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use kube::Api;
-use kube::api::{DeleteParams, PostParams};
-use metal3_api::cluster::IPAddressClaim;
-use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
-use metal3_ipam::controller::caches::Caches;
-use metal3_ipam::controller::{Parts, controller};
+use kube::api::PostParams;
+use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_ipam::claim::ClaimKind;
 use metal3_ipam::plan::BATCH;
 use metal3_ledger::{Figure, Ledger};
-use metal3_runtime::events::EventRecorder;
-use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::{PAGE_SIZE, WatchConfig};
-use metal3_runtime::write::{Mode, Writer};
+use metal3_runtime::watch::PAGE_SIZE;
 use metal3_sim_cluster::{Cluster, Options};
 use serde_json::json;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-#[path = "../src/tests/kinds.rs"]
-mod kinds;
+#[path = "../src/tests/program.rs"]
+mod program;
 
 /// User name of the controller.
 const USER: &str = "ipam";
@@ -64,6 +57,15 @@ impl Requests {
     }
 }
 
+fn numbered(number: u64) -> (ClaimKind, String) {
+    let kind = if number.is_multiple_of(2) {
+        ClaimKind::Metal3
+    } else {
+        ClaimKind::ClusterApi
+    };
+    (kind, format!("c{number}"))
+}
+
 struct Setup {
     options: Options,
     cluster: Cluster,
@@ -76,7 +78,7 @@ impl Setup {
         let options = Options::seeded(1);
         let cluster = Cluster::start(&options);
         cluster
-            .install(&kinds::kinds())
+            .install(&program::kinds())
             .map_err(|refusal| anyhow::anyhow!("installing the kinds: {refusal:?}"))?;
         let user = cluster.client("user");
         let spec = json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.1", "end": "10.0.255.254" }] });
@@ -88,65 +90,27 @@ impl Setup {
 
     /// Starts the controller, counts its requests until it is idle, and leaves it running.
     async fn start(&self, identity: &str) -> Result<(Requests, JoinSet<()>)> {
-        let (caches, stop) = (Caches::default(), CancellationToken::new());
-        let (client, clock) = (self.cluster.client(USER), &self.options.clock);
-        let writer = Writer::new(client.clone(), Mode::Perform);
-        let (events, _) = EventRecorder::bounded(1);
-        let parts = Parts {
-            caches: caches.clone(),
-            clock: Arc::clone(clock),
-            events,
-            metrics: Metrics::new(),
-            identity: identity.to_owned(),
-            watch_filter: None,
-            workers: 4,
-        };
-        let controller = controller(parts, writer);
-        let watches = caches.watches(&WatchConfig::everywhere(&client, clock, &stop));
         self.cluster.reset_audit();
-        let mut tasks = JoinSet::new();
-        for task in watches.into_tasks() {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
-            controller.run(stop).await;
-        });
+        let tasks = program::start(&self.cluster.client(USER), &self.options.clock, identity, 4);
         Ok((self.wait_until_idle().await?, tasks))
     }
 
     /// Creates claims of alternating kinds.
     async fn claim(&self, numbers: std::ops::Range<u64>) -> Result<()> {
-        let metal3: Api<IPClaim> = Api::default_namespaced(self.user.clone());
-        let cluster_api: Api<IPAddressClaim> = Api::default_namespaced(self.user.clone());
+        let api = (&self.user, self.user.default_namespace());
         for number in numbers {
-            let meta = json!({ "name": format!("c{number}") });
-            if number.is_multiple_of(2) {
-                let claim = json!({ "metadata": meta, "spec": { "pool": { "name": POOL } } });
-                metal3
-                    .create(&PostParams::default(), &serde_json::from_value(claim)?)
-                    .await?;
-            } else {
-                let pool = json!({ "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" });
-                let claim = json!({ "metadata": meta, "spec": { "poolRef": pool } });
-                cluster_api
-                    .create(&PostParams::default(), &serde_json::from_value(claim)?)
-                    .await?;
-            }
+            let (kind, name) = numbered(number);
+            let document = program::claim_document(kind, POOL, json!({ "name": name }));
+            program::create_claim(api, kind, document).await?;
         }
         Ok(())
     }
 
     async fn delete(&self, numbers: std::ops::Range<u64>) -> Result<()> {
-        let metal3: Api<IPClaim> = Api::default_namespaced(self.user.clone());
-        let cluster_api: Api<IPAddressClaim> = Api::default_namespaced(self.user.clone());
-        let params = DeleteParams::default();
+        let api = (&self.user, self.user.default_namespace());
         for number in numbers {
-            let name = format!("c{number}");
-            if number.is_multiple_of(2) {
-                metal3.delete(&name, &params).await.map(drop)?;
-            } else {
-                cluster_api.delete(&name, &params).await.map(drop)?;
-            }
+            let (kind, name) = numbered(number);
+            program::delete_claim(api, kind, &name).await?;
         }
         Ok(())
     }

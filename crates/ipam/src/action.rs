@@ -1,13 +1,62 @@
 //! Writes to the API. Each contains its preconditions.
 
+use std::convert::Infallible;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster;
 use metal3_api::ipam::v1alpha1::IPAddress;
 use metal3_runtime::patch::MergePatch;
-use metal3_runtime::reason::Reason;
+use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::version::ResourceVersion;
 
-use crate::claim::ObjectId;
+use crate::claim::{ClaimKind, ObjectId};
 use crate::facts::RequiredReads;
+
+/// The decisions about a pool, its claims and its addresses. The status of the pool is an action: the record of an
+/// allocation is written before its object.
+pub type Plan = metal3_runtime::plan::Plan<RequiredReads, Chain, Infallible>;
+
+/// Sequential writes. When one fails, the rest is skipped until the next reconcile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    /// The writes, in order.
+    pub actions: Vec<Action>,
+    /// The event on a claim to record when all writes succeed.
+    pub event: Option<(ObjectId, PlannedEvent)>,
+    /// Whether all other chains rely on it: the write to the pool, the first chain of a plan. The others are independent
+    /// of each other.
+    pub is_required: bool,
+}
+
+impl Chain {
+    /// Writes for one claim or address, without an event.
+    #[must_use]
+    pub const fn of(actions: Vec<Action>) -> Self {
+        Self {
+            actions,
+            event: None,
+            is_required: false,
+        }
+    }
+
+    /// The write to the pool.
+    #[must_use]
+    pub fn required(action: Action) -> Self {
+        Self {
+            is_required: true,
+            ..Self::of(vec![action])
+        }
+    }
+
+    /// Adds an event on a claim.
+    #[must_use]
+    pub fn with_event(self, claim: &ObjectId, event: PlannedEvent) -> Self {
+        Self {
+            event: Some((claim.clone(), event)),
+            ..self
+        }
+    }
+}
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,89 +95,24 @@ pub enum NewAddress {
 
 impl Eq for NewAddress {}
 
-/// Sequential writes for one claim or address. When one fails, the rest is skipped until the next reconcile. Chains are
-/// independent of each other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
-    /// The writes, in order.
-    pub actions: Vec<Action>,
-    /// The event to record when all writes succeed.
-    pub event: Option<Event>,
-}
-
-impl Chain {
-    /// A chain without an event.
+impl NewAddress {
+    /// The metadata of the object.
     #[must_use]
-    pub const fn of(actions: Vec<Action>) -> Self {
-        Self { actions, event: None }
-    }
-
-    /// Adds an event.
-    #[must_use]
-    pub fn with_event(self, event: Event) -> Self {
-        Self {
-            event: Some(event),
-            ..self
+    pub const fn metadata(&self) -> &ObjectMeta {
+        match self {
+            Self::Metal3(object) => &object.metadata,
+            Self::ClusterApi(object) => &object.metadata,
         }
     }
-}
 
-/// An event about a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// The claim.
-    pub claim: ObjectId,
-    /// UID of the claim.
-    pub uid: String,
-    /// Whether the type is `Warning`.
-    pub is_warning: bool,
-    /// The machine-readable reason.
-    pub reason: Reason,
-    /// The message.
-    pub message: String,
-}
-
-/// Address counts of a pool, for metrics.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PoolCounts {
-    /// Addresses of all ranges.
-    pub capacity: u128,
-    /// Allocated or pending.
-    pub used: u128,
-    /// Free for any claim.
-    pub available: u128,
-    /// Pre-allocated and not allocated.
-    pub reserved: u128,
-    /// Claims without an address.
-    pub waiting: usize,
-}
-
-/// The writes for one reconcile of a pool. The process may stop after any of them; the next reconcile continues.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Required live reads. While there are any, the rest may be incomplete, but is safe.
-    pub reads: RequiredReads,
-    /// The write to the pool. If it fails, nothing else is written.
-    pub first: Option<Action>,
-    /// All other writes.
-    pub chains: Vec<Chain>,
-    /// Address counts; `None` without a pool.
-    pub counts: Option<PoolCounts>,
-}
-
-impl Plan {
-    /// Whether there is nothing to write.
+    /// The ID of its claim.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.first.is_none() && self.chains.is_empty()
-    }
-
-    /// A plan with a single write.
-    #[must_use]
-    pub fn only(first: Action) -> Self {
-        Self {
-            first: Some(first),
-            ..Self::default()
+    pub fn claim(&self) -> ObjectId {
+        match self {
+            Self::Metal3(object) => {
+                ObjectId::new(ClaimKind::Metal3, object.spec.claim.name.as_deref().unwrap_or_default())
+            }
+            Self::ClusterApi(object) => ObjectId::new(ClaimKind::ClusterApi, &object.spec.claim_ref.name),
         }
     }
 }

@@ -5,14 +5,13 @@
 //! status shows the allocations and records the pending ones.
 //!
 //! Invariant: no two live claims have the same address of a pool, with any number of replicas, stale caches and delayed
-//! requests. [`plan::plan`] maintains it without relying on leader election.
+//! requests. [`plan::decide`] maintains it without relying on leader election.
 #![warn(missing_docs)]
 
 pub mod action;
 pub mod address;
 pub mod allocator;
 pub mod claim;
-pub mod controller;
 pub mod documents;
 pub mod facts;
 pub mod index;
@@ -20,7 +19,11 @@ pub mod names;
 pub mod needs;
 pub mod plan;
 pub mod ranges;
+pub mod reconciler;
 mod rules;
 
+// Examples include test files, which name this crate.
+#[cfg(test)]
+extern crate self as metal3_ipam;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use metal3_domain::clock::Clock;
 use metal3_hosts::controller::caches::Caches as HostCaches;
 use metal3_hosts::controller::{DeprovisionBudget, Parts as HostParts, controller as hosts};
 use metal3_hosts::settings::Settings as HostSettings;
-use metal3_ipam::controller as ipam;
+use metal3_ipam::reconciler as ipam;
 use metal3_ironic::Client;
 use metal3_runtime::access::Role;
 use metal3_runtime::events::EventRecorder;

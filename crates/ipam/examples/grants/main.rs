@@ -11,10 +11,10 @@ use kube_core::Resource;
 use metal3_api::meta::Time;
 use metal3_ipam::action::{Action, NewAddress};
 use metal3_ipam::claim::{ClaimKind, ObjectId};
-use metal3_ipam::controller::caches::Caches;
 use metal3_ipam::facts::{Facts, LiveReads};
 use metal3_ipam::index::key;
-use metal3_ipam::plan::{BATCH, plan};
+use metal3_ipam::plan::{BATCH, decide};
+use metal3_ipam::reconciler::caches::Caches;
 use metal3_runtime::cache::{Indexes, Item, SharedCache};
 use metal3_runtime::patch::{self, MergePatch};
 use metal3_runtime::plan::Observed;
@@ -130,7 +130,7 @@ impl Server {
             let Observed::Present(pool) = self.caches.pools.find(&key) else {
                 bail!("the pool is not in its cache")
             };
-            let plan = plan(&Facts {
+            let (plan, _) = decide(&Facts {
                 key: &key,
                 pool: Some(&pool),
                 index: &index.lock(),
@@ -140,11 +140,10 @@ impl Server {
                 now: Time::default(),
             });
             ensure!(plan.reads.is_empty(), "nothing needs to be read: {:?}", plan.reads);
-            if plan.is_empty() {
+            if plan.actions.is_empty() {
                 return Ok(());
             }
-            let chains = plan.chains.into_iter().flat_map(|chain| chain.actions);
-            for action in plan.first.into_iter().chain(chains) {
+            for action in plan.actions.into_iter().flat_map(|chain| chain.actions) {
                 self.perform(action)?;
             }
         }

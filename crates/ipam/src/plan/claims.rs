@@ -1,16 +1,22 @@
 //! The claims that are not in their final state.
 
+use std::error::Error as _;
+
 use metal3_api::cluster::names::GROUP;
-use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_domain::ip::parse_address;
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::write::WriteError;
 
 use super::pending::PendingAllocations;
 use super::{BATCH, Decisions, Planner, PoolState};
-use crate::action::{Action, Chain, Event};
+use crate::action::{Action, Chain};
 use crate::address::AddressObject;
 use crate::allocator::{Allocator, Refusal};
 use crate::claim::{Claim, ClaimKind, ObjectId};
 use crate::documents::{self, ClaimOutcome, claim_status_patch};
+use crate::facts::Facts;
 use crate::index::ClusterFact;
 use crate::names::{condition, message, reason};
 
@@ -35,11 +41,11 @@ impl Planner<'_> {
             if claim.deleting {
                 decided.chains.extend(self.release_claim(claim));
             } else if !claim.has_supported_pool_kind {
-                decided.chains.extend(self.refuse(claim, &unknown_kind()));
+                refuse(claim, self.facts, &unknown_kind(), decided);
             } else if !self.has_address(claim, pending, allocator, decided) {
                 decided.waiting += 1;
                 match self.obstacle(claim) {
-                    Some(refusal) => decided.chains.extend(self.refuse(claim, &refusal)),
+                    Some(refusal) => refuse(claim, self.facts, &refusal, decided),
                     None if self.needs_finalizer(claim) => {
                         new_finalizers += 1;
                         if new_finalizers <= BATCH {
@@ -62,7 +68,7 @@ impl Planner<'_> {
     ) {
         match allocator.allocate(claim) {
             Ok(allocation) => pending.push(allocation),
-            Err(refusal) => decided.chains.extend(self.refuse(claim, &refusal)),
+            Err(refusal) => refuse(claim, self.facts, &refusal, decided),
         }
     }
 
@@ -120,16 +126,12 @@ impl Planner<'_> {
         let repaired = (!object.complete || stale)
             .then(|| documents::address_repaired(object, claim, self.owner()))
             .flatten();
-        let status = claim_status_patch(
-            claim,
-            &self.facts.key.namespace,
-            ClaimOutcome::Allocated(&object.id.name),
-            self.facts.now,
-        )
-        .filter(|_| claim.address_name.is_none() || claim.error.is_some() || !is_ready(claim));
+        let status = self
+            .report(claim, &object.id.name)
+            .filter(|_| claim.address_name.is_none() || claim.error.is_some() || !is_ready(claim));
         let actions: Vec<Action> = [
             repaired.map(|patch| Action::PatchAddress(object.id.clone(), patch)),
-            status.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)),
+            status,
         ]
         .into_iter()
         .flatten()
@@ -148,15 +150,8 @@ impl Planner<'_> {
     ) -> bool {
         // The object exists, and the claim does not name it yet.
         if let Some(object) = self.objects(claim).next() {
-            let status = claim_status_patch(
-                claim,
-                &self.facts.key.namespace,
-                ClaimOutcome::Allocated(&object.id.name),
-                self.facts.now,
-            );
-            decided
-                .chains
-                .extend(status.map(|patch| Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)])));
+            let status = self.report(claim, &object.id.name);
+            decided.chains.extend(status.map(|action| Chain::of(vec![action])));
             return true;
         }
         let known = self.pool.status.indexes.get(&self.published_name(claim));
@@ -209,8 +204,9 @@ impl Planner<'_> {
         self.rules.finalizer_first() && !claim.has_finalizer()
     }
 
-    pub(super) fn refuse(&self, claim: &Claim, refusal: &Refusal) -> Option<Chain> {
-        refuse(claim, &self.facts.key.namespace, refusal, self.facts.now)
+    /// The write of the address object into the status of its claim.
+    pub(super) fn report(&self, claim: &Claim, address: &str) -> Option<Action> {
+        report(claim, self.facts.key, ClaimOutcome::Allocated(address), self.facts.now)
     }
 
     fn release_claim(&self, claim: &Claim) -> Option<Chain> {
@@ -228,17 +224,29 @@ impl Planner<'_> {
     }
 }
 
+fn report(claim: &Claim, pool: &Key, outcome: ClaimOutcome<'_>, now: Time) -> Option<Action> {
+    let patch = claim_status_patch(claim, &pool.namespace, outcome, now)?;
+    Some(Action::PatchClaimStatus(claim.id.clone(), patch))
+}
+
 /// Writes the reason for a missing address, unless the status is current.
-pub(super) fn refuse(claim: &Claim, namespace: &str, refusal: &Refusal, now: metal3_api::meta::Time) -> Option<Chain> {
-    let patch = claim_status_patch(claim, namespace, ClaimOutcome::Refused(refusal), now)?;
-    let event = Event {
-        claim: claim.id.clone(),
-        uid: claim.uid.clone(),
-        is_warning: true,
-        reason: refusal.reason,
-        message: refusal.message.clone(),
-    };
-    Some(Chain::of(vec![Action::PatchClaimStatus(claim.id.clone(), patch)]).with_event(event))
+pub(super) fn refuse(claim: &Claim, facts: &Facts<'_>, refusal: &Refusal, decided: &mut Decisions) {
+    let report = report(claim, facts.key, ClaimOutcome::Refused(refusal), facts.now);
+    decided.chains.extend(report.map(|action| {
+        let event = PlannedEvent::warning(refusal.reason, refusal.message.clone());
+        Chain::of(vec![action]).with_event(&claim.id, event)
+    }));
+    decided
+        .refused
+        .get_or_insert_with(|| Refusal::waiting(refusal.reason, format!("{}: {}", claim.id, refusal.message)));
+}
+
+/// Reports on a claim that the API server rejects its address object.
+#[must_use]
+pub fn rejected(claim: &Claim, pool: &Key, error: &WriteError, now: Time) -> Option<Action> {
+    let why = error.source().map(ToString::to_string).unwrap_or_default();
+    let refusal = Refusal::failed(format!("{}: {why}", message::NOT_CREATED));
+    report(claim, pool, ClaimOutcome::Refused(&refusal), now)
 }
 
 /// Releases the address objects of a claim that is being deleted, then the claim. A claim with other finalizers is in
@@ -268,14 +276,8 @@ pub(super) fn release_claim<'h>(claim: &Claim, objects: impl Iterator<Item = &'h
         return Some(Chain::of(actions));
     }
     actions.extend(documents::claim_finalizer_removed(claim).map(|patch| Action::PatchClaim(claim.id.clone(), patch)));
-    let event = Event {
-        claim: claim.id.clone(),
-        uid: claim.uid.clone(),
-        is_warning: false,
-        reason: reason::RELEASED,
-        message: "released the address".to_owned(),
-    };
-    Some(Chain::of(actions).with_event(event))
+    let event = PlannedEvent::normal(reason::RELEASED, "released the address");
+    Some(Chain::of(actions).with_event(&claim.id, event))
 }
 
 /// Deletes an address object at the observed version.

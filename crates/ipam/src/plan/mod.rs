@@ -10,6 +10,7 @@
 //! - a failure concerns one claim: its chain of writes ends, the others continue.
 
 mod claims;
+mod counts;
 mod metadata;
 mod missing_pool;
 mod orphans;
@@ -19,32 +20,37 @@ mod status;
 use metal3_api::cluster::names::PAUSED_ANNOTATION;
 use metal3_api::ipam::names::POOL_FINALIZER;
 use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_runtime::patch::{MergePatch, remove_finalizer};
+use metal3_runtime::patch::remove_finalizer;
 use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 
 use crate::action::{Action, Chain, Plan};
-use crate::allocator::{Allocation, Allocator};
+use crate::allocator::{Allocation, Allocator, Refusal};
 use crate::documents::PoolOwner;
 use crate::facts::{Facts, RequiredReads};
 use crate::index::{ClusterFact, IndexEntry};
+use crate::names::reason;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
+
+pub use claims::rejected;
+pub use counts::PoolCounts;
 
 /// Most pending allocations, and most claims that get the finalizer in one reconcile: the limit of the schema.
 pub const BATCH: usize = 500;
 
-/// Computes the plan.
+/// Computes the plan, and the address counts of a pool that allocates.
 #[must_use]
-pub fn plan(facts: &Facts<'_>) -> Plan {
-    plan_under(facts, &Rules::ALL)
+pub fn decide(facts: &Facts<'_>) -> (Plan, Option<PoolCounts>) {
+    decide_under(facts, &Rules::ALL)
 }
 
-/// Computes the plan with some rules disabled, for tests.
-pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
+/// The same with some rules disabled, for tests.
+pub(crate) fn decide_under(facts: &Facts<'_>, rules: &Rules) -> (Plan, Option<PoolCounts>) {
     let empty = IndexEntry::default();
     let entry = facts.index.pool(facts.key).unwrap_or(&empty);
     let Some(pool) = facts.pool else {
-        return missing_pool::plan(facts, entry, rules);
+        return (missing_pool::plan(facts, entry, rules), None);
     };
     let meta = &pool.metadata;
     let version = meta
@@ -52,7 +58,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         .as_deref()
         .and_then(|text| ResourceVersion::parse(text).ok());
     let (Some(version), Some(uid)) = (version, meta.uid.as_deref()) else {
-        return Plan::default();
+        return (Plan::default(), None);
     };
     let ranges = Ranges::of(&pool.spec);
     let planner = Planner {
@@ -87,6 +93,17 @@ enum PoolState {
 enum Pause {
     ByAnnotation,
     ByCluster(String),
+}
+
+impl Pause {
+    fn message(&self) -> String {
+        match self {
+            Self::ByAnnotation => "the annotation cluster.x-k8s.io/paused is set; remove it to continue".to_owned(),
+            Self::ByCluster(name) => {
+                format!("Cluster {name} is paused; the pool continues when the Cluster is unpaused")
+            }
+        }
+    }
 }
 
 fn pool_state(facts: &Facts<'_>, pool: &IPPool) -> PoolState {
@@ -127,7 +144,7 @@ struct Planner<'a> {
     state: PoolState,
 }
 
-/// The plan so far.
+/// The decisions so far.
 #[derive(Default)]
 struct Decisions {
     reads: RequiredReads,
@@ -138,24 +155,53 @@ struct Decisions {
     /// Whether claims are left for the next reconcile.
     is_cut_short: bool,
     waiting: usize,
+    /// The first claim that waits, and why.
+    refused: Option<Refusal>,
+}
+
+impl Decisions {
+    /// The plan. Without a fresh list of addresses, that comes before anything else.
+    fn into_plan(self, first: Option<Action>, is_list_fresh: bool) -> Plan {
+        let first = first.map(Chain::required).into_iter();
+        let actions: Vec<Chain> = first.chain(self.chains).collect();
+        if actions.is_empty() && self.reads.is_empty() {
+            let waiting = |refusal: Refusal| Plan::waiting(refusal.reason, refusal.message);
+            return self.refused.map_or_else(Plan::default, waiting);
+        }
+        if !is_list_fresh {
+            return Plan::reading(RequiredReads {
+                list: true,
+                ..RequiredReads::default()
+            });
+        }
+        if !self.reads.is_empty() {
+            return Plan::reading(self.reads);
+        }
+        Plan {
+            actions,
+            next: Next::Requeue,
+            ..Plan::default()
+        }
+    }
 }
 
 impl<'a> Planner<'a> {
-    fn run(&self) -> Plan {
+    fn run(&self) -> (Plan, Option<PoolCounts>) {
+        let mut decided = Decisions::default();
         if self.state == PoolState::Unknown {
-            return Plan::default();
+            return (Plan::default(), None);
         }
         if let Some(patch) = self.metadata() {
-            return Plan::only(Action::PatchPool(patch));
+            return (decided.into_plan(Some(Action::PatchPool(patch)), true), None);
         }
         if let PoolState::Paused(pause) = &self.state {
-            let patch = self.paused_status(pause);
-            return Plan {
-                first: patch.map(Action::PatchPoolStatus),
-                ..Plan::default()
-            };
+            let why = pause.message();
+            let patch = self.paused_status(&why);
+            if self.entry.unsettled().next().is_some() {
+                decided.refused = Some(Refusal::waiting(reason::PAUSED, why));
+            }
+            return (decided.into_plan(patch.map(Action::PatchPoolStatus), true), None);
         }
-        let mut decided = Decisions::default();
         let mut pending = self.pending_allocations(&mut decided);
         let recorded = pending.all().len();
         self.delete_orphans(&mut decided);
@@ -163,16 +209,12 @@ impl<'a> Planner<'a> {
         let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), pending.all());
         self.serve(&mut pending, &mut allocator, &mut decided);
         self.create(pending.all(), recorded, &mut decided);
-        let (status, counts) = self.status(pending.all(), &allocator, &decided);
-        let plan = Plan {
-            first: status
-                .map(Action::PatchPoolStatus)
-                .or_else(|| self.release_pool(pending.all(), &mut decided.reads)),
-            reads: decided.reads,
-            chains: decided.chains,
-            counts: Some(counts),
-        };
-        self.require_fresh_list(plan)
+        let counts = self.counts(pending.all(), &allocator, decided.waiting);
+        let first = self
+            .status(pending.all(), &counts, &decided)
+            .map(Action::PatchPoolStatus)
+            .or_else(|| self.release_pool(pending.all(), &mut decided.reads));
+        (decided.into_plan(first, self.is_list_fresh()), Some(counts))
     }
 
     /// Whether the caches contain all allocations: this process wrote the record last, or a list is younger than the
@@ -187,38 +229,19 @@ impl<'a> Planner<'a> {
         writer == Some(self.facts.identity) || self.facts.listed || !self.rules.list_on_takeover()
     }
 
-    /// Requests a list before anything else when the caches may lack allocations.
-    fn require_fresh_list(&self, plan: Plan) -> Plan {
-        if self.is_list_fresh() || (plan.is_empty() && plan.reads.is_empty()) {
-            return plan;
-        }
-        Plan {
-            reads: RequiredReads {
-                list: true,
-                ..RequiredReads::default()
-            },
-            counts: plan.counts,
-            ..Plan::default()
-        }
-    }
-
     /// Removes the finalizer of a pool that is being deleted and has no allocations.
     fn release_pool(&self, pending: &[Allocation], reads: &mut RequiredReads) -> Option<Action> {
         let recorded = !pending.is_empty() && self.rules.empty_before_release();
         if self.state != PoolState::Deleting || recorded || self.entry.addresses().len() > 0 {
             return None;
         }
-        let patch = self.finalizer_removed()?;
+        let present = self.pool.metadata.finalizers.as_deref().unwrap_or_default();
+        let patch = remove_finalizer(present, POOL_FINALIZER, &self.version)?;
         if self.facts.listed || !self.rules.list_before_release() {
             return Some(Action::PatchPool(patch));
         }
         reads.list = true;
         None
-    }
-
-    fn finalizer_removed(&self) -> Option<MergePatch> {
-        let present = self.pool.metadata.finalizers.as_deref().unwrap_or_default();
-        remove_finalizer(present, POOL_FINALIZER, &self.version)
     }
 
     const fn owner(&self) -> PoolOwner<'a> {

@@ -1,18 +1,18 @@
 //! The record of pending allocations in the status of the pool.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use metal3_api::ipam::v1alpha1::PendingAddress;
 use metal3_api::meta::IpText;
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{address_text, parse_address};
+use metal3_runtime::plan::PlannedEvent;
 
 use super::{Decisions, Planner};
-use crate::action::{Action, Chain, Event};
+use crate::action::{Action, Chain};
 use crate::allocator::Allocation;
 use crate::claim::{Claim, ClaimKind, ObjectId};
-use crate::documents::{ClaimOutcome, address_of, claim_status_patch};
+use crate::documents::address_of;
 use crate::facts::LiveClaim;
 use crate::names::reason;
 
@@ -184,29 +184,14 @@ impl Planner<'_> {
         let settings = self.ranges.settings(allocation.address);
         let object = address_of(allocation, &claim.labels, self.owner(), settings);
         let mut actions = vec![Action::CreateAddress(object)];
-        let status = claim_status_patch(
-            claim,
-            &self.facts.key.namespace,
-            ClaimOutcome::Allocated(&allocation.object),
-            self.facts.now,
-        );
-        actions.extend(status.map(|patch| Action::PatchClaimStatus(claim.id.clone(), patch)));
+        actions.extend(self.report(claim, &allocation.object));
         let chain = Chain::of(actions);
         if is_new {
-            chain.with_event(allocated_event(claim, allocation.address))
+            let text = format!("granted {}", address_text(allocation.address));
+            chain.with_event(&claim.id, PlannedEvent::normal(reason::GRANTED, text))
         } else {
             chain
         }
-    }
-}
-
-fn allocated_event(claim: &Claim, address: IpAddr) -> Event {
-    Event {
-        claim: claim.id.clone(),
-        uid: claim.uid.clone(),
-        is_warning: false,
-        reason: reason::GRANTED,
-        message: format!("granted {}", address_text(address)),
     }
 }
 

@@ -10,26 +10,24 @@ use metal3_runtime::reason::Reason;
 use serde_json::json;
 
 use super::pending::pending_address;
-use super::{Decisions, Pause, Planner, PoolState};
-use crate::action::PoolCounts;
-use crate::allocator::{Allocation, Allocator};
+use super::{Decisions, Planner, PoolCounts, PoolState};
+use crate::allocator::Allocation;
 use crate::claim::ClaimKind;
 use crate::documents::merged_conditions;
 use crate::names::{RELEASE_ORPHANS_ANNOTATION, condition, reason};
-use crate::ranges::position;
 
 /// Limits of the map, in entries and bytes: the API server limits the size of objects, and names may be long.
 const MAX_INDEXES: usize = 5_000;
 const MAX_INDEX_BYTES: usize = 600_000;
 
 impl Planner<'_> {
-    /// The status patch, if anything changes, and the counts.
+    /// The status patch, if anything changes.
     pub(super) fn status(
         &self,
         pending: &[Allocation],
-        allocator: &Allocator<'_>,
+        counts: &PoolCounts,
         decided: &Decisions,
-    ) -> (Option<MergePatch>, PoolCounts) {
+    ) -> Option<MergePatch> {
         let mut status = self.pool.status.clone();
         if self.rules.record_first() {
             self.record(&mut status, pending);
@@ -44,25 +42,18 @@ impl Planner<'_> {
                 status.last_updated = Some(self.facts.now);
             }
         }
-        let counts = self.counts(pending, allocator, decided);
         let text = |count: u128| Some(AddressCount::Exactly(count).to_string());
         status.capacity = Some(self.ranges.capacity().to_string());
         status.allocated = text(counts.used);
         status.available = text(counts.available);
         status.reserved = text(counts.reserved);
-        let conditions = self.conditions(&counts, is_truncated, decided);
+        let conditions = self.conditions(counts, is_truncated, decided);
         status.conditions = merged_conditions(&status.conditions, conditions, &condition::OF_POOL, self.facts.now);
-        (self.status_patch(&status), counts)
+        self.status_patch(&status)
     }
 
     /// The patch of the paused condition; nothing else of the status changes.
-    pub(super) fn paused_status(&self, pause: &Pause) -> Option<MergePatch> {
-        let why = match pause {
-            Pause::ByAnnotation => "the annotation cluster.x-k8s.io/paused is set; remove it to continue".to_owned(),
-            Pause::ByCluster(name) => {
-                format!("Cluster {name} is paused; the pool continues when the Cluster is unpaused")
-            }
-        };
+    pub(super) fn paused_status(&self, why: &str) -> Option<MergePatch> {
         let paused = self.new_condition(condition::PAUSED, true, reason::PAUSED, why);
         let mut status = self.pool.status.clone();
         status.conditions = merged_conditions(&status.conditions, vec![paused], &[condition::PAUSED], self.facts.now);
@@ -112,28 +103,6 @@ impl Planner<'_> {
             indexes.insert(name, IpText(address));
         }
         (indexes, false)
-    }
-
-    fn counts(&self, pending: &[Allocation], allocator: &Allocator<'_>, decided: &Decisions) -> PoolCounts {
-        let used = self.entry.used();
-        let pending_count = pending
-            .iter()
-            .filter(|allocation| !used.contains(position(allocation.address)))
-            .count();
-        let count = |number: usize| u128::try_from(number).unwrap_or(u128::MAX);
-        let covered = self.ranges.covered();
-        let is_free = |at: &std::net::Ipv6Addr| {
-            covered.contains(*at)
-                && !used.contains(*at)
-                && !pending.iter().any(|allocation| position(allocation.address) == *at)
-        };
-        PoolCounts {
-            capacity: self.ranges.capacity().saturating(),
-            used: count(self.entry.used_count() + pending_count),
-            available: allocator.taken().free_of(self.ranges).saturating(),
-            reserved: count(self.ranges.reserved().filter(is_free).count()),
-            waiting: decided.waiting,
-        }
     }
 
     fn conditions(&self, counts: &PoolCounts, is_truncated: bool, decided: &Decisions) -> Vec<Condition> {

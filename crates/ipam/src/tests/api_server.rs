@@ -10,6 +10,7 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
+use super::program::claim_document;
 use crate::action::{Action, NewAddress};
 use crate::address::AddressObject;
 use crate::claim::{Claim, ClaimKind, ObjectId};
@@ -204,13 +205,7 @@ impl ApiServer {
 
     /// Creates a claim; `extra` is merged into its metadata.
     pub(super) fn claim(&mut self, kind: ClaimKind, name: &str, extra: Value) {
-        let spec = match kind {
-            ClaimKind::Metal3 => json!({ "pool": { "name": POOL } }),
-            ClaimKind::ClusterApi => {
-                json!({ "poolRef": { "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" } })
-            }
-        };
-        let mut document = json!({ "metadata": { "name": name, "namespace": NAMESPACE }, "spec": spec });
+        let mut document = claim_document(kind, POOL, json!({ "name": name, "namespace": NAMESPACE }));
         patch::apply(&json!({ "metadata": extra }), &mut document);
         let id = ObjectId::new(kind, name);
         let created = self.created(&id.to_string(), ObjectKind::Claim(kind), document);

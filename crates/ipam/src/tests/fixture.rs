@@ -10,22 +10,15 @@ use metal3_api::cluster::{self, Cluster as Owner, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::EventRecorder;
-use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::WatchConfig;
-use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::api_server::{NAMESPACE, POOL};
-use super::kinds::kinds;
+use super::program::{claim_document, create_claim, delete_claim, kinds, start};
 use crate::claim::ClaimKind;
-use crate::controller::caches::Caches;
-use crate::controller::{Parts, controller};
 
 /// The Cluster of a pool, if any.
 pub(super) const OWNER: &str = "alpha";
@@ -45,32 +38,6 @@ impl Running {
     pub(super) fn kill(mut self) {
         self.tasks.abort_all();
     }
-}
-
-/// Starts the controller with its watches. Dropping the set stops it.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, identity: &str) -> JoinSet<()> {
-    let (caches, stop) = (Caches::default(), CancellationToken::new());
-    let writer = Writer::new(client.clone(), Mode::Perform);
-    let (events, _) = EventRecorder::bounded(16);
-    let parts = Parts {
-        caches: caches.clone(),
-        clock: Arc::clone(clock),
-        events,
-        metrics: Metrics::new(),
-        identity: identity.to_owned(),
-        watch_filter: None,
-        workers: 2,
-    };
-    let controller = controller(parts, writer);
-    let watches = caches.watches(&WatchConfig::everywhere(client, clock, &stop));
-    let mut tasks = JoinSet::new();
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
-    tasks.spawn(async move {
-        controller.run(stop).await;
-    });
-    tasks
 }
 
 /// The server that every fixture forks: installing the kinds would take a quarter of a short history. Its seed is
@@ -95,7 +62,7 @@ impl Fixture {
     pub(super) fn replica(&self, identity: &str) -> Running {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         Running {
-            tasks: start(&self.cluster.client("ipam"), &clock, identity),
+            tasks: start(&self.cluster.client("ipam"), &clock, identity, 2),
         }
     }
 
@@ -112,18 +79,9 @@ impl Fixture {
     }
 
     pub(super) async fn claim(&self, kind: ClaimKind, name: &str) {
-        let metadata = json!({ "name": name });
-        match kind {
-            ClaimKind::Metal3 => {
-                self.make::<IPClaim>(json!({ "metadata": metadata, "spec": { "pool": { "name": POOL } } }))
-                    .await;
-            }
-            ClaimKind::ClusterApi => {
-                let pool = json!({ "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" });
-                self.make::<IPAddressClaim>(json!({ "metadata": metadata, "spec": { "poolRef": pool } }))
-                    .await;
-            }
-        }
+        let document = claim_document(kind, POOL, json!({ "name": name }));
+        // The name may still be used by a claim that is being deleted.
+        let _ = create_claim((&self.user, NAMESPACE), kind, document).await;
     }
 
     pub(super) async fn make<K>(&self, document: Value)
@@ -135,16 +93,12 @@ impl Fixture {
             + std::fmt::Debug,
     {
         let object: K = serde_json::from_value(document).unwrap();
-        // The name may still be used by a claim that is being deleted.
+        // The name may still be used by an object that is being deleted.
         let _ = self.api::<K>().create(&PostParams::default(), &object).await;
     }
 
     pub(super) async fn delete(&self, kind: ClaimKind, name: &str) {
-        let params = DeleteParams::default();
-        match kind {
-            ClaimKind::Metal3 => drop(self.api::<IPClaim>().delete(name, &params).await),
-            ClaimKind::ClusterApi => drop(self.api::<IPAddressClaim>().delete(name, &params).await),
-        }
+        drop(delete_claim((&self.user, NAMESPACE), kind, name).await);
     }
 
     /// Creates the Cluster of pools.

@@ -14,7 +14,7 @@ use crate::claim::Claim;
 use crate::facts::{Facts, LiveReads};
 use crate::index::{PoolIndex, key};
 use crate::names::condition;
-use crate::plan::plan_under;
+use crate::plan::decide_under;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
 
@@ -128,8 +128,7 @@ fn managed_fields(value: &Value) -> Value {
 
 /// The pool after the writes of a plan, in the size that etcd receives.
 fn written(pool: &mut Value, plan: &Plan) -> usize {
-    let chains = plan.chains.iter().flat_map(|chain| &chain.actions);
-    for action in plan.first.iter().chain(chains) {
+    for action in plan.actions.iter().flat_map(|chain| &chain.actions) {
         if let Action::PatchPool(change) | Action::PatchPoolStatus(change) = action {
             patch::apply(&change.clone().into_document(), pool);
         }
@@ -148,7 +147,7 @@ fn pool_with_a_hundred_thousand_allocations_fits_into_a_request_to_etcd() {
     let mut document = pool();
     let read: IPPool = serde_json::from_value(document.clone()).unwrap();
     let index = index(&read);
-    let plan = plan_under(
+    let (plan, _) = decide_under(
         &Facts {
             key: &key(NAMESPACE, POOL),
             pool: Some(&read),

@@ -10,11 +10,11 @@ use metal3_runtime::cache::Key;
 use serde_json::Value;
 
 use super::api_server::{ApiServer, NAMESPACE, Objects, POOL, Stored};
-use crate::action::{Action, Chain, NewAddress, Plan};
-use crate::claim::{ClaimKind, ObjectId};
+use crate::action::{Action, Plan};
+use crate::claim::ObjectId;
 use crate::facts::{Facts, LiveClaim, LiveReads, RequiredReads};
 use crate::index::{PoolIndex, key};
-use crate::plan::plan_under;
+use crate::plan::decide_under;
 use crate::rules::Rules;
 
 /// One process that plans for the pool, with its cache.
@@ -79,7 +79,7 @@ impl Replica {
             live_reads,
             now: Time::default(),
         };
-        plan_under(&facts, &self.rules)
+        decide_under(&facts, &self.rules).0
     }
 
     pub(super) fn list(&mut self, server: &ApiServer) {
@@ -183,14 +183,7 @@ impl Replica {
                 copy(&objects.addresses, &mut cache.addresses, id);
             }
             Action::CreateAddress(new) => {
-                let id = match new {
-                    NewAddress::Metal3(object) => {
-                        ObjectId::new(ClaimKind::Metal3, object.metadata.name.as_deref().unwrap())
-                    }
-                    NewAddress::ClusterApi(object) => {
-                        ObjectId::new(ClaimKind::ClusterApi, object.metadata.name.as_deref().unwrap())
-                    }
-                };
+                let id = ObjectId::new(new.claim().kind, new.metadata().name.as_deref().unwrap());
                 copy(&objects.addresses, &mut cache.addresses, &id);
             }
         }
@@ -202,10 +195,10 @@ impl Replica {
             self.observe_pool(server);
             self.cache = server.objects.clone();
             let plan = self.plan(server);
-            if plan.is_empty() {
+            if plan.actions.is_empty() {
                 return reconciles;
             }
-            for chain in chains(&plan) {
+            for chain in plan.actions {
                 for action in &chain.actions {
                     if server.perform(action).is_err() {
                         break;
@@ -215,12 +208,6 @@ impl Replica {
         }
         panic!("not idle: {:#?}", self.plan(server));
     }
-}
-
-/// The writes of a plan as chains, the one to the pool first.
-pub(super) fn chains(plan: &Plan) -> Vec<Chain> {
-    let first = plan.first.iter().map(|action| Chain::of(vec![action.clone()]));
-    first.chain(plan.chains.iter().cloned()).collect()
 }
 
 pub(super) fn one_replica(spec: Value) -> (ApiServer, Replica) {

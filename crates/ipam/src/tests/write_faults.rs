@@ -7,18 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_harness::{Instance, Report, State, TestEnv, WriteFault, prove};
 use metal3_sim_cluster::Cluster;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::api_server::POOL;
-use super::fixture::start;
-use super::kinds::kinds;
+use super::program::{claim_document, create_claim, delete_claim, kinds, start};
 use super::record::{holds, unfinished_work};
 use crate::address::AddressObject;
 use crate::claim::ClaimKind::{self, ClusterApi, Metal3};
@@ -51,57 +47,36 @@ struct Scenario {
 impl Step {
     async fn take(self, user: kube::Client) {
         let pools = |end| json!([{ "start": "10.0.0.1", "end": end }]);
+        let api: Api<IPPool> = Api::default_namespaced(user.clone());
         match self {
             Self::CreatePool(end) => {
                 let spec = json!({ "namePrefix": "p", "pools": pools(end) });
-                make::<IPPool>(user, json!({ "name": POOL }), spec).await;
+                let pool = serde_json::from_value(json!({ "metadata": { "name": POOL }, "spec": spec })).unwrap();
+                api.create(&PostParams::default(), &pool).await.unwrap();
             }
             Self::Grow(end) => {
                 let change = Patch::Merge(json!({ "spec": { "pools": pools(end) } }));
-                let api: Api<IPPool> = Api::default_namespaced(user);
                 api.patch(POOL, &PatchParams::default(), &change).await.unwrap();
             }
-            Self::DeletePool => delete::<IPPool>(user, POOL).await,
-            Self::Claim(kind, name) => claim(user, kind, json!({ "name": name })).await,
+            Self::DeletePool => drop(api.delete(POOL, &DeleteParams::default()).await.unwrap()),
+            Self::Claim(kind, name) => claim(&user, kind, json!({ "name": name })).await,
             Self::Request(kind, name, address) => {
                 let meta = json!({ "name": name, "annotations": { "ipAddress": address } });
-                claim(user, kind, meta).await;
+                claim(&user, kind, meta).await;
             }
-            Self::Release(Metal3, name) => delete::<IPClaim>(user, name).await,
-            Self::Release(ClusterApi, name) => delete::<IPAddressClaim>(user, name).await,
+            Self::Release(kind, name) => {
+                delete_claim((&user, user.default_namespace()), kind, name)
+                    .await
+                    .unwrap();
+            }
         }
     }
 }
 
-async fn claim(user: kube::Client, kind: ClaimKind, meta: Value) {
-    match kind {
-        Metal3 => make::<IPClaim>(user, meta, json!({ "pool": { "name": POOL } })).await,
-        ClusterApi => {
-            let pool = json!({ "name": POOL, "kind": "IPPool", "apiGroup": "ipam.metal3.io" });
-            make::<IPAddressClaim>(user, meta, json!({ "poolRef": pool })).await;
-        }
-    }
-}
-
-async fn make<K>(user: kube::Client, meta: Value, spec: Value)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Serialize
-        + DeserializeOwned
-        + std::fmt::Debug,
-{
-    let object: K = serde_json::from_value(json!({ "metadata": meta, "spec": spec })).unwrap();
-    let api: Api<K> = Api::default_namespaced(user);
-    api.create(&PostParams::default(), &object).await.unwrap();
-}
-
-async fn delete<K>(user: kube::Client, name: &str)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
-{
-    let api: Api<K> = Api::default_namespaced(user);
-    api.delete(name, &DeleteParams::default()).await.unwrap();
+async fn claim(user: &kube::Client, kind: ClaimKind, metadata: Value) {
+    let document = claim_document(kind, POOL, metadata);
+    let api = (user, user.default_namespace());
+    create_claim(api, kind, document).await.unwrap();
 }
 
 /// Claims and address objects of both kinds.
@@ -150,7 +125,7 @@ impl TestEnv for Scenario {
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let identity = format!("program-{}", self.starts.fetch_add(1, Ordering::Relaxed));
         Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock, &identity);
+            let _tasks = start(&instance.client, &instance.clock, &identity, 2);
             pending().await
         })
     }

@@ -15,7 +15,7 @@ use crate::claim::ObjectId;
 use crate::facts::LiveReads;
 use crate::rules::Rules;
 use crate::tests::api_server::{ApiServer, IgnoredPreconditions, Objects, Refused, Stored};
-use crate::tests::replica::{Replica, chains};
+use crate::tests::replica::Replica;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum UserAction {
@@ -277,13 +277,13 @@ impl State {
             let plan = plans.entry((cache_hash, hasher.finish()));
             plan.or_insert_with(|| replica.plan_on(first, &self.server)).clone()
         };
-        if plan.is_empty() {
+        if plan.actions.is_empty() {
             return false;
         }
-        let relies_on_first = plan.first.is_some();
+        let relies_on_first = plan.actions.first().is_some_and(|chain| chain.is_required);
         let existing = self.server.objects.addresses.keys().cloned().collect();
         let writes = |chain: Chain| chain.actions.into_iter().map(Write::of).collect();
-        let chains = chains(&plan).into_iter().map(writes).collect();
+        let chains = plan.actions.into_iter().map(writes).collect();
         worker.work = Some(Arc::new(Work {
             chains,
             relies_on_first,

@@ -3,12 +3,13 @@
 //! The index is updated inside the critical section of each cache, before any key is queued: it is never behind the
 //! change that triggered a reconcile.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::address::AddressObject;
 use crate::claim::{Claim, ClaimKind, ObjectId};
@@ -17,7 +18,7 @@ use crate::needs::Ipam;
 use crate::ranges::Ranges;
 
 /// The caches of IP address management. Clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Caches {
     /// Pools.
     pub pools: SharedCache<IPPool>,
@@ -34,14 +35,14 @@ pub struct Caches {
 }
 
 /// The index, shared between tasks. It is locked while a plan is computed, never across an await.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct SharedPoolIndex(Arc<Mutex<PoolIndex>>);
 
 impl SharedPoolIndex {
     /// Locks the index.
     pub fn lock(&self) -> MutexGuard<'_, PoolIndex> {
         // A panic in a plan leaves the index unchanged: plans only read it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,49 +1,46 @@
 //! Live reads.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
+use parking_lot::Mutex;
 
 use super::caches::Caches;
 use crate::claim::{ClaimKind, ObjectId};
 use crate::facts::{LiveClaim, LiveReads, RequiredReads};
+use crate::index::key;
 use crate::needs::Ipam;
 
 /// Performs the live reads of one process. Results enter the caches.
 pub(super) struct LiveReader {
     caches: Caches,
     /// Logical clock of reconciles and lists, to order them.
-    sequence: Mutex<u64>,
+    sequence: AtomicU64,
     /// Start of the last list per namespace. Locked during a list, so that waiting callers share its result.
-    lists: Mutex<BTreeMap<String, std::sync::Arc<tokio::sync::Mutex<u64>>>>,
+    lists: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<u64>>>>,
 }
 
 impl LiveReader {
     pub(super) fn new(caches: Caches) -> Self {
         Self {
             caches,
-            sequence: Mutex::default(),
+            sequence: AtomicU64::default(),
             lists: Mutex::default(),
         }
     }
 
     /// The next tick of the logical clock.
     pub(super) fn next_sequence(&self) -> u64 {
-        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
-        *sequence = sequence.saturating_add(1);
-        *sequence
+        self.sequence.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }
 
     /// Ensures that the caches contain every address of the namespace that existed at `since`. Concurrent callers share
     /// a list. Waiting for a bookmark of the watches would be enough, but may take a minute.
     pub(super) async fn list(&self, writer: &Writer<Ipam>, namespace: &str, since: u64) -> Result<(), Fault> {
-        let lock = {
-            let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-            lists.entry(namespace.to_owned()).or_default().clone()
-        };
+        let lock = self.lists.lock().entry(namespace.to_owned()).or_default().clone();
         let mut last = lock.lock().await;
         if *last > since {
             return Ok(());
@@ -64,10 +61,7 @@ impl LiveReader {
         live_reads: &mut LiveReads,
     ) -> Result<(), Fault> {
         for claim in &reads.claims {
-            let object = Key {
-                namespace: namespace.to_owned(),
-                name: claim.name.clone(),
-            };
+            let object = key(namespace, &claim.name);
             let found = match claim.kind {
                 ClaimKind::Metal3 => {
                     let found = writer.read(&self.caches.claims, &object).await?;
@@ -97,10 +91,7 @@ impl LiveReader {
     }
 
     async fn exists(&self, writer: &Writer<Ipam>, namespace: &str, address: &ObjectId) -> Result<bool, Fault> {
-        let object = Key {
-            namespace: namespace.to_owned(),
-            name: address.name.clone(),
-        };
+        let object = key(namespace, &address.name);
         Ok(match address.kind {
             ClaimKind::Metal3 => writer.read(&self.caches.addresses, &object).await?.is_some(),
             ClaimKind::ClusterApi => writer.read(&self.caches.cluster_addresses, &object).await?.is_some(),

@@ -14,9 +14,9 @@ pub mod caches;
 mod live;
 mod metrics;
 
-use std::fmt;
 use std::sync::Arc;
 
+use futures::StreamExt as _;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
@@ -26,17 +26,17 @@ use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::{Mode, Writer};
+use metal3_runtime::write::Writer;
 
-use crate::action::Plan;
+use crate::action::{Chain, Plan};
 use crate::address::AddressObject;
 use crate::claim::Claim;
 use crate::facts::{Facts, LiveReads};
 use crate::names::reason;
 use crate::needs::Ipam;
-use crate::plan::plan;
+use crate::plan::{decide, rejected};
 
-use act::Executor;
+use act::{ActError, Executor};
 use caches::{Caches, SharedPoolIndex};
 use live::LiveReader;
 use metrics::PoolMetrics;
@@ -44,6 +44,8 @@ use metrics::PoolMetrics;
 /// Most rounds of live reads per reconcile. Each satisfies all requests of the plan; a list, a claim and an address
 /// make three.
 const ROUNDS: usize = 4;
+/// Concurrent chains. This also limits the creates in flight when the process stops.
+const AT_ONCE: usize = 16;
 
 /// Components of the controller.
 pub struct Parts {
@@ -63,14 +65,6 @@ pub struct Parts {
     pub workers: usize,
 }
 
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("identity", &self.identity)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The reconciler.
 pub struct Pools {
     caches: Caches,
@@ -81,14 +75,6 @@ pub struct Pools {
     metrics: PoolMetrics,
     identity: String,
     watch_filter: Option<String>,
-}
-
-impl fmt::Debug for Pools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pools")
-            .field("identity", &self.identity)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Builds the controller. The caller starts the watches of the caches.
@@ -166,7 +152,7 @@ impl Reconciler for Pools {
             let since = if known_version == version { since } else { read };
             let plan = self.plan(key, pool.as_deref(), (listed, &live_reads));
             if plan.reads.is_empty() {
-                return self.act(key, plan, writer).await;
+                return self.perform(key, plan, writer).await;
             }
             if plan.reads.list {
                 self.live_reader.list(writer, &key.namespace, since).await?;
@@ -185,7 +171,7 @@ impl Reconciler for Pools {
 impl Pools {
     fn plan(&self, key: &Key, pool: Option<&IPPool>, (listed, live_reads): (bool, &LiveReads)) -> Plan {
         let index = self.index.lock();
-        let plan = plan(&Facts {
+        let (plan, counts) = decide(&Facts {
             key,
             pool,
             index: &index,
@@ -195,29 +181,56 @@ impl Pools {
             now: self.now(),
         });
         drop(index);
-        self.metrics.set(key, plan.counts.as_ref(), pool.is_some());
+        self.metrics.set(key, counts.as_ref(), pool.is_some());
         plan
     }
 
-    async fn act(&self, key: &Key, plan: Plan, writer: &Writer<Ipam>) -> Result<Next, Fault> {
-        if plan.is_empty() {
-            return Ok(Next::Done);
-        }
+    /// Performs a plan: first the write to the pool, without which nothing else is written, then all other chains.
+    ///
+    /// # Errors
+    /// The first fault. All chains are attempted.
+    async fn perform(&self, key: &Key, plan: Plan, writer: &Writer<Ipam>) -> Result<Next, Fault> {
         let executor = Executor {
             pool: key,
             caches: &self.caches,
-            index: &self.index,
             writer,
             events: &self.events,
-            now: self.now(),
         };
-        executor.perform(plan).await?;
-        // In observe-only mode another reconcile would produce the same plan.
-        Ok(if writer.mode() == Mode::ObserveOnly {
-            Next::Done
-        } else {
-            Next::Requeue
-        })
+        let (required, independent): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(|chain| chain.is_required);
+        for chain in required {
+            self.run(&executor, chain).await?;
+        }
+        let chains = independent.into_iter().map(|chain| self.run(&executor, chain));
+        let ended: Vec<_> = futures::stream::iter(chains).buffer_unordered(AT_ONCE).collect().await;
+        ended.into_iter().collect::<Result<(), Fault>>()?;
+        Ok(plan.next)
+    }
+
+    async fn run(&self, executor: &Executor<'_>, chain: Chain) -> Result<(), Fault> {
+        for action in &chain.actions {
+            match executor.act(action).await {
+                Ok(()) => {}
+                Err(ActError::Stale) => return Ok(()),
+                Err(ActError::Failed(fault)) => return Err(fault),
+                Err(ActError::Rejected(claim, error)) => {
+                    let report = {
+                        let index = self.index.lock();
+                        let claim = index.pool(executor.pool).and_then(|pool| pool.claim(&claim));
+                        claim.and_then(|claim| rejected(claim, executor.pool, &error, self.now()))
+                    };
+                    if let Some(report) = report
+                        && let Err(ActError::Failed(fault)) = executor.act(&report).await
+                    {
+                        return Err(fault);
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        if let Some((claim, event)) = chain.event {
+            executor.record(&claim, event);
+        }
+        Ok(())
     }
 
     fn is_managed(&self, pool: &IPPool) -> bool {
