@@ -3,15 +3,13 @@
 //! A value of these types is valid, so it is never checked again. The object of that name need not exist.
 
 use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Longest DNS-1123 label: a namespace, or one part of a name.
-pub const LABEL_MAX: usize = 63;
+const LABEL_MAX: usize = 63;
 /// Longest DNS-1123 subdomain: a name of an object.
-pub const SUBDOMAIN_MAX: usize = 253;
+const SUBDOMAIN_MAX: usize = 253;
 
 /// The broken rule of a name. The text is not repeated: the caller adds the field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -47,7 +45,7 @@ pub enum NameError {
 ///
 /// # Errors
 /// Names the first rule that is broken.
-pub fn check_label(text: &str) -> Result<(), NameError> {
+fn check_label(text: &str) -> Result<(), NameError> {
     check_length(text, LABEL_MAX)?;
     check_characters(text, false)?;
     check_part(text)
@@ -159,80 +157,21 @@ checked_text! {
     Namespace, NameError, |text| check_label(&text).map(|()| text)
 }
 
-/// Namespace and name of an object, written `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct ObjectKey {
-    /// The namespace.
-    pub namespace: Namespace,
-    /// The name.
-    pub name: ObjectName,
-}
-
-impl ObjectKey {
-    /// Creates a key.
-    #[must_use]
-    pub const fn new(namespace: Namespace, name: ObjectName) -> Self {
-        Self { namespace, name }
-    }
-
-    /// Reads `namespace/name`.
-    ///
-    /// # Errors
-    /// When there is not exactly one slash, or a part is invalid.
-    pub fn parse(text: &str) -> Result<Self, NameError> {
-        let (namespace, name) = text.split_once('/').ok_or(NameError::Shape)?;
-        if name.contains('/') {
-            return Err(NameError::Shape);
-        }
-        Ok(Self {
-            namespace: Namespace::parse(namespace)?,
-            name: ObjectName::parse(name)?,
-        })
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
-impl FromStr for ObjectKey {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
-    }
-}
-
-impl TryFrom<String> for ObjectKey {
-    type Error = NameError;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text)
-    }
-}
-
-impl From<ObjectKey> for String {
-    fn from(key: ObjectKey) -> Self {
-        key.to_string()
-    }
-}
-
-/// Defines an [`ObjectKey`] for one kind of object, so that kinds cannot be confused.
+/// Defines namespace and name of one kind of object, written `namespace/name`, so that kinds cannot be confused.
 macro_rules! key_of_kind {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(ObjectKey);
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            namespace: Namespace,
+            name: ObjectName,
+        }
 
         impl $name {
             /// Creates a key.
             #[must_use]
             pub const fn new(namespace: Namespace, name: ObjectName) -> Self {
-                Self(ObjectKey::new(namespace, name))
+                Self { namespace, name }
             }
 
             /// Reads `namespace/name`.
@@ -240,31 +179,29 @@ macro_rules! key_of_kind {
             /// # Errors
             /// When there is not exactly one slash, or a part is invalid.
             pub fn parse(text: &str) -> Result<Self, NameError> {
-                ObjectKey::parse(text).map(Self)
+                let (namespace, name) = text.split_once('/').ok_or(NameError::Shape)?;
+                if name.contains('/') {
+                    return Err(NameError::Shape);
+                }
+                Ok(Self::new(Namespace::parse(namespace)?, ObjectName::parse(name)?))
             }
 
             /// The namespace.
             #[must_use]
             pub const fn namespace(&self) -> &Namespace {
-                &self.0.namespace
+                &self.namespace
             }
 
             /// The name.
             #[must_use]
             pub const fn name(&self) -> &ObjectName {
-                &self.0.name
-            }
-
-            /// The key without its kind.
-            #[must_use]
-            pub const fn as_object(&self) -> &ObjectKey {
-                &self.0
+                &self.name
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
+                write!(f, "{}/{}", self.namespace, self.name)
             }
         }
     };
@@ -278,11 +215,6 @@ key_of_kind! {
 key_of_kind! {
     /// A Metal3Machine.
     MachineKey
-}
-
-key_of_kind! {
-    /// An IPPool.
-    PoolKey
 }
 
 #[cfg(test)]
@@ -379,16 +311,12 @@ mod tests {
             ("metal", "h.example.com")
         );
         assert_eq!(key.to_string(), "metal/h.example.com");
-        assert_eq!(
-            serde_json::to_value(&key).unwrap(),
-            serde_json::json!("metal/h.example.com")
-        );
     }
 
     #[test]
     fn key_needs_exactly_one_slash() {
         for text in ["", "metal", "a/b/c"] {
-            assert_eq!(PoolKey::parse(text), Err(NameError::Shape), "{text:?}");
+            assert_eq!(HostKey::parse(text), Err(NameError::Shape), "{text:?}");
         }
         assert_eq!(MachineKey::parse("/name"), Err(NameError::Empty));
         assert_eq!(MachineKey::parse("metal/"), Err(NameError::Empty));
@@ -397,6 +325,5 @@ mod tests {
     #[test]
     fn decoding_validates() {
         assert!(serde_json::from_str::<ObjectName>("\"Not A Name\"").is_err());
-        assert!(serde_json::from_str::<HostKey>("\"one\"").is_err());
     }
 }

@@ -141,12 +141,6 @@ impl MachineProviderId {
         &self.machine
     }
 
-    /// The text without the scheme: `providerid` in rendered metadata.
-    #[must_use]
-    pub fn without_scheme(&self) -> String {
-        format!("{}/{}/{}", self.namespace, self.host, self.machine)
-    }
-
     /// Compares a Node's provider ID with this machine. `host_uid` is the current UID of the machine's host.
     #[must_use]
     pub fn compare(&self, node_provider_id: &str, host_uid: Option<&Uid>) -> NodeRelation {
@@ -207,7 +201,6 @@ mod tests {
             (id.namespace().as_str(), id.host().as_str(), id.machine().as_str()),
             ("metal", "h.example.com", "m.1")
         );
-        assert_eq!(id.without_scheme(), "metal/h.example.com/m.1");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Cause, FieldError};
 use crate::model::Schema;
-use crate::object_meta::{self, Scope, metadata_errors, metadata_update_errors};
+use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
 use crate::parse::SchemaError;
 use crate::validate::Checker;
 use crate::value_path::ValuePath;
@@ -182,10 +182,7 @@ impl CustomResource {
         let mut errors = self.type_errors(version, object);
         if errors.is_empty() {
             errors.extend(metadata_errors(object, self.scope));
-            errors.extend(Checker { prefix: "" }.check(&version.schema, object, None));
-            object_meta::embedded(&version.schema, object, &ValuePath::Root, &mut errors);
-            lists::duplicates(&version.schema, object, &ValuePath::Root, &mut errors);
-            rules::check(&version.schema, object, None, &mut errors);
+            version.schema.check(object, None, &mut errors);
         }
         errors
     }
@@ -196,10 +193,7 @@ impl CustomResource {
         let mut errors = self.type_errors(version, object);
         if errors.is_empty() {
             errors.extend(metadata_update_errors(object, old));
-            errors.extend(Checker { prefix: "" }.check(&version.schema, object, Some(old)));
-            object_meta::embedded(&version.schema, object, &ValuePath::Root, &mut errors);
-            lists::new_duplicates(&version.schema, object, old, &mut errors);
-            rules::check(&version.schema, object, Some(old), &mut errors);
+            version.schema.check(object, Some(old), &mut errors);
         }
         errors
     }

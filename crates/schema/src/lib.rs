@@ -45,6 +45,7 @@ mod number;
 mod object_meta;
 mod parse;
 mod pattern;
+mod program;
 mod prune;
 mod ratchet;
 mod rules;
@@ -69,10 +70,8 @@ impl Schema {
     /// Validates an object to create, without its own metadata: see [`metadata_errors`].
     #[must_use]
     pub fn validate(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Checker { prefix: "" }.check(self, object, None);
-        object_meta::embedded(self, object, &ValuePath::Root, &mut errors);
-        lists::duplicates(self, object, &ValuePath::Root, &mut errors);
-        rules::check(self, object, None, &mut errors);
+        let mut errors = Vec::new();
+        self.check(object, None, &mut errors);
         errors
     }
 
@@ -84,10 +83,18 @@ impl Schema {
     /// items not at all. [`default`](Schema::default) must have been applied to both objects.
     #[must_use]
     pub fn validate_update(&self, object: &Value, old: &Value) -> Vec<FieldError> {
-        let mut errors = Checker { prefix: "" }.check(self, object, Some(old));
-        object_meta::embedded(self, object, &ValuePath::Root, &mut errors);
-        lists::new_duplicates(self, object, old, &mut errors);
-        rules::check(self, object, Some(old), &mut errors);
+        let mut errors = Vec::new();
+        self.check(object, Some(old), &mut errors);
         errors
+    }
+
+    fn check(&self, object: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
+        errors.extend(Checker { prefix: "" }.check(self, object, old));
+        object_meta::embedded(self, object, &ValuePath::Root, errors);
+        match old {
+            None => lists::duplicates(self, object, &ValuePath::Root, errors),
+            Some(old) => lists::new_duplicates(self, object, old, errors),
+        }
+        rules::check(self, object, old, errors);
     }
 }

@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::format::Format;
-use crate::rules::Rule;
+use crate::program::Program;
 
 /// A parsed and compiled structural schema. Parse it once and evaluate it from any thread.
 #[derive(Debug, Clone)]
@@ -39,6 +39,19 @@ pub struct Schema {
     pub(crate) any_of: Vec<Schema>,
     pub(crate) one_of: Vec<Schema>,
     pub(crate) not: Option<Box<Schema>>,
+}
+
+/// One entry of `x-kubernetes-validations`.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) program: Program,
+    /// The expression as written.
+    pub(crate) source: String,
+    pub(crate) message: String,
+    pub(crate) message_program: Option<Program>,
+    pub(crate) reason: String,
+    pub(crate) field_path: String,
+    pub(crate) optional_old_self: bool,
 }
 
 /// The checks of a single value.

@@ -5,71 +5,20 @@
 //! [`Schema::violations`](crate::Schema::violations). Unknown keywords are rejected too: the API server drops them,
 //! which would silently disable a check.
 
+mod error;
 mod keywords;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::format::Format;
-use crate::model::{Additional, Limits, ListType, MapType, Pattern, Schema};
+use crate::model::{Additional, Limits, ListType, MapType, Pattern, Rule, Schema};
 use crate::pattern;
-use crate::rules::{Program, Rule};
+use crate::program::Program;
 use crate::value_path::ValuePath;
 
-use self::keywords::Keywords;
-
-/// Limit of nesting, to bound the recursion.
-const MAX_DEPTH: usize = 96;
-
-/// Why a schema cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SchemaError {
-    /// A keyword that the API server supports in no CRD, or that this crate does not implement.
-    #[error("{at}: `{keyword}` is not supported; {cure}")]
-    Unsupported {
-        /// The path of the keyword.
-        at: String,
-        /// The keyword.
-        keyword: String,
-        /// The cure.
-        cure: String,
-    },
-    /// A value of the wrong shape.
-    #[error("{at}: must be {expected}")]
-    Malformed {
-        /// The path of the value.
-        at: String,
-        /// The allowed content.
-        expected: String,
-    },
-    /// A regular expression that does not compile.
-    #[error("{at}: `{pattern}` is not a regular expression (RE2 syntax): {problem}")]
-    Pattern {
-        /// The path of the pattern.
-        at: String,
-        /// The pattern.
-        pattern: String,
-        /// The error of the compiler.
-        problem: String,
-    },
-    /// A rule of `x-kubernetes-validations` that cannot be evaluated.
-    #[error("{at}: `{rule}` is not a rule: {problem}")]
-    Rule {
-        /// The path of the rule.
-        at: String,
-        /// The expression.
-        rule: String,
-        /// The error of the compiler.
-        problem: String,
-    },
-    /// Schemas nested too deep.
-    #[error("{at}: more than {MAX_DEPTH} schemas inside each other; flatten it")]
-    TooDeep {
-        /// The path at which the limit was reached.
-        at: String,
-    },
-}
-
-type Parsed<T> = Result<T, SchemaError>;
+pub use self::error::SchemaError;
+use self::error::{MAX_DEPTH, Parsed, malformed, place};
+use self::keywords::{Keywords, refuse_unknown};
 
 impl Schema {
     /// Parses and compiles a schema.
@@ -125,81 +74,6 @@ fn read(value: &Value, at: &ValuePath<'_>, depth: usize) -> Parsed<Schema> {
         || schema.items.as_ref().is_some_and(|items| items.has_rules)
         || schema.additional_schema().is_some_and(|entry| entry.has_rules);
     Ok(schema)
-}
-
-const KNOWN: [&str; 39] = [
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "default",
-    "description",
-    "enum",
-    "example",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "externalDocs",
-    "format",
-    "items",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "nullable",
-    "oneOf",
-    "pattern",
-    "properties",
-    "required",
-    "title",
-    "type",
-    "uniqueItems",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-    "x-kubernetes-group-version-kind",
-    "$comment",
-];
-
-fn refuse_unknown(map: &Map<String, Value>, at: &ValuePath<'_>) -> Parsed<()> {
-    let Some(keyword) = map.keys().find(|keyword| !KNOWN.contains(&keyword.as_str())) else {
-        return Ok(());
-    };
-    let cure = match keyword.as_str() {
-        "$ref" | "definitions" => "write the schema out where it is used",
-        "patternProperties" => "use `additionalProperties` with a rule on its keys",
-        "dependencies" => "use a rule in `x-kubernetes-validations`",
-        "additionalItems" => "use one schema in `items`",
-        _ => "remove it",
-    };
-    Err(SchemaError::Unsupported {
-        at: place(at),
-        keyword: keyword.clone(),
-        cure: cure.into(),
-    })
-}
-
-fn place(at: &ValuePath<'_>) -> String {
-    if at.is_root() {
-        String::from("openAPIV3Schema")
-    } else {
-        format!("openAPIV3Schema.{at}")
-    }
-}
-
-fn malformed(at: &ValuePath<'_>, expected: &str) -> SchemaError {
-    SchemaError::Malformed {
-        at: place(at),
-        expected: expected.into(),
-    }
 }
 
 impl Keywords<'_> {

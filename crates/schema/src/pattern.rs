@@ -4,8 +4,8 @@
 //! quotes. In both, matching is unanchored, `$` is the end of the text, and there is no backtracking.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use regex::Regex;
 
 /// Go rejects more repetitions.
@@ -17,17 +17,12 @@ static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
 
 /// Compiles a pattern of a schema.
 pub(crate) fn compile(source: &str) -> Result<Regex, String> {
-    let known = COMPILED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .get(source)
-        .cloned();
+    let known = COMPILED.lock().get(source).cloned();
     if let Some(regex) = known {
         return Ok(regex);
     }
     let regex = compile_uncached(source)?;
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    compiled.insert(source.to_owned(), regex.clone());
+    COMPILED.lock().insert(source.to_owned(), regex.clone());
     Ok(regex)
 }
 

@@ -5,33 +5,20 @@
 //! rules is not estimated: the API server may reject a rule for its cost that is accepted here.
 
 mod path;
-mod program;
 #[cfg(feature = "cel")]
 mod value;
 
 use serde_json::Value;
 
 use crate::error::{Cause, FieldError};
-use crate::model::{Schema, Type};
+use crate::model::{Rule, Schema, Type};
+use crate::program::Subject;
 use crate::ratchet::{ByKey, Pair};
 use crate::value_path::ValuePath;
 
 pub(crate) use self::path::field_path;
-pub(crate) use self::program::Program;
-use self::program::Subject;
-
-/// One entry of `x-kubernetes-validations`.
-#[derive(Debug, Clone)]
-pub(crate) struct Rule {
-    pub(crate) program: Program,
-    /// The expression as written.
-    pub(crate) source: String,
-    pub(crate) message: String,
-    pub(crate) message_program: Option<Program>,
-    pub(crate) reason: String,
-    pub(crate) field_path: String,
-    pub(crate) optional_old_self: bool,
-}
+#[cfg(feature = "cel")]
+use self::value::subject;
 
 impl Rule {
     /// The name of the rule in messages of the API server.
@@ -44,7 +31,7 @@ impl Rule {
         }
     }
 
-    fn message(&self, subject: &Subject<'_>) -> String {
+    fn message(&self, subject: &Subject) -> String {
         let computed = self.message_program.as_ref().and_then(|program| program.text(subject));
         computed.unwrap_or_else(|| {
             if self.message.is_empty() {
@@ -63,6 +50,11 @@ impl Rule {
             _ => Cause::Invalid,
         }
     }
+}
+
+#[cfg(not(feature = "cel"))]
+fn subject(_: &Schema, _: bool, _: &Value, _: Option<&Value>) -> Subject {
+    Subject
 }
 
 /// Runs the rules of a schema, unless earlier errors show that the object has the wrong types.
@@ -179,7 +171,7 @@ impl Evaluation<'_> {
         if schema.rules.is_empty() {
             return;
         }
-        let subject = Subject::new(schema, at.is_root() || schema.embedded, value, old);
+        let subject = subject(schema, at.is_root() || schema.embedded, value, old);
         for rule in &schema.rules {
             if rule.program.uses_old_self() && old.is_none() && !rule.optional_old_self {
                 continue;
@@ -201,7 +193,7 @@ impl Evaluation<'_> {
     }
 }
 
-fn failed(rule: &Rule, schema: &Schema, value: &Value, at: &ValuePath<'_>, subject: &Subject<'_>) -> FieldError {
+fn failed(rule: &Rule, schema: &Schema, value: &Value, at: &ValuePath<'_>, subject: &Subject) -> FieldError {
     let field = match field_path(schema, &rule.field_path) {
         Some(path) if !path.is_empty() => at.field(&path).bracketed(),
         _ => at.bracketed(),

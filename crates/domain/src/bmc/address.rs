@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use super::{CertificateVerification, Credentials, DriverInfo, Kind, Profile, Transport};
+use super::{Kind, Profile, Transport};
 use crate::uri::{Uri, UriError, redacted};
 
 /// Privilege level when an IPMI address names none.
@@ -182,12 +182,6 @@ impl BmcAddress {
     #[must_use]
     pub fn privilege_level(&self) -> &str {
         &self.privilege_level
-    }
-
-    /// The access part of the node's `driver_info`.
-    #[must_use]
-    pub fn driver_info(&self, credentials: &Credentials<'_>, verification: CertificateVerification) -> DriverInfo {
-        DriverInfo::of(self, credentials, verification)
     }
 }
 

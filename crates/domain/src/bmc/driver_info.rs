@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{BmcAddress, Kind};
+use super::BmcAddress;
 
 /// Port of an IPMI controller whose address names none.
 const IPMI_PORT: &str = "623";
@@ -51,34 +51,28 @@ impl CertificateVerification {
 #[derive(Clone, PartialEq)]
 pub struct DriverInfo(BTreeMap<&'static str, Value>);
 
-impl DriverInfo {
-    pub(super) fn of(
-        address: &BmcAddress,
-        credentials: &Credentials<'_>,
-        verification: CertificateVerification,
-    ) -> Self {
-        let mut entries = if address.kind().is_ipmi() {
-            ipmi(address)
+impl BmcAddress {
+    /// The access part of the node's `driver_info`.
+    #[must_use]
+    pub fn driver_info(&self, credentials: &Credentials<'_>, verification: CertificateVerification) -> DriverInfo {
+        let (mut entries, [username, password, verify]) = if self.kind().is_ipmi() {
+            (ipmi(self), ["ipmi_username", "ipmi_password", "ipmi_verify_ca"])
         } else {
-            redfish(address)
+            (
+                redfish(self),
+                ["redfish_username", "redfish_password", "redfish_verify_ca"],
+            )
         };
-        let [username, password, verify] = Self::login_keys(address.kind());
         entries.insert(username, credentials.username.into());
         entries.insert(password, credentials.password.into());
         if verification == CertificateVerification::Disabled {
             entries.insert(verify, false.into());
         }
-        Self(entries)
+        DriverInfo(entries)
     }
+}
 
-    const fn login_keys(kind: Kind) -> [&'static str; 3] {
-        if kind.is_ipmi() {
-            ["ipmi_username", "ipmi_password", "ipmi_verify_ca"]
-        } else {
-            ["redfish_username", "redfish_password", "redfish_verify_ca"]
-        }
-    }
-
+impl DriverInfo {
     /// Every key and value, password included, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(key, value)| (*key, value))

@@ -2,10 +2,70 @@
 
 use serde_json::{Map, Value};
 
-use super::{KNOWN, Parsed, malformed};
+use super::error::{Parsed, SchemaError, malformed, place};
 use crate::model::{Bound, Type};
 use crate::number::{Num, to_float};
 use crate::value_path::ValuePath;
+
+const KNOWN: [&str; 39] = [
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "default",
+    "description",
+    "enum",
+    "example",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "externalDocs",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+    "x-kubernetes-group-version-kind",
+    "$comment",
+];
+
+pub(super) fn refuse_unknown(map: &Map<String, Value>, at: &ValuePath<'_>) -> Parsed<()> {
+    let Some(keyword) = map.keys().find(|keyword| !KNOWN.contains(&keyword.as_str())) else {
+        return Ok(());
+    };
+    let cure = match keyword.as_str() {
+        "$ref" | "definitions" => "write the schema out where it is used",
+        "patternProperties" => "use `additionalProperties` with a rule on its keys",
+        "dependencies" => "use a rule in `x-kubernetes-validations`",
+        "additionalItems" => "use one schema in `items`",
+        _ => "remove it",
+    };
+    Err(SchemaError::Unsupported {
+        at: place(at),
+        keyword: keyword.clone(),
+        cure: cure.into(),
+    })
+}
 
 /// The keywords of one schema object, with its path. A null keyword counts as absent.
 pub(super) struct Keywords<'a> {

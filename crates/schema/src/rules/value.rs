@@ -14,9 +14,18 @@ use serde_json::Value;
 use crate::format::Format;
 use crate::model::{ListType, Schema, Type};
 use crate::number::{Num, to_float, truncate};
+use crate::program::Subject;
+
+/// The input of the rules of a value and its old value.
+pub(super) fn subject(schema: &Schema, resource: bool, value: &Value, old: Option<&Value>) -> Subject {
+    Subject {
+        this: cel_value(schema, resource, value),
+        old: old.map(|old| cel_value(schema, resource, &aligned(schema, old, value))),
+    }
+}
 
 /// Converts a value for rules. `resource`: the value is a resource, the object itself or an embedded one.
-pub(super) fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
+fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(yes) => Cel::Bool(*yes),
@@ -57,7 +66,7 @@ pub(super) fn cel_value(schema: &Schema, resource: bool, value: &Value) -> Cel {
 
 /// The old value with lists of type `set` and `map` in the order of the new one: their order has no meaning, but CEL
 /// compares in order.
-pub(super) fn aligned(schema: &Schema, old: &Value, new: &Value) -> Value {
+fn aligned(schema: &Schema, old: &Value, new: &Value) -> Value {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             let entry = |(name, old): (&String, &Value)| match (schema.entry(name), new.get(name)) {

@@ -1,8 +1,8 @@
 //! Checks of `x-kubernetes-validations` in their context.
 
 use crate::error::FieldError;
-use crate::model::{ListType, Schema};
-use crate::rules::{Rule, field_path};
+use crate::model::{ListType, Rule, Schema};
+use crate::rules::field_path;
 use crate::value_path::ValuePath;
 
 const REASONS: [&str; 4] = [

@@ -35,17 +35,13 @@ pub(crate) use self::without::{Program, Subject};
 
 #[cfg(feature = "cel")]
 mod with {
-    use std::marker::PhantomData;
     use std::sync::Arc;
 
     use kube_cel::KubeCelExt;
     use kube_cel::cel::objects::OptionalValue;
     use kube_cel::cel::{Context, ExecutionError, Value as Cel};
-    use serde_json::Value;
 
     use super::Problem;
-    use crate::model::Schema;
-    use crate::rules::value::{aligned, cel_value};
 
     /// Limit of a message; a longer one, or one of several lines, is not used.
     const MESSAGE_LIMIT: usize = 5 * 1024;
@@ -60,22 +56,9 @@ mod with {
     }
 
     /// The input of a rule, converted once for all rules of a value.
-    pub(crate) struct Subject<'a> {
-        this: Cel,
-        old: Option<Cel>,
-        source: PhantomData<&'a Value>,
-    }
-
-    impl<'a> Subject<'a> {
-        pub(crate) fn new(schema: &Schema, resource: bool, value: &'a Value, old: Option<&'a Value>) -> Subject<'a> {
-            let this = cel_value(schema, resource, value);
-            let old = old.map(|old| cel_value(schema, resource, &aligned(schema, old, value)));
-            Subject {
-                this,
-                old,
-                source: PhantomData,
-            }
-        }
+    pub(crate) struct Subject {
+        pub(crate) this: Cel,
+        pub(crate) old: Option<Cel>,
     }
 
     impl Program {
@@ -95,7 +78,7 @@ mod with {
         }
 
         /// Whether the rule holds.
-        pub(crate) fn holds(&self, subject: &Subject<'_>, optional_old_self: bool) -> Result<bool, Problem> {
+        pub(crate) fn holds(&self, subject: &Subject, optional_old_self: bool) -> Result<bool, Problem> {
             match self.evaluate(subject, optional_old_self)? {
                 Cel::Bool(holds) => Ok(holds),
                 _ => Err(Problem::Other(String::from("the rule is neither true nor false"))),
@@ -103,7 +86,7 @@ mod with {
         }
 
         /// The message, if the expression returns a usable one.
-        pub(crate) fn text(&self, subject: &Subject<'_>) -> Option<String> {
+        pub(crate) fn text(&self, subject: &Subject) -> Option<String> {
             let Ok(Cel::String(text)) = self.evaluate(subject, false) else {
                 return None;
             };
@@ -111,7 +94,7 @@ mod with {
             (!text.is_empty() && text.len() <= MESSAGE_LIMIT && !text.contains('\n')).then(|| text.to_owned())
         }
 
-        fn evaluate(&self, subject: &Subject<'_>, optional_old_self: bool) -> Result<Cel, Problem> {
+        fn evaluate(&self, subject: &Subject, optional_old_self: bool) -> Result<Cel, Problem> {
             let mut context = Context::default().with_all();
             context.add_variable_from_value("self", subject.this.clone());
             if optional_old_self {
@@ -164,22 +147,13 @@ mod with {
 mod without {
     use std::convert::Infallible;
 
-    use serde_json::Value;
-
     use super::Problem;
-    use crate::model::Schema;
 
     /// Never constructed.
     #[derive(Debug, Clone)]
     pub(crate) struct Program(Infallible);
 
-    pub(crate) struct Subject<'a>(std::marker::PhantomData<&'a Value>);
-
-    impl<'a> Subject<'a> {
-        pub(crate) fn new(_: &Schema, _: bool, _: &'a Value, _: Option<&'a Value>) -> Subject<'a> {
-            Subject(std::marker::PhantomData)
-        }
-    }
+    pub(crate) struct Subject;
 
     impl Program {
         pub(crate) fn compile(_: &str) -> Result<Program, String> {
@@ -190,11 +164,11 @@ mod without {
             match self.0 {}
         }
 
-        pub(crate) fn holds(&self, _: &Subject<'_>, _: bool) -> Result<bool, Problem> {
+        pub(crate) fn holds(&self, _: &Subject, _: bool) -> Result<bool, Problem> {
             match self.0 {}
         }
 
-        pub(crate) fn text(&self, _: &Subject<'_>) -> Option<String> {
+        pub(crate) fn text(&self, _: &Subject) -> Option<String> {
             match self.0 {}
         }
     }
