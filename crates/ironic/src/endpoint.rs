@@ -48,12 +48,6 @@ impl Endpoint {
         Ok(Self(url))
     }
 
-    /// Whether the connection is encrypted.
-    #[must_use]
-    pub fn is_encrypted(&self) -> bool {
-        self.0.scheme() == "https"
-    }
-
     /// The URL of a request.
     pub(crate) fn url(&self, request: &Request) -> Url {
         let mut url = self.0.clone();

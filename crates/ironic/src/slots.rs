@@ -2,7 +2,7 @@
 //!
 //! One process decides, so counting needs no request: a slot is recorded when it is granted, first come, first served.
 //! The invariant: once the holders are known, a slot is free only if no key waits, and the number of holders exceeds
-//! the limit only by those that held a slot when the limit was lowered. The host controller decides which hosts need a
+//! the limit only by those that held a slot at the start. The host controller decides which hosts need a
 //! slot, and when.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -79,13 +79,6 @@ impl<K: Ord + Clone> Slots<K> {
         self.refill()
     }
 
-    /// Changes the limit. No key loses a slot.
-    #[must_use = "the keys with new slots must be enqueued"]
-    pub fn set_limit(&mut self, limit: usize) -> Vec<K> {
-        self.limit = limit;
-        self.refill()
-    }
-
     /// The keys with a slot, in order.
     pub fn holders(&self) -> impl Iterator<Item = &K> {
         self.holders.iter()
@@ -150,7 +143,6 @@ mod tests {
         assert_eq!(slots.request(&4), SlotState::Waiting { ahead: 0 });
         assert!(slots.release(&1).is_empty());
         assert_eq!(slots.release(&2), [4]);
-        assert!(slots.set_limit(0).is_empty());
         assert_eq!(slots.request(&4), SlotState::Granted);
     }
 
@@ -158,7 +150,6 @@ mod tests {
     enum Step {
         Request(u8),
         Release(u8),
-        Limit(usize),
         Restore(Vec<u8>),
     }
 
@@ -166,7 +157,6 @@ mod tests {
         prop_oneof![
             4 => (0u8..12).prop_map(Step::Request),
             3 => (0u8..12).prop_map(Step::Release),
-            1 => (0usize..5).prop_map(Step::Limit),
             1 => proptest::collection::vec(0u8..12, 0..4).prop_map(Step::Restore),
         ]
     }
@@ -177,14 +167,13 @@ mod tests {
             steps in proptest::collection::vec(step(), 0..80)
         ) {
             let mut slots = Slots::with_unknown_holders(3);
-            let (mut limit, mut holders_known, mut allowed) = (3, false, 0);
+            let (limit, mut holders_known, mut allowed) = (3, false, 0);
             for step in steps {
                 let queue: Vec<u8> = slots.waiting().copied().collect();
                 let before = slots.holders().count();
                 let granted = match step {
                     Step::Request(key) => { slots.request(&key); Vec::new() }
                     Step::Release(key) => slots.release(&key),
-                    Step::Limit(new) => { limit = new; slots.set_limit(new) }
                     Step::Restore(holders) => { holders_known = true; allowed = 12; slots.restore(holders) }
                 };
                 let order: Vec<u8> = queue.into_iter().filter(|key| granted.contains(key)).collect();

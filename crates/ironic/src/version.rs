@@ -99,12 +99,6 @@ impl Features {
         self.0 >= DISABLE_POWER_OFF
     }
 
-    /// Whether attached virtual media can be listed.
-    #[must_use]
-    pub fn list_virtual_media(self) -> bool {
-        self.0 >= LIST_VIRTUAL_MEDIA
-    }
-
     /// Whether nodes have a health field.
     #[must_use]
     pub fn health(self) -> bool {
@@ -172,8 +166,7 @@ mod tests {
     #[test]
     fn each_feature_begins_with_its_version() {
         type Feature = fn(Features) -> bool;
-        let table: [(u16, Feature); 4] = [
-            (93, Features::list_virtual_media),
+        let table: [(u16, Feature); 3] = [
             (95, Features::disable_power_off),
             (109, Features::health),
             (110, Features::abort_deployment),

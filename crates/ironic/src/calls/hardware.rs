@@ -1,12 +1,12 @@
 //! BIOS, firmware, traits, virtual media and event subscriptions of a node.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::NodeRef;
 use crate::model::hardware::{BiosSetting, FirmwareComponent, VirtualMedia};
 use crate::model::page::{self, Page};
-use crate::request::{Call, Effect, Method, change, order, read, read_with};
+use crate::request::{Call, Effect, Method, order, read, read_with};
 use crate::text::{self, ControlCharacter};
 use crate::version::LIST_VIRTUAL_MEDIA;
 
@@ -82,30 +82,4 @@ pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, Co
 pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "vmedia"];
     order("detach virtual media", Method::Delete, &path, Effect::Once, None).with_query("device_types", "cdrom")
-}
-
-/// Subscribes `destination` to the events of the BMC. `Id` in the BMC's response identifies the subscription.
-#[must_use]
-pub fn subscribe(node: &NodeRef, destination: &str, context: &str, headers: &[(String, String)]) -> Call<Value> {
-    let headers: Vec<Value> = headers
-        .iter()
-        .map(|(name, value)| json!({name.as_str(): value}))
-        .collect();
-    let body = json!({"Destination": destination, "Context": context, "HttpHeaders": headers});
-    let path = ["nodes", node.segment(), "vendor_passthru"];
-    change("subscribe to events", Method::Post, &path, Effect::Once, body).with_query("method", "create_subscription")
-}
-
-/// Ends a subscription.
-#[must_use]
-pub fn unsubscribe(node: &NodeRef, id: &str) -> Call<()> {
-    let path = ["nodes", node.segment(), "vendor_passthru"];
-    let call = order(
-        "end a subscription",
-        Method::Delete,
-        &path,
-        Effect::Once,
-        Some(json!({"id": id})),
-    );
-    call.with_query("method", "delete_subscription")
 }

@@ -3,7 +3,7 @@
 //! Only `add` and `remove` are used: `add` replaces an existing value, and `remove` is for existing keys only, since
 //! Ironic rejects it for missing ones.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::text::{self, ControlCharacter};
 
@@ -30,18 +30,6 @@ impl Patch {
     pub fn remove(mut self, path: &[&str]) -> Self {
         self.0.push((pointer(path), None));
         self
-    }
-
-    /// Sets or removes one key of a map; adds nothing if the key already has the wanted value.
-    #[must_use]
-    pub fn set_if_changed(self, map: (&str, &Map<String, Value>), key: &str, wanted: Option<Value>) -> Self {
-        let (name, current) = map;
-        match (wanted, current.get(key)) {
-            (Some(wanted), Some(present)) if wanted == *present => self,
-            (Some(wanted), _) => self.set(&[name, key], wanted),
-            (None, Some(_)) => self.remove(&[name, key]),
-            (None, None) => self,
-        }
     }
 
     /// Whether the patch is empty.

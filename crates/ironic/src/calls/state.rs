@@ -104,58 +104,10 @@ pub fn set_boot_device(node: &NodeRef, device: &str, persistent: bool) -> Call<(
     )
 }
 
-/// Sets `uefi` or `bios`.
-#[must_use]
-pub fn set_boot_mode(node: &NodeRef, mode: &str) -> Call<()> {
-    let path = ["nodes", node.segment(), "states", "boot_mode"];
-    let effect = Effect::Transition { arguments: true };
-    order(
-        "set the boot mode",
-        Method::Put,
-        &path,
-        effect,
-        Some(json!({"target": mode})),
-    )
-}
-
-/// Switches secure boot.
-#[must_use]
-pub fn set_secure_boot(node: &NodeRef, on: bool) -> Call<()> {
-    let path = ["nodes", node.segment(), "states", "secure_boot"];
-    let effect = Effect::Transition { arguments: true };
-    order(
-        "switch secure boot",
-        Method::Put,
-        &path,
-        effect,
-        Some(json!({"target": on})),
-    )
-}
-
 /// The attached networks.
 #[must_use]
 pub fn vifs(node: &NodeRef) -> Call<Page<Vif>> {
     read_with("list attached networks", &["nodes", node.segment(), "vifs"], |body| {
         page::decode("vifs", body)
     })
-}
-
-/// Attaches a network.
-#[must_use]
-pub fn attach_vif(node: &NodeRef, id: &str) -> Call<()> {
-    let path = ["nodes", node.segment(), "vifs"];
-    order(
-        "attach a network",
-        Method::Post,
-        &path,
-        Effect::Once,
-        Some(json!({"id": id})),
-    )
-}
-
-/// Detaches a network.
-#[must_use]
-pub fn detach_vif(node: &NodeRef, id: &str) -> Call<()> {
-    let path = ["nodes", node.segment(), "vifs", id];
-    order("detach a network", Method::Delete, &path, Effect::Once, None)
 }

@@ -3,6 +3,29 @@
 //! Decoding is lenient: a missing, null or empty field is absent, an unknown state keeps its text, unknown fields are
 //! ignored. An unreadable node does not hide the others of its page.
 
+/// Declares parts of a response. A field that is missing, null or empty text is absent, unless it is required.
+macro_rules! lenient {
+    ($(
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(required { $($(#[$required_doc:meta])* pub $required:ident: $required_type:ty,)* })?
+            $($(#[$doc:meta])* pub $field:ident: $type:ty,)*
+        }
+    )+) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+        pub struct $name {
+            $($($(#[$required_doc])* pub $required: $required_type,)*)?
+            $($(#[$doc])* #[serde(default, deserialize_with = "crate::model::absent_or")] pub $field: $type,)*
+        }
+    )+};
+}
+
+/// Declares types of fields whose text, if any, has a meaning even when it is empty.
+macro_rules! never_blank {
+    ($($type:ty),+ $(,)?) => { $(impl crate::model::Absent for $type {})+ };
+}
+
 pub mod hardware;
 pub mod inventory;
 pub mod node;
@@ -13,13 +36,15 @@ pub mod state;
 
 use std::fmt;
 
+use chrono::{DateTime, Utc};
+use metal3_domain::ids::NodeUuid;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 /// A free-form map. It may contain secrets (Ironic masks those it knows): `Debug` shows the keys only.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Fields(#[serde(deserialize_with = "null_is_default")] pub Map<String, Value>);
+pub struct Fields(pub Map<String, Value>);
 
 impl Fields {
     /// The value of a key.
@@ -41,16 +66,37 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// Missing, null and empty text mean the same.
-pub(crate) fn blank_is_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
+/// A value that null and empty text leave absent.
+trait Absent: Default {
+    /// The value, unless it is empty text.
+    #[must_use]
+    fn unless_blank(self) -> Self {
+        self
+    }
 }
 
-/// Null means the default.
-pub(crate) fn null_is_default<'de, T, D>(from: D) -> Result<T, D::Error>
+never_blank!(
+    bool,
+    Value,
+    Fields,
+    Option<i64>,
+    Option<bool>,
+    Option<DateTime<Utc>>,
+    Option<NodeUuid>
+);
+
+impl<T> Absent for Vec<T> {}
+
+impl Absent for Option<String> {
+    fn unless_blank(self) -> Self {
+        self.filter(|text| !text.is_empty())
+    }
+}
+
+fn absent_or<'de, T, D>(from: D) -> Result<T, D::Error>
 where
-    T: Default + Deserialize<'de>,
+    T: Absent + Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Ok(Option::<T>::deserialize(from)?.unwrap_or_default())
+    Ok(Option::<T>::deserialize(from)?.unwrap_or_default().unless_blank())
 }

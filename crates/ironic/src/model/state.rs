@@ -187,6 +187,8 @@ spelled! {
     }
 }
 
+never_blank!(Option<PowerState>);
+
 #[cfg(test)]
 mod tests {
     use super::*;
