@@ -14,11 +14,11 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPClaimSpec};
 use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 use metal3_domain::derived::address_claim;
-use metal3_domain::names::{NameError, ObjectName};
+use metal3_domain::names::ObjectName;
 
+use super::DataError;
 use super::pools::{Grant, PoolRef};
 use super::subject::name_of;
-use super::{DataError, Problem};
 
 /// The prefix of the names of new claims on IPPools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,16 +86,8 @@ pub fn names(
 ) -> Result<ClaimNames, DataError> {
     let field = format!("the claim on pool {pool}");
     let joined = |first: &str| {
-        let name = |error: NameError| {
-            Problem::MadeName {
-                name: format!("{first}-{}", pool.name),
-                error,
-            }
-            .of(&field)
-        };
-        ObjectName::parse(first)
-            .and_then(|first| address_claim(&first, &pool.name))
-            .map_err(name)
+        let name = ObjectName::parse(first).and_then(|first| address_claim(&first, &pool.name));
+        name.map_err(|error| DataError::made_name(format!("{first}-{}", pool.name), error, &field))
     };
     let by_data = joined(data)?;
     if pool.is_metal3() {
@@ -112,7 +104,7 @@ pub fn names(
     let made = if needed.iter().any(|other| shares_name(&other)) {
         // differs (`pools-of-one-name`): the Go manager rejects a template with two such pools.
         let name = format!("{by_data}-{}.{}", pool.kind.to_lowercase(), pool.group);
-        ObjectName::parse(name.clone()).map_err(|error| Problem::MadeName { name, error }.of(&field))?
+        ObjectName::parse(name.clone()).map_err(|error| DataError::made_name(name, error, &field))?
     } else {
         by_data
     };

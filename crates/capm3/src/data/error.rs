@@ -11,54 +11,37 @@ pub struct DataError {
     /// The field with its object, such as `Metal3DataTemplate workers spec.metaData.indexes[0]`.
     pub field: String,
     /// The problem and its remedy.
-    pub problem: Problem,
+    pub(super) problem: Problem,
 }
 
 /// The kinds of errors.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Problem {
+pub(super) enum Problem {
     /// The host is not inspected, or inspection found no network interface.
-    #[error("host {host} has no list of network interfaces; let it be inspected, or write the address itself")]
-    NotInspected {
-        /// The host.
-        host: String,
-    },
+    #[error("host {0} has no list of network interfaces; let it be inspected, or write the address itself")]
+    NotInspected(String),
     /// The host has no interface of that name.
     #[error("host {host} has no network interface {interface:?}; write one of {known}")]
     NoInterface {
-        /// The host.
         host: String,
-        /// The name.
         interface: String,
-        /// The existing names.
         known: String,
     },
     /// The entry names no interface.
     #[error("it names no interface; set interface, or fromBootMAC to true")]
     InterfaceUnnamed,
     /// The host has no boot MAC address.
-    #[error("host {host} has no spec.bootMACAddress; set it")]
-    NoBootMac {
-        /// The host.
-        host: String,
-    },
+    #[error("host {0} has no spec.bootMACAddress; set it")]
+    NoBootMac(String),
     /// The text is not an Ethernet address.
-    #[error("{text:?} is not a MAC address; write six pairs of hexadecimal digits joined by ':'")]
-    NoMac {
-        /// The text.
-        text: String,
-    },
+    #[error("{0:?} is not a MAC address; write six pairs of hexadecimal digits joined by ':'")]
+    NoMac(String),
     /// A link without a source for its MAC address.
     #[error("it is empty; set one of string, fromHostInterface and fromAnnotation")]
     MacUnset,
     /// The annotation is missing or empty.
     #[error("{object} has no annotation {annotation:?} with a value; set it")]
-    NoAnnotation {
-        /// The object without the annotation.
-        object: String,
-        /// Its key.
-        annotation: String,
-    },
+    NoAnnotation { object: String, annotation: String },
     /// Bond parameters that duplicate fields of the bond.
     #[error("{0}")]
     BondParameters(BondParameterError),
@@ -67,68 +50,34 @@ pub enum Problem {
     PoolUnset,
     /// A pool name that is not an object name.
     #[error("{name:?} is not a pool name: {error}")]
-    PoolName {
-        /// The text.
-        name: String,
-        /// The reason.
-        error: NameError,
-    },
+    PoolName { name: String, error: NameError },
     /// A kind of pool that the group does not define.
     #[error("the group {group} has no pools of kind {kind}; set apiGroup to the group of {kind}")]
-    PoolKind {
-        /// The group.
-        group: String,
-        /// The kind.
-        kind: String,
-    },
+    PoolKind { group: String, kind: String },
     /// The pool has granted no address yet.
-    #[error("there is no address from pool {pool} yet; its claim is pending")]
-    NotGranted {
-        /// The pool.
-        pool: String,
-    },
+    #[error("there is no address from pool {0} yet; its claim is pending")]
+    NotGranted(String),
     /// The pool's provider reports an error.
     #[error("pool {pool} grants no address: {message}; extend the pool, or release addresses that are not needed")]
-    Refused {
-        /// The pool.
-        pool: String,
-        /// The provider's error.
-        message: String,
-    },
+    Refused { pool: String, message: String },
     /// The granted text is not an address.
     #[error("pool {pool} granted {text:?}, which is not an IP address; correct the pool")]
-    NoAddress {
-        /// The pool.
-        pool: String,
-        /// The text.
-        text: String,
-    },
+    NoAddress { pool: String, text: String },
     /// The granted address has the other family.
     #[error(
         "pool {pool} granted {text}, which is not {family}; name a pool of {family} addresses, or move the network"
     )]
     Family {
-        /// The pool.
         pool: String,
-        /// The address.
         text: String,
-        /// `IPv4` or `IPv6`.
         family: &'static str,
     },
     /// The prefix length exceeds that of the family.
     #[error("the prefix length {length} is outside of 0 to {longest}; correct it")]
-    Prefix {
-        /// The length.
-        length: i64,
-        /// The longest of the family.
-        longest: u8,
-    },
+    Prefix { length: i64, longest: u8 },
     /// A grant without the prefix that metadata needs.
-    #[error("pool {pool} has no prefix; set it in the pool, or remove the key")]
-    NoPrefix {
-        /// The pool.
-        pool: String,
-    },
+    #[error("pool {0} has no prefix; set it in the pool, or remove the key")]
+    NoPrefix(String),
     /// A missing reference.
     #[error("it is not set; delete the object, the controller creates it again")]
     Unset,
@@ -137,28 +86,13 @@ pub enum Problem {
     NoOwner,
     /// The machine names another template.
     #[error("it names {found:?}, the Metal3Data was made from {wanted:?}; set it back, or replace the machine")]
-    OtherTemplate {
-        /// The template in the machine.
-        found: String,
-        /// The template of the Metal3Data.
-        wanted: String,
-    },
+    OtherTemplate { found: String, wanted: String },
     /// A derived object name is invalid.
     #[error("the name {name:?} derived from it is invalid: {error}")]
-    MadeName {
-        /// The name.
-        name: String,
-        /// The reason.
-        error: NameError,
-    },
+    MadeName { name: String, error: NameError },
     /// A reference to another namespace.
     #[error("it names namespace {found:?}; omit it, only objects in {own:?} are used")]
-    ForeignNamespace {
-        /// The namespace in the reference.
-        found: String,
-        /// The namespace of the object.
-        own: String,
-    },
+    ForeignNamespace { found: String, own: String },
     /// Every index is in use.
     #[error("all of its numbers are in use; delete machines, or make another template")]
     Exhausted,
@@ -167,10 +101,17 @@ pub enum Problem {
     Unwritable(String),
 }
 
+impl DataError {
+    /// The error of a name that is derived from a field.
+    pub(super) fn made_name(name: impl Into<String>, error: NameError, field: impl Into<String>) -> Self {
+        let name = name.into();
+        Problem::MadeName { name, error }.of(field)
+    }
+}
+
 impl Problem {
     /// The error for a field.
-    #[must_use]
-    pub fn of(self, field: impl Into<String>) -> DataError {
+    pub(super) fn of(self, field: impl Into<String>) -> DataError {
         DataError {
             field: field.into(),
             problem: self,
@@ -179,7 +120,7 @@ impl Problem {
 }
 
 /// Truncates a message to the limit of every API version.
-pub(crate) fn truncated(message: &str) -> String {
+pub(super) fn truncated(message: &str) -> String {
     const LONGEST: usize = 512;
     message.chars().take(LONGEST).collect()
 }

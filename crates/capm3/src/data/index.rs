@@ -205,14 +205,13 @@ impl<'a> Table<'a> {
 }
 
 fn data_name(template: &str, index: i32) -> Result<ObjectName, DataError> {
-    let unusable = |error| {
-        let name = format!("{template}-{index}");
-        Problem::MadeName { name, error }.of(format!("Metal3DataTemplate {template} metadata.name"))
-    };
     let number = u32::try_from(index).unwrap_or_default();
     ObjectName::parse(template)
         .and_then(|template| data_object(&template, number))
-        .map_err(unusable)
+        .map_err(|error| {
+            let field = format!("Metal3DataTemplate {template} metadata.name");
+            DataError::made_name(format!("{template}-{index}"), error, field)
+        })
 }
 
 /// Whether an object serves a claim: it is not in deletion, and belongs to this claim and not to an earlier one of that

@@ -8,39 +8,32 @@ use std::collections::BTreeMap;
 use metal3_api::infrastructure::v1beta2::{FromHostInterface, FromPool, IndexEntry, MetaData};
 use serde_json::Value;
 
-use super::pools::{Grants, PoolRef};
+use super::pools::{Grant, Grants, PoolRef};
 use super::subject::Subject;
 use super::{DataError, Problem, yaml};
 
 /// Key of the provider ID without its scheme.
 const PROVIDER_ID: &str = "providerid";
 
-#[derive(Clone, Copy)]
-pub(super) enum PoolProperty {
-    Address,
-    Prefix,
-    Gateway,
-    DnsServers,
-}
+/// A property of a grant; `None` where the provider of the pool states none.
+type Property = fn(&Grant) -> Option<String>;
 
-impl PoolProperty {
-    /// The list in the template that requests it.
-    pub(super) const fn list(self) -> &'static str {
-        match self {
-            Self::Address => "ipAddressesFromPool",
-            Self::Prefix => "prefixesFromPool",
-            Self::Gateway => "gatewaysFromPool",
-            Self::DnsServers => "dnsServersFromPool",
-        }
-    }
-}
-
-pub(super) fn pool_entries(meta_data: &MetaData) -> [(PoolProperty, &[FromPool]); 4] {
+/// The lists that request a property of pools.
+pub(super) fn pool_lists(meta_data: &MetaData) -> [(&'static str, &[FromPool], Property); 4] {
     [
-        (PoolProperty::Address, &meta_data.ip_addresses_from_pool),
-        (PoolProperty::Prefix, &meta_data.prefixes_from_pool),
-        (PoolProperty::Gateway, &meta_data.gateways_from_pool),
-        (PoolProperty::DnsServers, &meta_data.dns_servers_from_pool),
+        ("ipAddressesFromPool", &meta_data.ip_addresses_from_pool, |grant| {
+            Some(grant.address.clone())
+        }),
+        ("prefixesFromPool", &meta_data.prefixes_from_pool, |grant| {
+            grant.prefix.map(|prefix| prefix.to_string())
+        }),
+        ("gatewaysFromPool", &meta_data.gateways_from_pool, |grant| {
+            Some(grant.gateway.clone())
+        }),
+        // differs (`metadata-dns-servers`): the Go manager claims an address for such an entry and renders no value.
+        ("dnsServersFromPool", &meta_data.dns_servers_from_pool, |grant| {
+            Some(grant.dns_servers.join(","))
+        }),
     ]
 }
 
@@ -70,12 +63,13 @@ fn entries<'a>(
         let mac = hardware_address(entry, subject, &field("fromHostInterfaces", position))?;
         map.insert(entry.key.as_str(), mac.to_owned());
     }
-    for (property, entries) in pool_entries(meta_data) {
+    for (list, entries, property) in pool_lists(meta_data) {
         for (position, entry) in entries.iter().enumerate() {
-            map.insert(
-                &entry.key,
-                granted(property, entry, grants, &field(property.list(), position))?,
-            );
+            let field = field(list, position);
+            let pool = PoolRef::of_entry(entry, &field)?;
+            let value = property(grants.of(&pool, &field)?);
+            let value = value.ok_or_else(|| Problem::NoPrefix(pool.to_string()).of(&field))?;
+            map.insert(&entry.key, value);
         }
     }
     for entry in &meta_data.indexes {
@@ -110,21 +104,6 @@ fn hardware_address<'a>(entry: &FromHostInterface, subject: &Subject<'a>, field:
     let interface = entry.interface.as_deref().filter(|name| !name.is_empty());
     let interface = interface.ok_or_else(|| Problem::InterfaceUnnamed.of(field))?;
     subject.interface_mac(interface, field)
-}
-
-fn granted(property: PoolProperty, entry: &FromPool, grants: &Grants, field: &str) -> Result<String, DataError> {
-    let pool = PoolRef::of_entry(entry, field)?;
-    let grant = grants.of(&pool, field)?;
-    match property {
-        PoolProperty::Address => Ok(grant.address.clone()),
-        PoolProperty::Prefix => {
-            let missing = || Problem::NoPrefix { pool: pool.to_string() }.of(field);
-            grant.prefix.map(|prefix| prefix.to_string()).ok_or_else(missing)
-        }
-        PoolProperty::Gateway => Ok(grant.gateway.clone()),
-        // differs (`metadata-dns-servers`): the Go manager claims an address for such an entry and renders no value.
-        PoolProperty::DnsServers => Ok(grant.dns_servers.join(",")),
-    }
 }
 
 /// Offset plus step times index, between prefix and suffix. 64 bits hold the result of the three 32-bit numbers.

@@ -35,9 +35,9 @@ pub mod subject;
 pub mod template;
 mod yaml;
 
-pub use error::{DataError, Problem};
+pub use error::DataError;
 
-use error::truncated;
+use error::{Problem, truncated};
 
 #[cfg(test)]
 mod tests;

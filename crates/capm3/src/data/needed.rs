@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::meta::FamilyText;
 
 use super::DataError;
-use super::meta_data::{self, pool_entries};
+use super::meta_data::{field, pool_lists};
 use super::network_data::{SERVICES, network_field, route_field};
 use super::pools::PoolRef;
 use super::subject::Subject;
@@ -39,10 +39,9 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn meta_data(&mut self, meta_data: &MetaData) -> Result<(), DataError> {
-        for (property, entries) in pool_entries(meta_data) {
+        for (list, entries, _) in pool_lists(meta_data) {
             for (position, entry) in entries.iter().enumerate() {
-                let field = meta_data::field(property.list(), position);
-                self.pools.insert(PoolRef::of_entry(entry, &field)?);
+                self.pools.insert(PoolRef::of_entry(entry, &field(list, position))?);
             }
         }
         Ok(())

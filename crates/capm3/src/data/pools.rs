@@ -169,7 +169,7 @@ impl Grants {
     /// # Errors
     /// When there is none yet.
     pub fn of(&self, pool: &PoolRef, field: &str) -> Result<&Grant, DataError> {
-        let missing = || Problem::NotGranted { pool: pool.to_string() }.of(field);
+        let missing = || Problem::NotGranted(pool.to_string()).of(field);
         self.0.get(pool).ok_or_else(missing)
     }
 }

@@ -17,7 +17,7 @@ use metal3_capi::owner;
 use metal3_domain::derived::{RenderedPart, rendered_secret};
 use metal3_domain::names::ObjectName;
 
-use super::{DataError, Problem};
+use super::DataError;
 
 /// The action for a Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,25 +56,11 @@ pub fn name(data: &Metal3Data, part: RenderedPart, metal3_machine: &str) -> Resu
     };
     let stated = reference.as_ref().and_then(|reference| reference.name.as_deref());
     if let Some(stated) = stated.filter(|name| !name.is_empty()) {
-        let unusable = |error| {
-            Problem::MadeName {
-                name: stated.to_owned(),
-                error,
-            }
-            .of(field)
-        };
-        return ObjectName::parse(stated).map_err(unusable);
+        return ObjectName::parse(stated).map_err(|error| DataError::made_name(stated, error, field));
     }
-    let unusable = |error| {
-        Problem::MadeName {
-            name: metal3_machine.to_owned(),
-            error,
-        }
-        .of(field)
-    };
     ObjectName::parse(metal3_machine)
         .and_then(|machine| rendered_secret(&machine, part))
-        .map_err(unusable)
+        .map_err(|error| DataError::made_name(metal3_machine, error, field))
 }
 
 /// The action for a Secret, from its metadata. `None`: it does not exist.

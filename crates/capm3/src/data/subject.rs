@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
             .as_ref()
             .map_or(&[][..], |hardware| &hardware.nics);
         if nics.is_empty() {
-            return Err(Problem::NotInspected { host: host() }.of(field));
+            return Err(Problem::NotInspected(host()).of(field));
         }
         let found = nics.iter().find(|nic| nic.name.as_deref() == Some(interface));
         let mac = found.and_then(|nic| nic.mac.as_deref()).filter(|mac| !mac.is_empty());
@@ -96,7 +96,7 @@ impl<'a> Subject<'a> {
     pub fn boot_mac(&self, field: &str) -> Result<&'a str, DataError> {
         let stated = self.host.spec.boot_mac_address.as_deref().filter(|mac| !mac.is_empty());
         let host = || self.place(SourceObject::BareMetalHost);
-        stated.ok_or_else(|| Problem::NoBootMac { host: host() }.of(field))
+        stated.ok_or_else(|| Problem::NoBootMac(host()).of(field))
     }
 
     /// Namespace, host and machine: the provider ID without its scheme.

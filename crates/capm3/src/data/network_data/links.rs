@@ -1,8 +1,9 @@
 //! Links: bonds, then interfaces, then VLANs.
 
-use metal3_api::infrastructure::{BondHashPolicy, BondMode, EthernetType, v1beta2 as api};
+use metal3_api::infrastructure::{EthernetType, v1beta2 as api};
 use metal3_domain::mac::is_link_address;
 use metal3_domain::network_data as model;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::data::subject::Subject;
@@ -43,8 +44,8 @@ fn bond(link: &api::Bond, subject: &Subject<'_>, field: &str) -> Result<model::B
     let bond_links = Some(link.bond_links.clone()).filter(|links| !links.is_empty());
     Ok(model::Bond {
         bond_links,
-        bond_mode: mode(link.bond_mode).to_owned(),
-        bond_xmit_hash_policy: hash_policy(link.bond_xmit_hash_policy.unwrap_or_default()).to_owned(),
+        bond_mode: word(link.bond_mode),
+        bond_xmit_hash_policy: word(link.bond_xmit_hash_policy.unwrap_or_default()),
         ethernet_mac_address: mac(link.mac_address.as_ref(), subject, field)?,
         id: link.id.clone(),
         mtu: link.mtu.unwrap_or(MTU),
@@ -98,7 +99,7 @@ fn mac(source: Option<&api::MacAddress>, subject: &Subject<'_>, field: &str) -> 
     if is_link_address(&text) {
         Ok(Some(text))
     } else {
-        Err(Problem::NoMac { text }.of(field))
+        Err(Problem::NoMac(text).of(field))
     }
 }
 
@@ -106,25 +107,10 @@ fn name(name: Option<&String>) -> Option<String> {
     name.filter(|name| !name.is_empty()).cloned()
 }
 
-const fn mode(mode: BondMode) -> &'static str {
-    match mode {
-        BondMode::BalanceRr => "balance-rr",
-        BondMode::ActiveBackup => "active-backup",
-        BondMode::BalanceXor => "balance-xor",
-        BondMode::Broadcast => "broadcast",
-        BondMode::BalanceTlb => "balance-tlb",
-        BondMode::BalanceAlb => "balance-alb",
-        BondMode::Lacp => "802.3ad",
-    }
-}
-
-const fn hash_policy(policy: BondHashPolicy) -> &'static str {
-    match policy {
-        BondHashPolicy::Unset => "",
-        BondHashPolicy::Layer2 => "layer2",
-        BondHashPolicy::Layer3And4 => "layer3+4",
-        BondHashPolicy::Layer2And3 => "layer2+3",
-    }
+/// A word of the template, which has the spelling of OpenStack.
+fn word<W: Serialize>(word: W) -> String {
+    let text = serde_json::to_value(word).unwrap_or_default();
+    text.as_str().unwrap_or_default().to_owned()
 }
 
 const fn interface_type(type_: EthernetType) -> model::InterfaceType {
@@ -143,42 +129,25 @@ const fn interface_type(type_: EthernetType) -> model::InterfaceType {
 
 #[cfg(test)]
 mod tests {
+    use metal3_api::infrastructure::{BondHashPolicy, BondMode};
+    use serde::de::DeserializeOwned;
+
     use super::*;
+
+    /// Checks how words of the template are rendered.
+    fn check<W: DeserializeOwned>(words: &str, rendered: impl Fn(W) -> String) {
+        for text in words.split(' ') {
+            assert_eq!(rendered(serde_json::from_value(text.into()).unwrap()), text);
+        }
+    }
 
     #[test]
     fn words_have_the_spelling_of_the_template() {
-        let word = |value: Value| value.as_str().unwrap().to_owned();
-        for spelled in [
-            BondMode::BalanceRr,
-            BondMode::ActiveBackup,
-            BondMode::BalanceXor,
-            BondMode::Broadcast,
-        ]
-        .into_iter()
-        .chain([BondMode::BalanceTlb, BondMode::BalanceAlb, BondMode::Lacp])
-        {
-            assert_eq!(mode(spelled), word(serde_json::to_value(spelled).unwrap()));
-        }
-        for spelled in [
-            BondHashPolicy::Layer2,
-            BondHashPolicy::Layer3And4,
-            BondHashPolicy::Layer2And3,
-        ] {
-            assert_eq!(hash_policy(spelled), word(serde_json::to_value(spelled).unwrap()));
-        }
-        for text in [
-            "bridge",
-            "dvs",
-            "hw_veb",
-            "hyperv",
-            "ovs",
-            "tap",
-            "vhostuser",
-            "vif",
-            "phy",
-        ] {
-            let type_: EthernetType = serde_json::from_value(text.into()).unwrap();
-            assert_eq!(word(serde_json::to_value(interface_type(type_)).unwrap()), text);
-        }
+        let modes = "balance-rr active-backup balance-xor broadcast balance-tlb balance-alb 802.3ad";
+        check::<BondMode>(modes, word);
+        check::<BondHashPolicy>("layer2 layer3+4 layer2+3", word);
+        assert_eq!(word(BondHashPolicy::Unset), "");
+        let types = "bridge dvs hw_veb hyperv ovs tap vhostuser vif phy";
+        check(types, |type_| word(interface_type(type_)));
     }
 }

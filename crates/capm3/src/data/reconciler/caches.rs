@@ -14,7 +14,7 @@ use crate::needs::Data;
 
 /// The caches of the controllers of data. Clones share their content. [`of`](Caches::of) shares the kinds that the
 /// controllers of machines also watch.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Caches {
     /// Templates.
     pub templates: SharedCache<Metal3DataTemplate>,

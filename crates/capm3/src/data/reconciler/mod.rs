@@ -20,7 +20,9 @@ pub(crate) mod writes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use metal3_api::cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Data;
+use metal3_api::ipam::v1alpha1::IPAddress;
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Change, Key};
 use metal3_runtime::events::EventRecorder;
@@ -35,7 +37,7 @@ use crate::data::template::reconciler::Templates;
 use crate::needs::Data;
 
 use caches::Caches;
-use related_keys::{SharedRelatedKeys, data_of, sibling};
+use related_keys::{RelatedKeys, SharedRelatedKeys, data_of, keys};
 
 /// Dependencies of the controllers.
 pub struct Parts {
@@ -86,14 +88,12 @@ fn of_templates(
     writer: Writer<Data>,
     templates: Templates,
 ) -> Controller<Templates> {
-    let (caches, claims, related) = (&parts.caches, related.clone(), related.clone());
+    let caches = &parts.caches;
     Controller::new("metal3datatemplate", Arc::clone(&parts.clock), writer, templates)
         .watches(&caches.templates, |change| change.key())
-        .watches(&caches.claims, move |change| claims.lock().templates_of_claim(change))
+        .watches(&caches.claims, related.on(RelatedKeys::templates_of_claim))
         .watches(&caches.data, templates_of)
-        .watches(&caches.clusters, move |change| {
-            related.lock().templates_in_cluster(change)
-        })
+        .watches(&caches.clusters, related.on(RelatedKeys::templates_in_cluster))
         .workers(parts.template_workers)
         .metrics(&parts.metrics)
 }
@@ -105,46 +105,42 @@ fn of_objects(
     objects: Objects,
 ) -> Controller<Objects> {
     let caches = &parts.caches;
-    let t = || related.clone();
-    let (claims, machines, owners, hosts, clusters, templates) = (t(), t(), t(), t(), t(), t());
-    let (metal3, metal3_addresses, general, general_addresses, secrets) = (t(), t(), t(), t(), t());
     Controller::new("metal3data", Arc::clone(&parts.clock), writer, objects)
         .watches(&caches.data, |change| change.key())
-        .watches(&caches.claims, move |c| claims.lock().data_of_claim(c.key().as_ref()))
-        .watches(&caches.machines, move |c| {
-            c.key()
-                .map(|key| machines.lock().data_of_machine(&key))
-                .unwrap_or_default()
-        })
-        .watches(&caches.owners, move |c| owners.lock().data_of_owner(c.key().as_ref()))
-        .watches(&caches.hosts, move |c| hosts.lock().data_on_host(c.key().as_ref()))
-        .watches(&caches.clusters, move |c| {
-            clusters.lock().data_of_cluster(c.key().as_ref())
-        })
-        .watches(&caches.templates, move |c| {
-            templates.lock().data_of_template(c.key().as_ref())
-        })
-        .watches(&caches.metal3_claims, move |c| of_pool_claim(&metal3, c))
-        .watches(&caches.general_claims, move |c| of_pool_claim(&general, c))
-        .watches(&caches.metal3_addresses, move |c| {
-            let claim = c
-                .object()
-                .and_then(|address| Some(sibling(address, address.spec.claim.name.as_deref()?)));
-            claim
-                .map(|claim| metal3_addresses.lock().awaiting(&claim))
-                .unwrap_or_default()
-        })
-        .watches(&caches.general_addresses, move |c| {
-            let claim = c.object().map(|address| sibling(address, &address.spec.claim_ref.name));
-            claim
-                .map(|claim| general_addresses.lock().awaiting(&claim))
-                .unwrap_or_default()
-        })
-        .watches(&caches.secrets, move |c| {
-            let mut keys = secrets.lock().data_of_secret(c.key().as_ref());
-            keys.extend(c.object().and_then(data_of));
-            keys
-        })
+        .watches(&caches.claims, related.on(|r, c| keys(&r.data_of_claim, c)))
+        .watches(&caches.machines, related.on(|r, c| r.data_of_machines(c.key())))
+        .watches(
+            &caches.owners,
+            related.on(|r, c| r.data_of_machines(keys(&r.machines_of_owner, c))),
+        )
+        .watches(
+            &caches.hosts,
+            related.on(|r, c| r.data_of_machines(keys(&r.machines_on_host, c))),
+        )
+        .watches(&caches.clusters, related.on(|r, c| keys(&r.data_in_cluster, c)))
+        .watches(&caches.templates, related.on(|r, c| keys(&r.data_of_template, c)))
+        .watches(&caches.metal3_claims, related.on(RelatedKeys::data_of_pool_claim))
+        .watches(&caches.general_claims, related.on(RelatedKeys::data_of_pool_claim))
+        .watches(
+            &caches.metal3_addresses,
+            related.on(|r, c: &Change<'_, IPAddress>| {
+                let claim = |address: &IPAddress| address.spec.claim.name.clone();
+                r.data_of_address(c, claim)
+            }),
+        )
+        .watches(
+            &caches.general_addresses,
+            related.on(|r, c: &Change<'_, cluster::IPAddress>| {
+                r.data_of_address(c, |address| Some(address.spec.claim_ref.name.clone()))
+            }),
+        )
+        .watches(
+            &caches.secrets,
+            related.on(|r, c| {
+                let owner = c.object().and_then(data_of);
+                keys(&r.data_of_secret, c).into_iter().chain(owner).collect::<Vec<_>>()
+            }),
+        )
         .workers(parts.data_workers)
         .metrics(&parts.metrics)
 }
@@ -167,23 +163,10 @@ fn templates_of(change: &Change<'_, Metal3Data>) -> BTreeSet<Key> {
     let Some(key) = change.key() else {
         return BTreeSet::new();
     };
-    let sibling = |name: &str| Key {
-        namespace: key.namespace.clone(),
-        name: name.to_owned(),
-    };
     let named = change.object().map(|data| referred(data.spec.template.as_ref()));
     let by_name = key.name.rsplit_once('-').map(|(template, _)| template);
     let names = named.into_iter().chain(by_name).filter(|name| !name.is_empty());
-    names.map(sibling).collect()
-}
-
-/// The Metal3Data to reconcile after a change of a claim on a pool: its owner, and those that wait for a claim of its
-/// name.
-fn of_pool_claim<K: kube_core::Resource>(related: &SharedRelatedKeys, change: &Change<'_, K>) -> Vec<Key> {
-    let Some(key) = change.key() else { return Vec::new() };
-    let mut keys = related.lock().awaiting(&key);
-    keys.extend(change.object().and_then(data_of));
-    keys
+    names.map(|name| key.sibling(name)).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use metal3_api::infrastructure::v1beta2::{
     Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3ObjectRef,
 };
 use metal3_capi::owner::{self, cluster_of};
-use metal3_runtime::cache::{Change, Index, Key};
+use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::caches::Caches;
@@ -20,7 +20,7 @@ use crate::data::index::referred;
 use crate::machine::facts::associated;
 
 /// The indexes, each from the named object to the objects that name it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(in crate::data) struct RelatedKeys {
     pub(in crate::data) claims_on: Index<Key>,
     claims_of_machine: Index<Key>,
@@ -28,22 +28,22 @@ pub(in crate::data) struct RelatedKeys {
     template_of: BTreeMap<Key, Key>,
     /// Templates in deletion, by namespace.
     templates_in_deletion: Index<String>,
-    machines_of_owner: Index<Key>,
-    machines_on_host: Index<Key>,
-    data_of_template: Index<Key>,
-    data_of_claim: Index<Key>,
-    data_of_secret: Index<Key>,
-    data_in_cluster: Index<Key>,
+    pub(super) machines_of_owner: Index<Key>,
+    pub(super) machines_on_host: Index<Key>,
+    pub(super) data_of_template: Index<Key>,
+    pub(super) data_of_claim: Index<Key>,
+    pub(super) data_of_secret: Index<Key>,
+    pub(super) data_in_cluster: Index<Key>,
     /// Claims on IPPools, by the Metal3Data that owns them.
     pub(in crate::data) metal3_of: Index<Key>,
     /// Claims on other pools, by the Metal3Data that owns them.
     pub(in crate::data) general_of: Index<Key>,
     /// The names of claims on pools that Metal3Data wait for, whatever their owner.
-    awaited: BTreeMap<Key, BTreeSet<Key>>,
+    awaited: Index<Key>,
     awaits: BTreeMap<Key, BTreeSet<Key>>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(in crate::data) struct SharedRelatedKeys(Arc<Mutex<RelatedKeys>>);
 
 impl SharedRelatedKeys {
@@ -51,26 +51,38 @@ impl SharedRelatedKeys {
         self.0.lock()
     }
 
+    /// A subscriber that returns the keys for a change.
+    pub(super) fn on<K, T>(
+        &self,
+        keys: impl Fn(&RelatedKeys, &Change<'_, K>) -> T + Send + 'static,
+    ) -> impl Fn(&Change<'_, K>) -> T + Send + 'static {
+        let related = self.clone();
+        move |change| keys(&related.lock(), change)
+    }
+
     /// Indexes subscribed to these caches, which must be empty.
-    pub(in crate::data) fn of(caches: &Caches) -> Self {
+    pub(super) fn of(caches: &Caches) -> Self {
         let related = Self::default();
-        let shared = related.clone();
-        caches.claims.subscribe(move |change| shared.lock().claim(change));
-        let shared = related.clone();
-        caches.templates.subscribe(move |change| shared.lock().template(change));
-        let shared = related.clone();
-        caches.machines.subscribe(move |change| shared.lock().machine(change));
-        let shared = related.clone();
-        caches.data.subscribe(move |change| shared.lock().data(change));
-        let shared = related.clone();
-        caches.metal3_claims.subscribe(move |change| {
-            replace(&mut shared.lock().metal3_of, change, data_of);
+        related.follow(&caches.claims, RelatedKeys::claim);
+        related.follow(&caches.templates, RelatedKeys::template);
+        related.follow(&caches.machines, RelatedKeys::machine);
+        related.follow(&caches.data, RelatedKeys::data);
+        related.follow(&caches.metal3_claims, |related, change| {
+            replace(&mut related.metal3_of, change, data_of);
         });
-        let shared = related.clone();
-        caches.general_claims.subscribe(move |change| {
-            replace(&mut shared.lock().general_of, change, data_of);
+        related.follow(&caches.general_claims, |related, change| {
+            replace(&mut related.general_of, change, data_of);
         });
         related
+    }
+
+    fn follow<K: Resource, I: Indexes<K>>(
+        &self,
+        cache: &SharedCache<K, I>,
+        update: impl Fn(&mut RelatedKeys, &Change<'_, K>) + Send + 'static,
+    ) {
+        let related = self.clone();
+        cache.subscribe(move |change| update(&mut related.lock(), change));
     }
 }
 
@@ -137,68 +149,44 @@ impl RelatedKeys {
 
     /// Replaces the names of the claims that enqueue a Metal3Data, with the addresses for them.
     pub(in crate::data) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
-        for name in self.awaits.remove(data).into_iter().flatten() {
-            if let Some(waiting) = self.awaited.get_mut(&name) {
-                waiting.remove(data);
-                if waiting.is_empty() {
-                    self.awaited.remove(&name);
-                }
-            }
-        }
-        for name in &names {
-            self.awaited.entry(name.clone()).or_default().insert(data.clone());
-        }
+        let before = self.awaits.remove(data).unwrap_or_default();
+        self.awaited.replace(data, before, names.clone());
         if !names.is_empty() {
             self.awaits.insert(data.clone(), names);
         }
     }
 
-    pub(in crate::data) fn awaiting(&self, claim: &Key) -> Vec<Key> {
-        self.awaited.get(claim).into_iter().flatten().cloned().collect()
-    }
-
-    pub(in crate::data) fn data_of_template(&self, template: Option<&Key>) -> Vec<Key> {
-        keys(&self.data_of_template, template)
-    }
-
-    pub(in crate::data) fn data_of_claim(&self, claim: Option<&Key>) -> Vec<Key> {
-        keys(&self.data_of_claim, claim)
-    }
-
-    pub(in crate::data) fn data_of_secret(&self, secret: Option<&Key>) -> Vec<Key> {
-        keys(&self.data_of_secret, secret)
-    }
-
-    pub(in crate::data) fn data_of_cluster(&self, cluster: Option<&Key>) -> Vec<Key> {
-        keys(&self.data_in_cluster, cluster)
-    }
-
-    pub(in crate::data) fn data_of_machine(&self, machine: &Key) -> Vec<Key> {
-        let claims = self.claims_of_machine.get(machine);
+    /// The Metal3Data of claims on data of these Metal3Machines.
+    pub(super) fn data_of_machines(&self, machines: impl IntoIterator<Item = Key>) -> Vec<Key> {
+        let machines: Vec<Key> = machines.into_iter().collect();
+        let claims = machines.iter().flat_map(|machine| self.claims_of_machine.get(machine));
         claims
             .flat_map(|claim| self.data_of_claim.get(claim))
             .cloned()
             .collect()
     }
 
-    pub(in crate::data) fn data_of_owner(&self, machine: Option<&Key>) -> Vec<Key> {
-        let machines = keys(&self.machines_of_owner, machine);
-        machines
-            .iter()
-            .flat_map(|machine| self.data_of_machine(machine))
-            .collect()
+    /// The Metal3Data to reconcile after a change of a claim on a pool: its owner, and those that wait for a claim of
+    /// its name.
+    pub(super) fn data_of_pool_claim<K: Resource>(&self, change: &Change<'_, K>) -> Vec<Key> {
+        let mut data = keys(&self.awaited, change);
+        data.extend(change.object().and_then(data_of));
+        data
     }
 
-    pub(in crate::data) fn data_on_host(&self, host: Option<&Key>) -> Vec<Key> {
-        let machines = keys(&self.machines_on_host, host);
-        machines
-            .iter()
-            .flat_map(|machine| self.data_of_machine(machine))
-            .collect()
+    /// The Metal3Data to reconcile after a change of an address: those that wait for the claim it names.
+    pub(super) fn data_of_address<K: Resource>(
+        &self,
+        change: &Change<'_, K>,
+        claim: impl Fn(&K) -> Option<String>,
+    ) -> Vec<Key> {
+        let named = |address: &K| Some(sibling(address, &claim(address)?));
+        let claim = change.object().and_then(named);
+        claim.map_or_else(Vec::new, |claim| self.awaited.get(&claim).cloned().collect())
     }
 
     /// The templates to reconcile after a change of a claim. A template in deletion waits for unreadable claims.
-    pub(in crate::data) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
+    pub(super) fn templates_of_claim(&self, change: &Change<'_, Metal3DataClaim>) -> BTreeSet<Key> {
         let mut templates: BTreeSet<Key> = change.object().and_then(template_of).into_iter().collect();
         if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
             let namespace = change.key().map(|claim| claim.namespace).unwrap_or_default();
@@ -207,22 +195,20 @@ impl RelatedKeys {
         templates
     }
 
-    pub(in crate::data) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
-        let claims = keys(&self.claims_in_cluster, change.key().as_ref());
+    pub(super) fn templates_in_cluster(&self, change: &Change<'_, Cluster>) -> BTreeSet<Key> {
+        let claims = keys(&self.claims_in_cluster, change).into_iter();
         claims
-            .iter()
-            .filter_map(|claim| self.template_of.get(claim))
-            .cloned()
+            .filter_map(|claim| self.template_of.get(&claim).cloned())
             .collect()
     }
 }
 
-pub(in crate::data) fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
+fn template_of(claim: &Metal3DataClaim) -> Option<Key> {
     let name = referred(claim.spec.template.as_ref());
     (!name.is_empty()).then(|| sibling(claim, name))
 }
 
-pub(in crate::data) fn data_of<K: Resource>(object: &K) -> Option<Key> {
+pub(super) fn data_of<K: Resource>(object: &K) -> Option<Key> {
     let owner = owner::first::<Metal3Data>(object.meta())?;
     Some(sibling(object, &owner.name))
 }
@@ -236,8 +222,10 @@ fn in_cluster<K: Resource>(object: &K) -> Option<Key> {
     cluster_of(object.meta()).map(|cluster| sibling(object, cluster))
 }
 
-fn keys(index: &Index<Key>, of: Option<&Key>) -> Vec<Key> {
-    of.map(|of| index.get(of).cloned().collect()).unwrap_or_default()
+/// The keys that an index has for the object of a change.
+pub(super) fn keys<K: Resource>(index: &Index<Key>, change: &Change<'_, K>) -> Vec<Key> {
+    let key = change.key();
+    key.map_or_else(Vec::new, |key| index.get(&key).cloned().collect())
 }
 
 /// Updates an index. An unreadable object keeps its entries.

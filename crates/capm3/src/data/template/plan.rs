@@ -237,10 +237,9 @@ fn orphans(facts: &Facts<'_>, plan: &mut Plan) {
             continue;
         }
         match facts.read.get(claim) {
-            None if claim.is_empty() => plan.actions.extend(release(object, false).map(|action| vec![action])),
-            None => plan.reads.claims.push(claim.to_owned()),
+            None if !claim.is_empty() => plan.reads.claims.push(claim.to_owned()),
             Some(Some(uid)) if is_owner(Some(uid)) => {}
-            Some(_) => plan.actions.extend(release(object, false).map(|action| vec![action])),
+            None | Some(_) => plan.actions.extend(release(object, false).map(|action| vec![action])),
         }
     }
 }

@@ -108,43 +108,31 @@ fn claim_state_depends_on_owner_deletion_error_and_address() {
         ..Grant::default()
     };
     let bound = json!({ "address": { "name": "a" } });
-    for (claim, address, expected) in [
+    let (open, failed) = (json!({}), json!({ "errorMessage": "none left" }));
+    let (message, owner) = ("none left".into(), "Metal3Data tpl-2".into());
+    let (own, old) = ("uid-tpl-2", "uid-old");
+    for (uid, deleting, status, address, expected) in [
+        (own, false, &bound, Some(&address), ClaimState::Granted(granted)),
+        (own, false, &bound, None, ClaimState::Pending),
+        (own, false, &open, Some(&address), ClaimState::Pending),
+        (own, false, &failed, None, ClaimState::Failed { message }),
         (
-            claim("uid-tpl-2", false, bound.clone()),
-            Some(&address),
-            ClaimState::Granted(granted),
-        ),
-        (claim("uid-tpl-2", false, bound.clone()), None, ClaimState::Pending),
-        (
-            claim("uid-tpl-2", false, json!({})),
-            Some(&address),
-            ClaimState::Pending,
-        ),
-        (
-            claim("uid-tpl-2", false, json!({ "errorMessage": "none left" })),
-            None,
-            ClaimState::Failed {
-                message: "none left".into(),
-            },
-        ),
-        (
-            claim("uid-tpl-2", true, bound.clone()),
+            own,
+            true,
+            &bound,
             Some(&address),
             ClaimState::Deleting { is_owned: true },
         ),
         (
-            claim("uid-old", true, bound.clone()),
+            old,
+            true,
+            &bound,
             Some(&address),
             ClaimState::Deleting { is_owned: false },
         ),
-        (
-            claim("uid-old", false, bound),
-            Some(&address),
-            ClaimState::Foreign {
-                owner: "Metal3Data tpl-2".into(),
-            },
-        ),
+        (old, false, &bound, Some(&address), ClaimState::Foreign { owner }),
     ] {
+        let claim = claim(uid, deleting, status.clone());
         assert_eq!(metal3_state(&data.metadata, &claim, address), expected, "{claim:?}");
     }
 }

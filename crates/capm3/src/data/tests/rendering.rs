@@ -25,15 +25,16 @@ proptest! {
                 prop_assert!(read.is_ok(), "{:?}\n{}", read, network_data);
             }
             Err(error) => {
-                prop_assert!(!matches!(error.problem, Problem::NotGranted { .. }), "{error}: it was not collected");
+                prop_assert!(!matches!(error.problem, Problem::NotGranted(_)), "{error}: it was not collected");
                 prop_assert!(error.field.starts_with("spec."), "{error}");
             }
         }
     }
 }
 
-/// Metadata with one list of one entry.
-fn meta_data(list: &str, entry: Value) -> Value {
+/// Metadata with one list of one entry, by default of the key `k`.
+fn meta_data(list: &str, mut entry: Value) -> Value {
+    entry.as_object_mut().unwrap().entry("key").or_insert("k".into());
     json!({ "metaData": { list: [entry] } })
 }
 
@@ -41,73 +42,43 @@ fn rendered(spec: Value) -> String {
     fixture(spec).render(&grant()).unwrap().0
 }
 
-/// List, entry and the expected line.
+/// List, entry without its key, and the expected value.
 fn sources() -> Vec<(&'static str, Value, &'static str)> {
+    let of = |object: &str, member: &str, name: &str| json!({ "object": object, member: name });
+    let largest = json!({ "offset": i32::MAX, "step": i32::MAX });
     vec![
-        ("strings", json!({ "key": "k", "value": "on" }), "k: \"on\"\n"),
-        ("objectNames", json!({ "key": "k", "object": "machine" }), "k: md-x\n"),
+        ("strings", json!({ "value": "on" }), "\"on\""),
+        ("objectNames", json!({ "object": "machine" }), "md-x"),
+        ("indexes", json!({ "offset": 10, "step": 5, "prefix": "n-" }), "n-20"),
+        ("indexes", json!({ "suffix": "-z" }), "2-z"),
+        ("indexes", json!({ "step": 0 }), "\"2\""),
+        ("indexes", largest, "\"6442450941\""),
+        ("namespaces", json!({}), "lab"),
+        ("ipAddressesFromPool", json!({ "name": "p" }), "10.1.2.50"),
+        ("prefixesFromPool", json!({ "name": "p" }), "\"24\""),
+        ("gatewaysFromPool", json!({ "name": "p" }), "10.1.2.1"),
+        ("dnsServersFromPool", json!({ "name": "p" }), "9.9.9.9,1.1.1.1"),
         (
-            "indexes",
-            json!({ "key": "k", "offset": 10, "step": 5, "prefix": "n-" }),
-            "k: n-20\n",
-        ),
-        ("indexes", json!({ "key": "k", "suffix": "-z" }), "k: 2-z\n"),
-        ("indexes", json!({ "key": "k", "step": 0 }), "k: \"2\"\n"),
-        (
-            "indexes",
-            json!({ "key": "k", "offset": i32::MAX, "step": i32::MAX }),
-            "k: \"6442450941\"\n",
-        ),
-        ("namespaces", json!({ "key": "k" }), "k: lab\n"),
-        (
-            "ipAddressesFromPool",
-            json!({ "key": "k", "name": "p" }),
-            "k: 10.1.2.50\n",
-        ),
-        ("prefixesFromPool", json!({ "key": "k", "name": "p" }), "k: \"24\"\n"),
-        ("gatewaysFromPool", json!({ "key": "k", "name": "p" }), "k: 10.1.2.1\n"),
-        (
-            "dnsServersFromPool",
-            json!({ "key": "k", "name": "p" }),
-            "k: 9.9.9.9,1.1.1.1\n",
+            "fromHostInterfaces",
+            json!({ "interface": "eno1" }),
+            "52:54:00:aa:00:01",
         ),
         (
             "fromHostInterfaces",
-            json!({ "key": "k", "interface": "eno1" }),
-            "k: 52:54:00:aa:00:01\n",
+            json!({ "fromBootMAC": true }),
+            "52:54:00:0a:0b:0c",
         ),
-        (
-            "fromHostInterfaces",
-            json!({ "key": "k", "fromBootMAC": true }),
-            "k: 52:54:00:0a:0b:0c\n",
-        ),
-        (
-            "fromLabels",
-            json!({ "key": "k", "object": "machine", "label": "zone" }),
-            "k: north\n",
-        ),
-        (
-            "fromLabels",
-            json!({ "key": "k", "object": "machine", "label": "none" }),
-            "k: \"\"\n",
-        ),
-        (
-            "fromAnnotations",
-            json!({ "key": "k", "object": "machine", "annotation": "pool" }),
-            "k: p\n",
-        ),
-        (
-            "fromAnnotations",
-            json!({ "key": "k", "object": "baremetalhost", "annotation": "pool" }),
-            "k: \"\"\n",
-        ),
+        ("fromLabels", of("machine", "label", "zone"), "north"),
+        ("fromLabels", of("machine", "label", "none"), "\"\""),
+        ("fromAnnotations", of("machine", "annotation", "pool"), "p"),
+        ("fromAnnotations", of("baremetalhost", "annotation", "pool"), "\"\""),
     ]
 }
 
 #[test]
 fn every_source_of_metadata_gives_its_value() {
-    for (list, entry, expected) in sources() {
-        let expected = format!("{expected}providerid: lab/host-7/w-0\n");
+    for (list, entry, value) in sources() {
+        let expected = format!("k: {value}\nproviderid: lab/host-7/w-0\n");
         assert_eq!(rendered(meta_data(list, entry.clone())), expected, "{list} {entry}");
     }
 }
@@ -120,8 +91,9 @@ fn provider_id_overrides_every_other_source() {
     );
 }
 
-/// A complete network of one kind.
-fn network(kind: &str, network: Value) -> Value {
+/// One network of this kind.
+fn network(kind: &str, mut network: Value) -> Value {
+    (network["id"], network["link"]) = ("n".into(), "a".into());
     json!({ "networkData": { "networks": { kind: [network] } } })
 }
 
@@ -134,21 +106,13 @@ fn render_error(spec: &Value) -> (String, String) {
 #[test]
 fn metadata_errors_have_field_and_remedy() {
     for (list, entry, remedy) in [
-        (
-            "fromHostInterfaces",
-            json!({ "key": "k", "interface": "eno9" }),
-            "eno1, eno2",
-        ),
-        ("fromHostInterfaces", json!({ "key": "k", "interface": "eno2" }), "eno2"),
-        ("fromHostInterfaces", json!({ "key": "k" }), "set interface"),
+        ("fromHostInterfaces", json!({ "interface": "eno9" }), "eno1, eno2"),
+        ("fromHostInterfaces", json!({ "interface": "eno2" }), "eno2"),
+        ("fromHostInterfaces", json!({}), "set interface"),
+        ("ipAddressesFromPool", json!({ "name": "No Name" }), "not a pool name"),
         (
             "ipAddressesFromPool",
-            json!({ "key": "k", "name": "No Name" }),
-            "not a pool name",
-        ),
-        (
-            "ipAddressesFromPool",
-            json!({ "key": "k", "name": "p", "kind": "Other" }),
+            json!({ "name": "p", "kind": "Other" }),
             "set apiGroup",
         ),
     ] {
@@ -185,29 +149,16 @@ fn link_errors_have_field_and_remedy() {
 
 #[test]
 fn network_errors_have_field_and_remedy() {
-    let with_route = |route: Value| json!({ "id": "d", "link": "a", "routes": [route] });
-    let of_pool = json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" });
-    let of_annotation = json!({ "fromPoolAnnotation": { "object": "baremetalhost", "annotation": "pool" } });
+    let route = |route: Value| json!({ "routes": [route] });
+    let annotation = json!({ "fromPoolAnnotation": { "object": "baremetalhost", "annotation": "pool" } });
+    let long = route(json!({ "network": "0.0.0.0", "prefix": 33, "gateway": {} }));
+    let unannotated = route(json!({ "network": "0.0.0.0", "gateway": annotation }));
+    let gateway = ".routes[0].gateway.fromPoolAnnotation";
     let rows = [
-        (
-            "ipv4",
-            json!({ "id": "n", "link": "a" }),
-            "",
-            "set one of ipAddressFromIPPool",
-        ),
-        ("ipv6", of_pool, "", "IPv6"),
-        (
-            "ipv4DHCP",
-            with_route(json!({ "network": "0.0.0.0", "prefix": 33, "gateway": {} })),
-            ".routes[0].prefix",
-            "0 to 32",
-        ),
-        (
-            "ipv4DHCP",
-            with_route(json!({ "network": "0.0.0.0", "gateway": of_annotation })),
-            ".routes[0].gateway.fromPoolAnnotation",
-            "BareMetalHost lab/host-7",
-        ),
+        ("ipv4", json!({}), "", "set one of ipAddressFromIPPool"),
+        ("ipv6", json!({ "ipAddressFromIPPool": "p" }), "", "IPv6"),
+        ("ipv4DHCP", long, ".routes[0].prefix", "0 to 32"),
+        ("ipv4DHCP", unannotated, gateway, "BareMetalHost lab/host-7"),
     ];
     for (kind, entry, field, remedy) in rows {
         let (found, text) = render_error(&network(kind, entry));
@@ -227,7 +178,7 @@ fn missing_values_of_a_provider_are_empty_or_an_error() {
     let spec = network(
         "ipv4",
         json!({
-            "id": "n", "link": "a", "ipAddressFromIPPool": "p",
+            "ipAddressFromIPPool": "p",
             "routes": [{ "network": "0.0.0.0", "gateway": { "fromIPPool": "p" }, "services": { "dnsFromIPPool": "p" } }],
         }),
     );
@@ -236,19 +187,15 @@ fn missing_values_of_a_provider_are_empty_or_an_error() {
         text.contains("netmask: \"\"\n") && text.contains("gateway: \"\"\n"),
         "{text}"
     );
-    let error = fixture(meta_data("prefixesFromPool", json!({ "key": "k", "name": "p" })))
+    let error = fixture(meta_data("prefixesFromPool", json!({ "name": "p" })))
         .render(&bare)
         .unwrap_err();
-    assert!(matches!(error.problem, Problem::NoPrefix { .. }), "{error}");
-    let text = "not an address".to_owned();
-    let wrong = fixture(network(
-        "ipv4",
-        json!({ "id": "n", "link": "a", "ipAddressFromIPPool": "p" }),
-    ))
-    .render(&Grant {
-        address: text,
+    assert!(matches!(error.problem, Problem::NoPrefix(_)), "{error}");
+    let wrong = Grant {
+        address: "not an address".to_owned(),
         ..grant()
-    });
+    };
+    let wrong = fixture(network("ipv4", json!({ "ipAddressFromIPPool": "p" }))).render(&wrong);
     assert!(matches!(wrong.unwrap_err().problem, Problem::NoAddress { .. }));
 }
 

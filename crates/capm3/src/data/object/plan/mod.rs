@@ -21,7 +21,8 @@ use crate::data::reason;
 
 pub use addresses::wanted;
 pub use render::{is_complete, is_named, render};
-pub use waiting::Waiting;
+#[cfg(test)]
+pub(in crate::data) use waiting::Waiting;
 
 /// The plan for a Metal3Data.
 #[must_use]

@@ -29,7 +29,7 @@ impl From<DataError> for Stop {
 
 /// The object to wait for. The text is for users.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Waiting {
+pub(in crate::data) enum Waiting {
     /// The template.
     #[error("waiting for Metal3DataTemplate {0}; create it")]
     Template(String),
@@ -50,24 +50,14 @@ pub enum Waiting {
     Addresses(String),
     /// A claim that has another owner or is in deletion.
     #[error("waiting for the claim {claim} on pool {pool} to be deleted; it belongs to {owner}")]
-    ForeignClaim {
-        /// The claim.
-        claim: String,
-        /// The pool.
-        pool: String,
-        /// The owner.
-        owner: String,
-    },
+    ForeignClaim { claim: String, pool: String, owner: String },
     /// A claim in deletion although a Secret may contain its address.
     #[error(
         "claim {claim} on pool {pool} is being deleted, but Secret {secret} exists and may contain its address; delete the Machine, so that a new one is created"
     )]
     LostClaim {
-        /// The claim.
         claim: String,
-        /// The pool.
         pool: String,
-        /// The Secret.
         secret: String,
     },
     /// A Secret of an earlier machine.
@@ -77,8 +67,7 @@ pub enum Waiting {
 
 impl Waiting {
     /// Whether the user must act, so that the status gets the message.
-    #[must_use]
-    pub const fn needs_user_action(&self) -> bool {
+    pub(super) const fn needs_user_action(&self) -> bool {
         match self {
             Self::Template(_) | Self::ForeignClaim { .. } | Self::LostClaim { .. } | Self::Secret(_) => true,
             Self::Claim(_) | Self::Metal3Machine(_) | Self::Machine(_) | Self::Host(_) | Self::Addresses(_) => false,

@@ -141,20 +141,16 @@ impl Objects {
     ) -> Result<(), Next> {
         let (caches, key, owner) = (&self.caches, sibling(data, name.as_str()), &data.metadata);
         let claim = if pool.is_metal3() {
-            let Some(claim) = find(&caches.metal3_claims, &key)? else {
-                return Ok(());
-            };
-            let state = grants::of_metal3(caches, owner, &claim)?;
-            rendering.claims.metal3.insert(name.clone(), state);
-            PoolClaim::Metal3(claim)
+            find(&caches.metal3_claims, &key)?.map(PoolClaim::Metal3)
         } else {
-            let Some(claim) = find(&caches.general_claims, &key)? else {
-                return Ok(());
-            };
-            let state = grants::of_general(caches, owner, &claim)?;
-            rendering.claims.general.insert(name.clone(), state);
-            PoolClaim::General(claim)
+            find(&caches.general_claims, &key)?.map(PoolClaim::General)
         };
+        let Some(claim) = claim else { return Ok(()) };
+        let (known, state) = match &claim {
+            PoolClaim::Metal3(claim) => (&mut rendering.claims.metal3, grants::of_metal3(caches, owner, claim)?),
+            PoolClaim::General(claim) => (&mut rendering.claims.general, grants::of_general(caches, owner, claim)?),
+        };
+        known.insert(name.clone(), state);
         let is_deleting = claim.metadata().deletion_timestamp.is_some();
         rendering.deleting.extend(is_deleting.then_some(claim));
         Ok(())

@@ -11,9 +11,9 @@ use metal3_sim_cluster::Cluster;
 use tokio::task::JoinSet;
 
 use super::invariants::{paths, unowned_claims, violations, wrong_indexes};
-use super::kinds::kinds;
-use super::lab::{self, User, both_pools, without_pools};
+use super::lab::{self, User, both_pools, kinds, without_pools};
 use super::start;
+use crate::data::index::referred;
 use crate::data::subject::name_of;
 use crate::tests::sweep;
 
@@ -122,12 +122,7 @@ impl TestEnv for Scenario {
         let data = state.of::<Metal3Data>();
         let found: Vec<_> = data
             .iter()
-            .map(|data| {
-                (
-                    name_of(&data.metadata),
-                    data.spec.claim.as_ref().unwrap().name.as_deref().unwrap(),
-                )
-            })
+            .map(|data| (name_of(&data.metadata), referred(data.spec.claim.as_ref())))
             .collect();
         if found != self.end {
             missing.push(format!("ends with {found:?}"));

@@ -10,6 +10,7 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_capi::owner;
 use metal3_harness::State;
 
+use crate::data::index::referred;
 use crate::data::subject::name_of;
 
 /// The violated invariants of a state.
@@ -19,11 +20,8 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
     let mut named = BTreeMap::new();
     for claim in &claims {
         let name = name_of(&claim.metadata);
-        if let Some(answer) = claim
-            .status
-            .rendered_data
-            .as_ref()
-            .and_then(|answer| answer.name.as_deref())
+        let answer = referred(claim.status.rendered_data.as_ref());
+        if !answer.is_empty()
             && let Some(other) = named.insert(answer.to_owned(), name.to_owned())
         {
             wrong.push(format!("{answer} answers both {other} and {name}"));
@@ -31,12 +29,7 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
     }
     for object in &data {
         let name = name_of(&object.metadata);
-        let claim = object
-            .spec
-            .claim
-            .as_ref()
-            .and_then(|claim| claim.name.as_deref())
-            .unwrap_or_default();
+        let claim = referred(object.spec.claim.as_ref());
         if name != format!("tpl-{}", object.spec.index.unwrap_or(-1)) {
             wrong.push(format!("{name} has the number {:?}", object.spec.index));
         }
@@ -55,12 +48,7 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
             }
             let uid = object.metadata.uid.as_deref();
             let is_deleting = |meta: &ObjectMeta| owner::is_owned_by(meta, uid) && meta.deletion_timestamp.is_some();
-            let metal3 = state.of::<IPClaim>().iter().any(|claim| is_deleting(&claim.metadata));
-            let general = state
-                .of::<IPAddressClaim>()
-                .iter()
-                .any(|claim| is_deleting(&claim.metadata));
-            if metal3 || general {
+            if pool_claims(state).iter().any(is_deleting) {
                 let holder = name_of(&holder.metadata);
                 wrong.push(format!(
                     "{name} releases addresses, and its claim {holder} is still there"
@@ -115,19 +103,21 @@ pub(crate) fn paths() -> Vec<String> {
     ]
 }
 
+/// The metadata of all claims on pools.
+fn pool_claims(state: &State) -> Vec<ObjectMeta> {
+    let metal3 = state.of::<IPClaim>().into_iter().map(|claim| claim.metadata);
+    let general = state.of::<IPAddressClaim>().into_iter();
+    metal3.chain(general.map(|claim| claim.metadata)).collect()
+}
+
 /// Claims on pools without owning Metal3Data.
 pub(crate) fn unowned_claims(state: &State, data: &[Metal3Data]) -> Vec<String> {
-    let left = |meta: &ObjectMeta| {
+    let mut left = pool_claims(state);
+    left.retain(|claim| {
         let mut owners = data.iter();
-        let owned = owners.any(|data| owner::is_owned_by(meta, data.metadata.uid.as_deref()));
-        (!owned).then(|| format!("{} is left", name_of(meta)))
-    };
-    let metal3 = state.of::<IPClaim>();
-    let general = state.of::<IPAddressClaim>();
-    let metal3 = metal3.iter().filter_map(|claim| left(&claim.metadata));
-    metal3
-        .chain(general.iter().filter_map(|claim| left(&claim.metadata)))
-        .collect()
+        !owners.any(|data| owner::is_owned_by(claim, data.metadata.uid.as_deref()))
+    });
+    left.iter().map(|claim| format!("{} is left", name_of(claim))).collect()
 }
 
 /// The indexes in a template's status, when they differ from the objects.

@@ -1,8 +1,8 @@
-//! Actions of users and other controllers. The program that counts requests includes this file, so it has no imports
-//! from this crate.
+//! Actions of users and other controllers.
 
 use std::sync::Arc;
 
+use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 use metal3_ipam::reconciler as ipam;
 use metal3_runtime::events::EventRecorder;
@@ -22,6 +22,15 @@ pub(crate) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/default";
 /// Holds a claim on data until its machine releases it.
 const MACHINE_FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
 const LABEL: &str = "cluster.x-k8s.io/cluster-name";
+
+/// The kinds of this project, of hosts and addresses, and those of Cluster API that are read.
+pub(crate) fn kinds() -> Vec<Definition> {
+    let mut kinds = metal3_api::infrastructure::definitions();
+    kinds.extend(metal3_api::metal3::definitions());
+    kinds.extend(metal3_api::ipam::definitions());
+    kinds.extend(metal3_sim_cluster::cluster_api());
+    kinds
+}
 
 /// A client of the user.
 #[derive(Clone)]

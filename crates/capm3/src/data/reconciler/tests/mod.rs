@@ -2,7 +2,6 @@
 
 mod faults;
 pub(crate) mod invariants;
-mod kinds;
 pub(crate) mod lab;
 mod replicas;
 
