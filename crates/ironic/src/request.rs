@@ -155,6 +155,11 @@ impl<T> Call<T> {
         self
     }
 
+    pub(crate) fn with_body(mut self, body: Value) -> Self {
+        self.request.body = Some(body);
+        self
+    }
+
     pub(crate) fn with_query(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.request.query.push((key, value.into()));
         self
@@ -176,13 +181,13 @@ impl<T> Clone for Call<T> {
     }
 }
 
-fn request(operation: &'static str, method: Method, path: &[&str], effect: Effect, body: Option<Value>) -> Request {
+fn request(operation: &'static str, method: Method, path: &[&str], effect: Effect) -> Request {
     Request {
         operation,
         method,
         path: path.iter().map(|segment| (*segment).to_owned()).collect(),
         query: Vec::new(),
-        body,
+        body: None,
         effect,
         min_version: None,
     }
@@ -196,7 +201,7 @@ pub(crate) fn read<T: DeserializeOwned>(operation: &'static str, path: &[&str]) 
 /// A read with a decoder of its own.
 pub(crate) fn read_with<T>(operation: &'static str, path: &[&str], decode: Decode<T>) -> Call<T> {
     Call {
-        request: request(operation, Method::Get, path, Effect::Read, None),
+        request: request(operation, Method::Get, path, Effect::Read),
         decode,
     }
 }
@@ -210,21 +215,16 @@ pub(crate) fn change<T: DeserializeOwned>(
     body: Value,
 ) -> Call<T> {
     Call {
-        request: request(operation, method, path, effect, Some(body)),
+        request: request(operation, method, path, effect),
         decode: |body| serde_json::from_slice(body),
     }
+    .with_body(body)
 }
 
 /// A change whose response has no content.
-pub(crate) fn order(
-    operation: &'static str,
-    method: Method,
-    path: &[&str],
-    effect: Effect,
-    body: Option<Value>,
-) -> Call<()> {
+pub(crate) fn order(operation: &'static str, method: Method, path: &[&str], effect: Effect) -> Call<()> {
     Call {
-        request: request(operation, method, path, effect, body),
+        request: request(operation, method, path, effect),
         decode: |_| Ok(()),
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn debug_of_a_request_does_not_show_its_body() {
         let body = json!({"driver_info": {"redfish_password": "hunter2"}});
-        let call: Call<()> = order("create a node", Method::Post, &["nodes"], Effect::Create, Some(body));
+        let call: Call<()> = order("create a node", Method::Post, &["nodes"], Effect::Create).with_body(body);
         let shown = format!("{call:?} {:?}", call.request());
         assert!(shown.contains("nodes") && !shown.contains("hunter2"), "{shown}");
         assert!(call.request().leaks_secret("bad value 'hunter2'"));

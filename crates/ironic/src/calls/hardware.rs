@@ -45,13 +45,7 @@ pub fn traits(node: &NodeRef) -> Call<Vec<String>> {
 #[must_use]
 pub fn set_traits(node: &NodeRef, traits: &[String]) -> Call<()> {
     let path = ["nodes", node.segment(), "traits"];
-    order(
-        "set traits",
-        Method::Put,
-        &path,
-        Effect::Repeatable,
-        Some(json!({"traits": traits})),
-    )
+    order("set traits", Method::Put, &path, Effect::Repeatable).with_body(json!({"traits": traits}))
 }
 
 /// The attached images, which Ironic reads from the BMC synchronously.
@@ -68,18 +62,12 @@ pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, Co
     let body = json!({"device_type": "cdrom", "image_url": image_url});
     text::check("vmedia", &body)?;
     let path = ["nodes", node.segment(), "vmedia"];
-    Ok(order(
-        "attach virtual media",
-        Method::Post,
-        &path,
-        Effect::Once,
-        Some(body),
-    ))
+    Ok(order("attach virtual media", Method::Post, &path, Effect::Once).with_body(body))
 }
 
 /// Detaches the CD.
 #[must_use]
 pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "vmedia"];
-    order("detach virtual media", Method::Delete, &path, Effect::Once, None).with_query("device_types", "cdrom")
+    order("detach virtual media", Method::Delete, &path, Effect::Once).with_query("device_types", "cdrom")
 }

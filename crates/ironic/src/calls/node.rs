@@ -117,7 +117,6 @@ pub fn delete(node: &NodeRef) -> Call<()> {
         Method::Delete,
         &["nodes", node.segment()],
         Effect::Once,
-        None,
     )
 }
 
@@ -126,14 +125,14 @@ pub fn delete(node: &NodeRef) -> Call<()> {
 pub fn set_maintenance(node: &NodeRef, reason: &str) -> Call<()> {
     let path = ["nodes", node.segment(), "maintenance"];
     let body = json!({"reason": text::printable(reason)});
-    order("set maintenance", Method::Put, &path, Effect::Repeatable, Some(body))
+    order("set maintenance", Method::Put, &path, Effect::Repeatable).with_body(body)
 }
 
 /// Clears maintenance, and the fault.
 #[must_use]
 pub fn clear_maintenance(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "maintenance"];
-    order("clear maintenance", Method::Delete, &path, Effect::Repeatable, None)
+    order("clear maintenance", Method::Delete, &path, Effect::Repeatable)
 }
 
 /// Validates the interfaces of the node.

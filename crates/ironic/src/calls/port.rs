@@ -44,7 +44,7 @@ pub fn create(node: &NodeUuid, address: &MacAddress, pxe_enabled: bool) -> Call<
 /// Deletes a port.
 #[must_use]
 pub fn delete(uuid: &str) -> Call<()> {
-    order("delete a port", Method::Delete, &["ports", uuid], Effect::Once, None)
+    order("delete a port", Method::Delete, &["ports", uuid], Effect::Once)
 }
 
 /// The port groups of a node.

@@ -132,11 +132,5 @@ pub fn request(node: &NodeRef, transition: Transition) -> Result<Call<()>, Contr
     let arguments = body.as_object().is_some_and(|body| body.len() > 1);
     let path = ["nodes", node.segment(), "states", "provision"];
     let effect = Effect::Transition { arguments };
-    Ok(order(
-        "change the provision state",
-        Method::Put,
-        &path,
-        effect,
-        Some(body),
-    ))
+    Ok(order("change the provision state", Method::Put, &path, effect).with_body(body))
 }

@@ -58,13 +58,7 @@ pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
     // A machine without soft power off rejects it with 400: the argument is the verb itself.
     let arguments = matches!(power, Power::SoftOff(_) | Power::SoftReboot);
     let effect = Effect::Transition { arguments };
-    order(
-        "change the power state",
-        Method::Put,
-        &path,
-        effect,
-        Some(power.into_body()),
-    )
+    order("change the power state", Method::Put, &path, effect).with_body(power.into_body())
 }
 
 /// Sets the logical disks for the next cleaning.
@@ -72,13 +66,7 @@ pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
 pub fn set_target_raid(node: &NodeRef, logical_disks: &[Value]) -> Call<()> {
     let path = ["nodes", node.segment(), "states", "raid"];
     let body = json!({"logical_disks": logical_disks});
-    order(
-        "set the wanted RAID",
-        Method::Put,
-        &path,
-        Effect::Repeatable,
-        Some(body),
-    )
+    order("set the wanted RAID", Method::Put, &path, Effect::Repeatable).with_body(body)
 }
 
 /// The boot device. Reading it changes `updated_at` of the node.
@@ -95,13 +83,7 @@ pub fn boot_device(node: &NodeRef) -> Call<BootDevice> {
 pub fn set_boot_device(node: &NodeRef, device: &str, persistent: bool) -> Call<()> {
     let path = ["nodes", node.segment(), "management", "boot_device"];
     let body = json!({"boot_device": device, "persistent": persistent});
-    order(
-        "set the boot device",
-        Method::Put,
-        &path,
-        Effect::Repeatable,
-        Some(body),
-    )
+    order("set the boot device", Method::Put, &path, Effect::Repeatable).with_body(body)
 }
 
 /// The attached networks.

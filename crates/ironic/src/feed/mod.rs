@@ -27,7 +27,6 @@ mod timing;
 mod tracker;
 mod watermark;
 
-use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -57,14 +56,6 @@ struct Shared {
     poll_requested: Notify,
     /// Notified when every node was listed once.
     listed: Notify,
-}
-
-impl fmt::Debug for Feed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feed")
-            .field("client", &self.0.client)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Feed {
