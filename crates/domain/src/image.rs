@@ -147,14 +147,6 @@ pub struct Checksum<'a> {
     pub algorithm: Option<HashAlgorithm>,
 }
 
-impl Checksum<'_> {
-    /// Whether the text is the URL of a file of digests and not a digest.
-    #[must_use]
-    pub fn is_url(&self) -> bool {
-        is_checksum_url(self.text.0)
-    }
-}
-
 /// A complete image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Image<'a> {

@@ -5,7 +5,6 @@
 //! data accepts fewer forms, see [`is_link_address`].
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -69,14 +68,6 @@ impl fmt::Display for MacAddress {
             write!(f, "{separator}{octet:02x}")?;
         }
         Ok(())
-    }
-}
-
-impl FromStr for MacAddress {
-    type Err = MacError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
     }
 }
 

@@ -116,12 +116,6 @@ macro_rules! checked_text {
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
         impl From<$name> for String {
             fn from(name: $name) -> Self {
                 name.0
@@ -132,14 +126,6 @@ macro_rules! checked_text {
             type Error = $error;
 
             fn try_from(text: String) -> Result<Self, Self::Error> {
-                Self::parse(text)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $error;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
                 Self::parse(text)
             }
         }

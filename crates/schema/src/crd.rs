@@ -144,12 +144,6 @@ impl CustomResource {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The version that objects are stored in.
-    #[must_use]
-    pub fn storage_version(&self) -> Option<&Version> {
-        self.versions.iter().find(|version| version.storage)
-    }
-
     /// The errors for which the API server rejects this definition, with its texts and fields. The list is not
     /// complete.
     #[must_use]

@@ -57,7 +57,7 @@ fn a_definition_is_parsed_in_full() {
         (crd.short_names.concat(), crd.categories.concat(), crd.scope),
         ("w".into(), "all".into(), Scope::Namespaced)
     );
-    let v1 = crd.storage_version().unwrap();
+    let v1 = crd.versions.iter().find(|version| version.storage).unwrap();
     assert_eq!(
         (v1.name.as_str(), v1.served, v1.status, v1.scale.is_none()),
         ("v1", true, true, true)

@@ -177,7 +177,6 @@ fn resolving_distinguishes_the_kinds_of_images() {
             checksum
         })
     );
-    assert!(checksum.is_url());
     assert_eq!(Image::resolve(&ISO), Ok(Image::LiveIso { url: Location(ISO.url) }));
     assert_eq!(
         Image::resolve(&OCI),
