@@ -171,14 +171,6 @@ fn index_readability<K: kube_core::Resource>(index: &mut PoolIndex, kind: &'stat
     }
 }
 
-/// The pools that a change of a claim concerns: the old and the new one.
-pub(super) fn pools_of_claim<K: kube_core::Resource>(
-    change: &Change<'_, K>,
-    read: fn(&K) -> Option<(String, Claim)>,
-) -> Vec<Key> {
-    pools_of(change, |object| read(object).map(|(pool, _)| pool))
-}
-
 /// The pools that a change of an address object concerns. A deletion may free a name for another pool, and an
 /// unreadable address blocks every pool of the namespace.
 pub(super) fn pools_of_address<K: kube_core::Resource>(
@@ -199,9 +191,9 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
             was_unreadable: true, ..
         }
         | Change::Unreadable { .. } => in_namespace().unwrap_or_default(),
-        Change::Applied { .. } => pools_of(change, |object| read(object).map(|(pool, _)| pool)),
+        Change::Applied { .. } => pools_of(change, read),
         Change::Deleted { old, key: object, .. } => {
-            let mut keys = pools_of(change, |object| read(object).map(|(pool, _)| pool));
+            let mut keys = pools_of(change, read);
             let address = old.and_then(read).and_then(|(_, address)| address.address);
             keys.extend(
                 address
@@ -214,18 +206,22 @@ pub(super) fn pools_of_address<K: kube_core::Resource>(
     }
 }
 
-fn pools_of<K: kube_core::Resource>(change: &Change<'_, K>, pool: impl Fn(&K) -> Option<String>) -> Vec<Key> {
+/// The pools that an object names, before and after a change.
+pub(super) fn pools_of<K: kube_core::Resource, T>(
+    change: &Change<'_, K>,
+    read: fn(&K) -> Option<(String, T)>,
+) -> Vec<Key> {
     let Some(object) = change.key() else { return Vec::new() };
     let (old, new) = match change {
         Change::Applied { old, new, .. } => (*old, Some(*new)),
         Change::Deleted { old, .. } | Change::Unreadable { old, .. } => (*old, None),
         Change::Synced => (None, None),
     };
-    let named = [old.and_then(&pool), new.and_then(&pool)];
+    let named = [old.and_then(read), new.and_then(read)];
     let mut keys: Vec<Key> = named
         .into_iter()
         .flatten()
-        .map(|pool| key(&object.namespace, &pool))
+        .map(|(pool, _)| key(&object.namespace, &pool))
         .collect();
     keys.dedup();
     keys

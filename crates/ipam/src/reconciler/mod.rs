@@ -103,11 +103,9 @@ pub fn controller(parts: Parts, writer: Writer<Ipam>) -> Controller<Pools> {
     let (of_address, of_cluster_address, of_cluster) = (index.clone(), index.clone(), index);
     Controller::new("ippool", clock, writer, pools)
         .watches(&caches.pools, move |change| caches::pools_of_pool(&of_pool, change))
-        .watches(&caches.claims, |change| {
-            caches::pools_of_claim(change, Claim::of_metal3)
-        })
+        .watches(&caches.claims, |change| caches::pools_of(change, Claim::of_metal3))
         .watches(&caches.cluster_claims, |change| {
-            caches::pools_of_claim(change, Claim::of_cluster_api)
+            caches::pools_of(change, Claim::of_cluster_api)
         })
         .watches(&caches.addresses, move |change| {
             caches::pools_of_address(&of_address, change, AddressObject::of_metal3)

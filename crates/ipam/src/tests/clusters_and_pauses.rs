@@ -1,6 +1,7 @@
 //! Pools with Clusters, paused pools, and claims of other controllers.
 
 use metal3_api::meta::ConditionStatus;
+use metal3_runtime::work::Next;
 use serde_json::{Value, json};
 
 use super::api_server::{ApiServer, POOL, meta_of};
@@ -90,7 +91,21 @@ fn paused_pool_allocates_and_releases_nothing_and_reports_it() {
             (ConditionStatus::True, reason::PAUSED.as_str().to_owned())
         );
         assert!(server.granted(Metal3, "c1").is_some() && server.granted(Metal3, "c2").is_none());
+        let next = replica.plan(&server).next;
+        assert!(matches!(next, Next::Waiting(on) if on.reason == reason::PAUSED));
     }
+}
+
+#[test]
+fn pool_states_why_its_first_claim_waits() {
+    let (mut server, mut replica) = one_replica(json!({ "namePrefix": "p", "pools": [] }));
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    let next = replica.plan(&server).next;
+    assert_eq!(
+        next,
+        Next::waiting(reason::POOL_EXHAUSTED, "IPClaim c1: Exhausted IP Pools")
+    );
 }
 
 #[test]
