@@ -13,7 +13,6 @@ use crate::version::ResourceVersion;
 use super::identity::Key;
 
 /// The waits of one cache. `W` is returned when its wait ends.
-#[derive(Debug)]
 pub struct Barrier<W> {
     waits: BTreeMap<(ResourceVersion, Key), Vec<W>>,
     versions: BTreeMap<Key, BTreeSet<ResourceVersion>>,

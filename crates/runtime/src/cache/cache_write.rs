@@ -1,7 +1,5 @@
 //! A write between its request and its response.
 
-use std::fmt;
-
 use kube_core::Resource;
 
 use crate::queue::RequestSource;
@@ -30,14 +28,6 @@ pub struct CacheWrite<K: Resource, I: Indexes<K> = ()> {
     object: Key,
     id: u64,
     completed: bool,
-}
-
-impl<K: Resource, I: Indexes<K>> fmt::Debug for CacheWrite<K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CacheWrite")
-            .field("object", &self.object)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {

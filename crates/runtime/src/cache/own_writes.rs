@@ -17,7 +17,6 @@ use crate::version::ResourceVersion;
 use super::identity::{Identity, Key};
 
 /// An own write that the watch has not delivered yet.
-#[derive(Debug)]
 struct OwnWrite {
     uid: String,
     version: ResourceVersion,
@@ -27,7 +26,6 @@ struct OwnWrite {
 }
 
 /// An own request without a response.
-#[derive(Debug)]
 struct InFlightWrite {
     id: u64,
     source: RequestSource,
@@ -36,7 +34,7 @@ struct InFlightWrite {
 }
 
 /// The origin of the change that the cache is delivering.
-#[derive(Debug, Default)]
+#[derive(Default)]
 enum Origin {
     /// No known write.
     #[default]
@@ -49,7 +47,7 @@ enum Origin {
 }
 
 /// The own writes of one cache that the watch has not delivered yet.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct OwnWrites {
     own: BTreeMap<Key, Vec<OwnWrite>>,
     in_flight: BTreeMap<Key, Vec<InFlightWrite>>,

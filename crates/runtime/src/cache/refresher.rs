@@ -6,7 +6,6 @@ use super::shared::SharedCache;
 use super::uncertain::UncertainWrite;
 
 /// Receives the uncertain writes of one cache. Dropping it ends all waits for a version.
-#[derive(Debug)]
 pub(crate) struct CacheRefresher<K, I> {
     cache: SharedCache<K, I>,
     writes: UnboundedReceiver<UncertainWrite>,

@@ -13,7 +13,6 @@
 //! A write that a reconcile makes ([`CacheWrite`](super::CacheWrite)) does not enqueue its own key: a plan that needs
 //! another reconcile after a write requeues.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -81,14 +80,6 @@ impl<K, I> Clone for SharedCache<K, I> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<K, I: fmt::Debug> fmt::Debug for SharedCache<K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedCache")
-            .field("synced", &self.shared.is_synced.load(Ordering::Acquire))
-            .finish_non_exhaustive()
     }
 }
 

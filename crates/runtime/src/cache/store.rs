@@ -1,7 +1,6 @@
 //! Store, indexes and subscribers as one structure.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use kube_core::Resource;
@@ -59,15 +58,6 @@ pub struct Cache<K, I = ()> {
     subscribers: Vec<Subscriber<K>>,
     /// List and watch have delivered everything up to here. `None` before the first list.
     reached: Option<ResourceVersion>,
-}
-
-impl<K, I: fmt::Debug> fmt::Debug for Cache<K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache")
-            .field("objects", &self.objects.len())
-            .field("reached", &self.reached)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<K, I: Default> Default for Cache<K, I> {

@@ -15,7 +15,6 @@ use super::identity::{Identity, Key};
 /// it delivers the object and then, in order, its deletion.
 const MAX_BOOKMARKS: u8 = 3;
 
-#[derive(Debug)]
 struct Tombstone {
     uid: String,
     /// The newest version known before the deletion.
@@ -25,7 +24,7 @@ struct Tombstone {
 }
 
 /// The tombstones of one cache.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Tombstones {
     tombstones: BTreeMap<Key, Vec<Tombstone>>,
 }

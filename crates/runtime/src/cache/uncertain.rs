@@ -6,7 +6,6 @@ use crate::version::ResourceVersion;
 use super::identity::Key;
 
 /// A write whose effect the cache does not have.
-#[derive(Debug)]
 pub(crate) enum UncertainWrite {
     /// The outcome of the write is unknown, or it was rejected because the cached object was out of date. Its source
     /// waits until this value is dropped.

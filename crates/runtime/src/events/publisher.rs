@@ -1,7 +1,6 @@
 //! Writes events to the API server.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fmt;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,14 +31,6 @@ pub struct Publisher<R> {
     writer: Writer<R>,
     clock: Arc<dyn Clock>,
     component: &'static str,
-}
-
-impl<R> fmt::Debug for Publisher<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Publisher")
-            .field("component", &self.component)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<R: Permits<verb::Create, ApiEvent> + Permits<verb::Patch, ApiEvent>> Publisher<R> {

@@ -9,7 +9,6 @@
 //! Invariant: the result is at least as new as the cache at the call of [`ObjectReader::get`].
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use kube_core::{PartialObjectMeta, Resource};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use crate::access::{Permits, Role, verb};
+use crate::access::{Permits, verb};
 use crate::cache::{Change, Identity, Indexes, Key, MissingMetadata, SharedCache, prune};
 use crate::plan::Observed;
 use crate::version::ResourceVersion;
@@ -43,14 +42,6 @@ impl<R, K, I> Clone for ObjectReader<R, K, I> {
             slots: Arc::clone(&self.slots),
             role: PhantomData,
         }
-    }
-}
-
-impl<R: Role, K, I> fmt::Debug for ObjectReader<R, K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ObjectReader")
-            .field("role", &R::NAME)
-            .finish_non_exhaustive()
     }
 }
 

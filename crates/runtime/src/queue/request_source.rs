@@ -4,7 +4,6 @@
 //! writes.
 
 use std::any::Any;
-use std::fmt;
 use std::sync::Arc;
 
 use super::handle::{Queue, WorkItem};
@@ -13,12 +12,6 @@ use super::work_queue::Lane;
 /// A key of a queue that sends a request.
 #[derive(Clone)]
 pub struct RequestSource(Arc<dyn SourceKey>);
-
-impl fmt::Debug for RequestSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RequestSource").finish_non_exhaustive()
-    }
-}
 
 trait SourceKey: Any + Send + Sync {
     fn enqueue(&self);
@@ -82,7 +75,6 @@ impl RequestSource {
 }
 
 /// Holds a key. A key may have several holds, in several caches; the queue hands it out after the last one.
-#[derive(Debug)]
 pub struct Hold(RequestSource);
 
 impl Drop for Hold {

@@ -33,19 +33,10 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A router on a port, ready to run.
-#[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     router: Router,
-    tls: Option<Tls>,
-}
-
-struct Tls(TlsAcceptor);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
+    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
@@ -73,7 +64,7 @@ impl Server {
         Ok(Self {
             listener,
             router,
-            tls: Some(Tls(TlsAcceptor::from(Arc::new(config)))),
+            tls: Some(TlsAcceptor::from(Arc::new(config))),
         })
     }
 
@@ -97,8 +88,7 @@ impl Server {
                     continue;
                 }
             };
-            let tls = self.tls.as_ref().map(|Tls(acceptor)| acceptor.clone());
-            let connection = connect(stream, tls, self.router.clone(), graceful.watcher());
+            let connection = connect(stream, self.tls.clone(), self.router.clone(), graceful.watcher());
             tasks.spawn(abort.clone().run_until_cancelled_owned(connection));
         }
         drop(self.listener);

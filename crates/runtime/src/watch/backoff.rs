@@ -8,7 +8,6 @@ const FIRST: Duration = Duration::from_millis(800);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The back-off between attempts, with jitter from a seed, so that caches do not retry in step.
-#[derive(Debug)]
 pub(super) struct Backoff {
     seed: u64,
     failures: u32,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::work::Class;
@@ -104,7 +104,7 @@ impl WatchHealth {
     /// Time since the last event, bookmark or list.
     #[must_use]
     pub fn silent_for(&self) -> Duration {
-        let last = self.state().last;
+        let last = self.state.lock().last;
         self.clock.monotonic().since(last)
     }
 
@@ -117,7 +117,7 @@ impl WatchHealth {
     /// The last error since the last success.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
-        self.state().last_error.clone()
+        self.state.lock().last_error.clone()
     }
 
     /// Waits until the server serves the watch: the first list is complete, and attempts do not fail repeatedly.
@@ -153,13 +153,13 @@ impl WatchHealth {
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> WatchStats {
-        self.state().stats
+        self.state.lock().stats
     }
 
     /// An event, bookmark or list was received.
     pub(super) fn record_success(&self, count: impl FnOnce(&mut WatchStats)) {
         let now = self.clock.monotonic();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         count(&mut state.stats);
         state.last = now;
         state.last_error = None;
@@ -184,14 +184,10 @@ impl WatchHealth {
 
     /// Counts something that is not a delivery.
     pub(super) fn record(&self, last_error: Option<String>, count: impl FnOnce(&mut WatchStats)) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         count(&mut state.stats);
         if last_error.is_some() {
             state.last_error = last_error;
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
     }
 }

@@ -11,7 +11,6 @@
 //! - While the target stays the same, the watch continues with its own back-off, however long it fails.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use kube_core::Resource;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{sleep, timeout};
@@ -41,7 +40,7 @@ pub type WakeFn = Box<dyn Fn(&Key) + Send + Sync>;
 /// Resolves and opens on-demand watches.
 pub trait WatchSource: Send + Sync + 'static {
     /// Identifies a watch.
-    type Name: Ord + Clone + fmt::Debug + Send + Sync + 'static;
+    type Name: Ord + Clone + Send + Sync + 'static;
     /// The watched kind.
     type Object: Resource + DeserializeOwned + Send + Sync + 'static;
     /// What a key is interested in.
@@ -77,12 +76,6 @@ pub struct WatchedCache<R: WatchSource> {
     pub error: Option<R::Error>,
 }
 
-impl<R: WatchSource> fmt::Debug for WatchedCache<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchedCache").finish_non_exhaustive()
-    }
-}
-
 /// One watch with its interested keys.
 struct Link<R: WatchSource> {
     waiters: BTreeMap<Key, R::Interest>,
@@ -112,21 +105,10 @@ pub struct OnDemand<R: WatchSource> {
     new_links: Mutex<Option<UnboundedReceiver<NewLink<R>>>>,
 }
 
-impl<R: WatchSource> fmt::Debug for OnDemand<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let links = lock(&self.links);
-        f.debug_struct("OnDemand").field("names", &links.of.keys()).finish()
-    }
-}
-
-fn lock<R: WatchSource>(links: &Mutex<Links<R>>) -> MutexGuard<'_, Links<R>> {
-    links.lock()
-}
-
 /// Calls the wake function for the keys whose interest matches.
 fn wake<R: WatchSource>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: impl Fn(&R::Interest) -> bool) {
     let (waiters, wake) = {
-        let links = lock(links);
+        let links = links.lock();
         let waiting = links.of.get(name).into_iter().flat_map(|link| &link.waiters);
         let concerned = waiting.filter(|(_, interest)| is_concerned(interest));
         let waiters: Vec<Key> = concerned.map(|(waiter, _)| waiter.clone()).collect();
@@ -161,12 +143,12 @@ impl<R: WatchSource> OnDemand<R> {
 
     /// Sets the function that enqueues interested keys.
     pub fn set_wake(&self, wake: WakeFn) {
-        lock(&self.links).wake = Some(Arc::new(wake));
+        self.links.lock().wake = Some(Arc::new(wake));
     }
 
     /// Sets all interests of `waiter`.
     pub fn set_interest(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
-        let mut links = lock(&self.links);
+        let mut links = self.links.lock();
         links.of.retain(|name, link| {
             let is_wanted = wanted.contains_key(name);
             if !is_wanted {
@@ -186,7 +168,7 @@ impl<R: WatchSource> OnDemand<R> {
 
     /// The cache of a watch with an [interested](Self::set_interest) key.
     pub fn get(&self, name: &R::Name) -> Option<WatchedCache<R>> {
-        let links = lock(&self.links);
+        let links = self.links.lock();
         links.of.get(name).map(|link| WatchedCache {
             cache: link.cache.clone(),
             target: link.target.clone(),
@@ -301,7 +283,7 @@ impl<R: WatchSource> OnDemand<R> {
     }
 
     fn set_target(&self, name: &R::Name, target: R::Target) {
-        if let Some(link) = lock(&self.links).of.get_mut(name) {
+        if let Some(link) = self.links.lock().of.get_mut(name) {
             link.target = Some(target);
         }
     }
@@ -309,7 +291,7 @@ impl<R: WatchSource> OnDemand<R> {
     /// Records the error, and wakes the interested keys if it changed.
     fn set_error(&self, name: &R::Name, error: Option<R::Error>) {
         let is_new = {
-            let mut links = lock(&self.links);
+            let mut links = self.links.lock();
             let Some(link) = links.of.get_mut(name) else { return };
             let before = std::mem::replace(&mut link.error, error);
             before != link.error

@@ -56,7 +56,6 @@ pub(super) enum Form {
 }
 
 /// The requests of one cache.
-#[derive(Debug)]
 pub(super) struct Requests {
     request: Request,
     scope: Scope,

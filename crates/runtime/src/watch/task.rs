@@ -1,6 +1,5 @@
 //! The task: list, watch, resume, and list again where resuming fails.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,15 +48,6 @@ pub struct Watch<K, I = ()> {
     /// Whether the next step is a list.
     relist: bool,
     behind: u32,
-}
-
-impl<K, I> fmt::Debug for Watch<K, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
-            .field("requests", &self.requests)
-            .field("health", &self.health)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {

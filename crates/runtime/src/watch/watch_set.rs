@@ -1,6 +1,5 @@
 //! The watches of one product.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,14 +43,6 @@ impl WatchConfig {
     }
 }
 
-impl fmt::Debug for WatchConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchConfig")
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The watches of one role, one for each kind, with their health.
 pub struct WatchSet<R> {
     config: WatchConfig,
@@ -59,15 +50,6 @@ pub struct WatchSet<R> {
     health: Vec<WatchHealth>,
     synced: Vec<Arc<dyn Fn() -> bool + Send + Sync>>,
     role: PhantomData<fn() -> R>,
-}
-
-impl<R> fmt::Debug for WatchSet<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchSet")
-            .field("config", &self.config)
-            .field("health", &self.health)
-            .finish_non_exhaustive()
-    }
 }
 
 impl<R: Role> WatchSet<R> {

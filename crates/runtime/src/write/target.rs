@@ -133,7 +133,6 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for WithoutSource<'_, K, I> {
 }
 
 /// For a kind whose cache contains metadata only, such as Secrets: the source is held until that cache has the write.
-#[derive(Debug)]
 pub struct MetadataOf<'a, K, I = ()>(pub &'a SharedCache<PartialObjectMeta<K>, I>)
 where
     PartialObjectMeta<K>: Resource;

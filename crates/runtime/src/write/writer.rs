@@ -1,6 +1,5 @@
 //! The requests of a writer.
 
-use std::fmt;
 use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -68,15 +67,6 @@ impl<R> Clone for Writer<R> {
             source: self.source.clone(),
             role: PhantomData,
         }
-    }
-}
-
-impl<R: Role> fmt::Debug for Writer<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writer")
-            .field("role", &R::NAME)
-            .field("mode", &self.mode)
-            .finish_non_exhaustive()
     }
 }
 

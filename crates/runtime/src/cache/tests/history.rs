@@ -181,6 +181,6 @@ proptest! {
                 .collect();
             prop_assert_eq!(owned_by(&cache, wanted), real);
         }
-        prop_assert_eq!(cache.unconfirmed_deletes(), 0, "{:?}", cache);
+        prop_assert_eq!(cache.unconfirmed_deletes(), 0);
     }
 }

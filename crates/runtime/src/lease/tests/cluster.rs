@@ -1,6 +1,5 @@
 //! Candidates on a simulated API server, under paused time.
 
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -26,6 +25,7 @@ use crate::metrics::Metrics;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A clock whose wall can be set.
+#[derive(Debug)]
 struct AdjustableClock {
     timer: TimerClock,
     seconds_off: AtomicI64,
@@ -41,12 +41,6 @@ impl AdjustableClock {
 
     fn jump(&self, seconds: i64) {
         self.seconds_off.fetch_add(seconds, Ordering::Relaxed);
-    }
-}
-
-impl fmt::Debug for AdjustableClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AdjustableClock")
     }
 }
 

@@ -100,7 +100,7 @@ async fn the_source_of_a_status_is_not_enqueued_by_its_watch_event() {
     let last = Identity::of(&written).unwrap();
     cache.observed(Item::Object(written)).unwrap();
     let nothing = timeout(std::time::Duration::from_secs(1), queue.take()).await;
-    assert!(nothing.is_err(), "{nothing:?}");
+    assert!(nothing.is_err(), "the key is enqueued");
     assert_eq!(cache.read(|cache| cache.reached().cloned()), Some(last.version));
     queue.add(key("m"), Lane::High);
     assert!(queue.take().await.is_some());
