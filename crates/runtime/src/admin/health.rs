@@ -1,6 +1,5 @@
 //! Health probes.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::Router;
@@ -37,29 +36,15 @@ pub struct Health {
     checks: Arc<Mutex<Vec<(String, Check)>>>,
 }
 
-impl fmt::Debug for Health {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.all().iter().map(|(name, _)| name)).finish()
-    }
-}
-
 impl Health {
     /// Adds a check. It runs at every probe, so it must only read known state.
     pub fn add(&self, name: impl Into<String>, check: impl Fn() -> CheckResult + Send + Sync + 'static) {
-        self.with(|checks| checks.push((name.into(), Arc::new(check))));
-    }
-
-    fn all(&self) -> Vec<(String, Check)> {
-        self.with(|checks| checks.clone())
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut Vec<(String, Check)>) -> T) -> T {
-        work(&mut self.checks.lock())
+        self.checks.lock().push((name.into(), Arc::new(check)));
     }
 
     /// The response to a probe: of all checks, or of one.
     fn answer(&self, endpoint: &str, only: Option<&str>) -> Response {
-        let mut checks = self.all();
+        let mut checks = self.checks.lock().clone();
         if let Some(only) = only {
             checks.retain(|(name, _)| name == only);
             if checks.is_empty() {

@@ -128,7 +128,7 @@ struct Admin {
 fn admin() -> Admin {
     let judge = Arc::new(TestReviewer::default());
     let clock = Arc::new(ManualClock::at(DateTime::UNIX_EPOCH));
-    let (subscriber, level) = logs::subscriber(Format::Text, Level::Info, std::io::sink);
+    let (subscriber, level) = logs::subscriber(Format::Text, Level::INFO, std::io::sink);
     let gate = Gate::new(judge.clone(), clock.clone());
     Admin {
         router: diagnostics(&Metrics::new(), &level, &gate),
@@ -223,10 +223,10 @@ async fn the_log_level_is_shown_and_set_by_name_or_number() {
     let admin = admin();
     let put = |body: &'static str| ask(&admin.router, with_token("PUT", "/debug/flags/v", "Bearer good", body));
     for (body, level) in [
-        ("debug", Level::Debug),
-        ("0\n", Level::Info),
-        ("10", Level::Trace),
-        ("error", Level::Error),
+        ("debug", Level::DEBUG),
+        ("0\n", Level::INFO),
+        ("10", Level::TRACE),
+        ("error", Level::ERROR),
     ] {
         assert_eq!(put(body).await.0, StatusCode::OK, "{body}");
         assert_eq!(admin.level.get(), level);
@@ -240,7 +240,7 @@ async fn the_log_level_is_shown_and_set_by_name_or_number() {
     }
     let long = "debug                                                              ";
     assert_eq!(put(long).await.0, StatusCode::PAYLOAD_TOO_LARGE);
-    assert_eq!(admin.level.get(), Level::Error, "nothing changed");
+    assert_eq!(admin.level.get(), Level::ERROR, "nothing changed");
     let questions = admin.judge.asked.lock().clone();
     assert!(
         questions.contains(&"good put /debug/flags/v".to_owned()),
@@ -253,7 +253,7 @@ async fn the_log_level_requires_authentication() {
     let admin = admin();
     let request = with_token("PUT", "/debug/flags/v", "Bearer weak", "trace");
     assert_eq!(ask(&admin.router, request).await.0, StatusCode::FORBIDDEN);
-    assert_eq!(admin.level.get(), Level::Info);
+    assert_eq!(admin.level.get(), Level::INFO);
 }
 
 #[tokio::test]

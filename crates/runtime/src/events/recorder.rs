@@ -58,16 +58,6 @@ pub(super) struct Counters {
     pub(super) written: AtomicU64,
 }
 
-impl Counters {
-    fn stats(&self) -> EventStats {
-        EventStats {
-            dropped: self.dropped.load(Ordering::Relaxed),
-            failed: self.failed.load(Ordering::Relaxed),
-            written: self.written.load(Ordering::Relaxed),
-        }
-    }
-}
-
 /// Records events. Clones share the queue.
 #[derive(Debug, Clone)]
 pub struct EventRecorder {
@@ -121,7 +111,11 @@ impl EventRecorder {
     /// The counts so far.
     #[must_use]
     pub fn stats(&self) -> EventStats {
-        self.counters.stats()
+        EventStats {
+            dropped: self.counters.dropped.load(Ordering::Relaxed),
+            failed: self.counters.failed.load(Ordering::Relaxed),
+            written: self.counters.written.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -28,19 +28,20 @@ pub enum Format {
 }
 
 /// The log level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level(LevelFilter);
+
+impl Level {
     /// The user has to act.
-    Error,
+    pub const ERROR: Self = Self(LevelFilter::ERROR);
     /// May become an error.
-    Warn,
+    pub const WARN: Self = Self(LevelFilter::WARN);
     /// What happens.
-    #[default]
-    Info,
+    pub const INFO: Self = Self(LevelFilter::INFO);
     /// Why.
-    Debug,
+    pub const DEBUG: Self = Self(LevelFilter::DEBUG);
     /// Everything.
-    Trace,
+    pub const TRACE: Self = Self(LevelFilter::TRACE);
 }
 
 /// Not a level or verbosity.
@@ -71,15 +72,15 @@ impl FromStr for Level {
     /// By name, or by the number of the Go managers' flag `--v`.
     fn from_str(text: &str) -> Result<Self, NoLevel> {
         match text {
-            "error" => Ok(Self::Error),
-            "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            "trace" => Ok(Self::Trace),
+            "error" => Ok(Self::ERROR),
+            "warn" => Ok(Self::WARN),
+            "info" => Ok(Self::INFO),
+            "debug" => Ok(Self::DEBUG),
+            "trace" => Ok(Self::TRACE),
             _ => match text.parse::<u8>() {
-                Ok(0..=3) => Ok(Self::Info),
-                Ok(4..=5) => Ok(Self::Debug),
-                Ok(6..=10) => Ok(Self::Trace),
+                Ok(0..=3) => Ok(Self::INFO),
+                Ok(4..=5) => Ok(Self::DEBUG),
+                Ok(6..=10) => Ok(Self::TRACE),
                 Ok(_) | Err(_) => Err(NoLevel(text.to_owned())),
             },
         }
@@ -88,13 +89,7 @@ impl FromStr for Level {
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        })
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -115,13 +110,7 @@ impl Verbosity {
     #[must_use]
     pub fn get(&self) -> Level {
         let filter = self.handle.with_current(Targets::default_level);
-        match filter.ok().flatten().map(LevelFilter::into_level) {
-            Some(Some(tracing::Level::ERROR)) => Level::Error,
-            Some(Some(tracing::Level::WARN)) => Level::Warn,
-            Some(Some(tracing::Level::DEBUG)) => Level::Debug,
-            Some(Some(tracing::Level::TRACE)) => Level::Trace,
-            Some(Some(tracing::Level::INFO) | None) | None => Level::Info,
-        }
+        filter.ok().flatten().map_or(Level::INFO, Level)
     }
 }
 
@@ -150,14 +139,7 @@ pub fn install(format: Format, level: Level) -> Result<Verbosity, tracing::subsc
     Ok(verbosity)
 }
 
-fn targets(level: Level) -> Targets {
-    let level = match level {
-        Level::Error => LevelFilter::ERROR,
-        Level::Warn => LevelFilter::WARN,
-        Level::Info => LevelFilter::INFO,
-        Level::Debug => LevelFilter::DEBUG,
-        Level::Trace => LevelFilter::TRACE,
-    };
+fn targets(Level(level): Level) -> Targets {
     let quieter = level.min(LevelFilter::WARN);
     let libraries = ["h2", "hyper", "hyper_util", "rustls", "tower"].map(|target| (target, quieter));
     Targets::new()

@@ -35,12 +35,12 @@ fn written(format: Format, level: Level, log: impl FnOnce(&Verbosity)) -> String
 
 #[test]
 fn the_level_changes_while_the_program_runs() {
-    let text = written(Format::Text, Level::Info, |verbosity| {
+    let text = written(Format::Text, Level::INFO, |verbosity| {
         tracing::debug!("one");
-        verbosity.set(Level::Debug);
-        assert_eq!(verbosity.get(), Level::Debug);
+        verbosity.set(Level::DEBUG);
+        assert_eq!(verbosity.get(), Level::DEBUG);
         tracing::debug!("two");
-        verbosity.set(Level::Error);
+        verbosity.set(Level::ERROR);
         tracing::warn!("three");
         tracing::error!("four");
     });
@@ -50,8 +50,8 @@ fn the_level_changes_while_the_program_runs() {
 
 #[test]
 fn every_level_is_shown_as_it_was_set() {
-    written(Format::Text, Level::Info, |verbosity| {
-        for level in [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace] {
+    written(Format::Text, Level::INFO, |verbosity| {
+        for level in [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE] {
             verbosity.set(level);
             assert_eq!(verbosity.get(), level);
             assert_eq!(level.to_string().parse(), Ok(level));
@@ -61,7 +61,7 @@ fn every_level_is_shown_as_it_was_set() {
 
 #[test]
 fn json_is_one_object_a_line_with_the_fields_at_its_top() {
-    let text = written(Format::Json, Level::Info, |_| {
+    let text = written(Format::Json, Level::INFO, |_| {
         tracing::info!(host = "n1", "a \"quoted\" word\nand more")
     });
     assert_eq!(text.lines().count(), 1);
@@ -72,7 +72,7 @@ fn json_is_one_object_a_line_with_the_fields_at_its_top() {
 
 #[test]
 fn no_level_shows_responses_that_the_client_could_not_decode() {
-    let text = written(Format::Text, Level::Trace, |_| {
+    let text = written(Format::Text, Level::TRACE, |_| {
         tracing::warn!(target: "kube_client::client", "{{\"kind\":\"Secret\",\"data\":\"c2VjcmV0\"}}, expected `,`");
         tracing::error!(target: "kube_client", "the same");
         tracing::warn!(target: "metal3", "visible");
@@ -82,7 +82,7 @@ fn no_level_shows_responses_that_the_client_could_not_decode() {
 
 #[test]
 fn libraries_log_less_than_the_program() {
-    let text = written(Format::Text, Level::Trace, |_| {
+    let text = written(Format::Text, Level::TRACE, |_| {
         tracing::debug!(target: "hyper::proto", "chatter");
         tracing::warn!(target: "h2", "failure");
     });
@@ -92,11 +92,11 @@ fn libraries_log_less_than_the_program() {
 #[test]
 fn verbosities_of_the_go_managers_are_levels() {
     let rows = [
-        ("0", Level::Info),
-        ("2", Level::Info),
-        ("4", Level::Debug),
-        ("5", Level::Debug),
-        ("10", Level::Trace),
+        ("0", Level::INFO),
+        ("2", Level::INFO),
+        ("4", Level::DEBUG),
+        ("5", Level::DEBUG),
+        ("10", Level::TRACE),
     ];
     for (text, level) in rows {
         assert_eq!(text.parse(), Ok(level), "{text}");

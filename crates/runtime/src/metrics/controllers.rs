@@ -65,7 +65,6 @@ struct ByReason {
 }
 
 /// One family a metric.
-#[derive(Debug)]
 pub(super) struct Families {
     passes: Family<ByResult, Counter>,
     errors: Family<ByController, Counter>,
@@ -132,7 +131,7 @@ impl Families {
 }
 
 /// The metrics of one controller; clones share them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ControllerMetrics {
     name: String,
     passes: Family<ByResult, Counter>,
@@ -207,7 +206,6 @@ impl ControllerMetrics {
 }
 
 /// A running reconcile. Dropping it without [`ActiveReconcile::end`], as a cancelled task does, counts no result.
-#[derive(Debug)]
 pub struct ActiveReconcile {
     metrics: ControllerMetrics,
 }

@@ -13,7 +13,6 @@ struct ByLease {
     name: String,
 }
 
-#[derive(Debug)]
 pub(super) struct Families {
     leading: Family<ByLease, Gauge>,
     failures: Family<ByLease, Counter>,

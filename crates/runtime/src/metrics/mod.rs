@@ -22,7 +22,7 @@ mod servers;
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
@@ -73,12 +73,6 @@ struct Inner {
     servers: ServerMetrics,
 }
 
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").finish_non_exhaustive()
-    }
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -98,7 +92,7 @@ impl Metrics {
             servers: ServerMetrics::register(&mut registry),
             registry: Mutex::new(registry),
         };
-        inner.registry().register_collector(Box::new(process::Process));
+        inner.registry.lock().register_collector(Box::new(process::Process));
         Self { inner: Arc::new(inner) }
     }
 
@@ -146,7 +140,7 @@ impl Metrics {
 
     /// Adds a metric of a product. The name of a counter goes without `_total`.
     pub fn register(&self, name: &str, help: &str, metric: impl Metric) {
-        self.inner.registry().register(name, help, metric);
+        self.inner.registry.lock().register(name, help, metric);
     }
 
     /// All metrics, in the text format of [`CONTENT_TYPE`].
@@ -154,16 +148,10 @@ impl Metrics {
     pub fn render(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail, and no metric here fails to encode.
-        match encode(&mut text, &self.inner.registry()) {
+        match encode(&mut text, &self.inner.registry.lock()) {
             Ok(()) => text,
             Err(fmt::Error) => "# EOF\n".to_owned(),
         }
-    }
-}
-
-impl Inner {
-    fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock()
     }
 }
 

@@ -45,7 +45,6 @@ const LOW: &str = "-100";
 type ReadStats = Box<dyn Fn() -> QueueStats + Send + Sync>;
 
 /// The histograms of reconciles, and the queues to read.
-#[derive(Debug)]
 pub(super) struct Families {
     pub(super) waited: Histograms<ByQueue>,
     pub(super) worked: Histograms<ByQueue>,
@@ -75,7 +74,7 @@ impl Families {
     }
 
     pub(super) fn show(&self, name: &str, stats: ReadStats) {
-        self.queues.with(|queues| queues.insert(name.to_owned(), stats));
+        self.queues.queues.lock().insert(name.to_owned(), stats);
     }
 }
 
@@ -87,22 +86,14 @@ struct Queues {
 
 impl fmt::Debug for Queues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.with(|queues| f.debug_set().entries(queues.keys()).finish())
-    }
-}
-
-impl Queues {
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<String, ReadStats>) -> T) -> T {
-        work(&mut self.queues.lock())
+        f.debug_set().entries(self.queues.lock().keys()).finish()
     }
 }
 
 impl Collector for Queues {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let queues_read = self.with(|queues| {
-            let read = |(name, read): (&String, &ReadStats)| (ByQueue::of(name), read());
-            queues.iter().map(read).collect::<Vec<_>>()
-        });
+        let read = |(name, read): (&String, &ReadStats)| (ByQueue::of(name), read());
+        let queues_read: Vec<_> = self.queues.lock().iter().map(read).collect();
         depths(&mut encoder, &queues_read)?;
         for (name, help, read) in COUNTERS {
             let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;

@@ -100,7 +100,6 @@ impl ServerMetrics {
 }
 
 /// A running webhook request.
-#[derive(Debug)]
 pub struct InFlight {
     metrics: ServerMetrics,
     by: ByWebhook,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 /// The longest delay: what one controller asks of another in the same process is done by then.
 pub const DEBOUNCE: Duration = Duration::from_secs(1);
@@ -37,17 +37,13 @@ impl<K: Ord + Clone> StatusDebounce<K> {
     /// [`Next::RequeueAfter`](super::Next::RequeueAfter) meanwhile. `None` once it may be reported.
     pub fn remaining(&self, key: &K) -> Option<Duration> {
         let now = self.clock.monotonic();
-        let since = *self.since().entry(key.clone()).or_insert(now);
+        let since = *self.since.lock().entry(key.clone()).or_insert(now);
         Some(DEBOUNCE.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
     }
 
     /// The status of `key` is reported.
     pub fn clear(&self, key: &K) {
-        self.since().remove(key);
-    }
-
-    fn since(&self) -> MutexGuard<'_, BTreeMap<K, Monotonic>> {
-        self.since.lock()
+        self.since.lock().remove(key);
     }
 }
 
