@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 
 use crate::env::{NAMESPACE, TestEnv};
 
-const REFUSED: Fault = Fault::Refused {
-    code: 500,
-    retry_after: None,
-};
+const REFUSED: Fault = Fault::refused(500);
 
 /// Checks that all configurations have one bundle, and that a handshake with each replica succeeds.
 async fn settled(env: &TestEnv, replicas: &[&CertificateController]) -> String {

@@ -107,6 +107,16 @@ pub(crate) fn review(hook: &Hook, operation: &str, old: Option<&Value>, new: Opt
     })
 }
 
+/// The response of a hook to a request in the format of the API server.
+pub(crate) async fn reviewed(
+    related_objects: impl RelatedObjects + 'static,
+    hook: &Hook,
+    operation: &str,
+    (old, new): (Option<&Value>, Option<&Value>),
+) -> Value {
+    send_review(related_objects, &hook.path(), &review(hook, operation, old, new)).await
+}
+
 /// The fields of a rejection.
 pub(crate) fn fields(response: &Value) -> Vec<String> {
     let causes = response["status"]["details"]["causes"].as_array().into_iter().flatten();

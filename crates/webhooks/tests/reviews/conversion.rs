@@ -13,6 +13,10 @@ fn review(desired: &str, objects: &[Value]) -> Value {
     })
 }
 
+async fn converted(desired: &str, objects: &[Value]) -> Value {
+    send_review(NoRelatedObjects, CONVERSION_PATH, &review(desired, objects)).await
+}
+
 fn object(version: &str, kind: &str, name: &str) -> Value {
     json!({
         "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"), "kind": kind,
@@ -30,7 +34,7 @@ async fn a_list_of_mixed_kinds_and_versions_is_converted_in_its_order() {
         object("v1beta1", "Metal3DataTemplate", "c"),
     ];
     objects[2]["spec"] = json!({ "clusterName": "blue" });
-    let response = send_review(NoRelatedObjects, CONVERSION_PATH, &review(HUB, &objects)).await;
+    let response = converted(HUB, &objects).await;
     assert_eq!(response["result"], json!({ "status": "Success" }));
     let converted = response["convertedObjects"].as_array().unwrap();
     assert_eq!(converted.len(), objects.len());
@@ -44,18 +48,8 @@ async fn a_list_of_mixed_kinds_and_versions_is_converted_in_its_order() {
 #[tokio::test]
 async fn objects_survive_a_round_trip_through_the_older_version() {
     let stored = object("v1beta2", "Metal3Machine", "a");
-    let older = send_review(
-        NoRelatedObjects,
-        CONVERSION_PATH,
-        &review("infrastructure.cluster.x-k8s.io/v1beta1", std::slice::from_ref(&stored)),
-    )
-    .await;
-    let back = send_review(
-        NoRelatedObjects,
-        CONVERSION_PATH,
-        &review(HUB, &[older["convertedObjects"][0].clone()]),
-    )
-    .await;
+    let older = converted("infrastructure.cluster.x-k8s.io/v1beta1", std::slice::from_ref(&stored)).await;
+    let back = converted(HUB, &[older["convertedObjects"][0].clone()]).await;
     assert_eq!(back["convertedObjects"][0], stored);
 }
 
@@ -75,7 +69,7 @@ async fn one_object_that_cannot_be_converted_fails_the_review_and_is_named() {
     ];
     for (bad, field) in bad {
         let objects = [object("v1beta1", "Metal3Machine", "a"), bad.clone()];
-        let response = send_review(NoRelatedObjects, CONVERSION_PATH, &review(HUB, &objects)).await;
+        let response = converted(HUB, &objects).await;
         assert_eq!(response["result"]["status"], "Failure", "{bad}");
         assert_eq!(response["convertedObjects"], json!([]), "{bad}");
         let message = response["result"]["message"].as_str().unwrap();
@@ -87,12 +81,7 @@ async fn one_object_that_cannot_be_converted_fails_the_review_and_is_named() {
 #[tokio::test]
 async fn an_unknown_version_and_missing_objects_are_errors() {
     let objects = [object("v1beta2", "Metal3Machine", "a")];
-    let response = send_review(
-        NoRelatedObjects,
-        CONVERSION_PATH,
-        &review("infrastructure.cluster.x-k8s.io/v1", &objects),
-    )
-    .await;
+    let response = converted("infrastructure.cluster.x-k8s.io/v1", &objects).await;
     assert!(
         response["result"]["message"]
             .as_str()
@@ -113,11 +102,6 @@ async fn an_unknown_version_and_missing_objects_are_errors() {
 #[tokio::test]
 async fn kinds_with_one_version_are_returned_unchanged() {
     let pool = json!({ "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "p" } });
-    let response = send_review(
-        NoRelatedObjects,
-        CONVERSION_PATH,
-        &review("ipam.metal3.io/v1alpha1", std::slice::from_ref(&pool)),
-    )
-    .await;
+    let response = converted("ipam.metal3.io/v1alpha1", std::slice::from_ref(&pool)).await;
     assert_eq!(response["convertedObjects"], json!([pool]));
 }

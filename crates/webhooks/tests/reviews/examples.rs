@@ -7,7 +7,7 @@ use metal3_api::catalog;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{KnownObjects, fields, hook, patched, review, send_review};
+use crate::api_server::{KnownObjects, fields, hook, patched, reviewed};
 
 fn examples(kind: &str) -> Vec<(PathBuf, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -40,13 +40,8 @@ async fn each_rejecting_row_rejects_through_its_route_and_names_its_fields() {
                 continue;
             };
             let hook = hook(Task::Validate, reviewer.kind);
-            let review = review(
-                &hook,
-                &operation(&example),
-                example.get("oldObject"),
-                example.get("object"),
-            );
-            let response = send_review(KnownObjects::default(), &hook.path(), &review).await;
+            let documents = (example.get("oldObject"), example.get("object"));
+            let response = reviewed(KnownObjects::default(), &hook, &operation(&example), documents).await;
             if example["warns"] == true {
                 assert_eq!(response["allowed"], true, "{}", path.display());
                 assert!(
@@ -80,12 +75,7 @@ async fn each_defaulting_row_sets_its_default_through_its_route() {
             };
             defaulted += 1;
             let hook = hook(Task::Mutate, reviewer.kind);
-            let response = send_review(
-                KnownObjects::default(),
-                &hook.path(),
-                &review(&hook, "CREATE", None, example.get("object")),
-            )
-            .await;
+            let response = reviewed(KnownObjects::default(), &hook, "CREATE", (None, example.get("object"))).await;
             assert_eq!(response["allowed"], true, "{}", path.display());
             assert_eq!(&patched(&example["object"], &response), expected, "{}", path.display());
         }

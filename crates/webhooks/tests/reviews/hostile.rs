@@ -10,7 +10,7 @@ use metal3_webhooks::router::CONVERSION_PATH;
 use metal3_webhooks::table::{SUITES, Suite, Task};
 use serde_json::{Value, json};
 
-use crate::api_server::{hook, post, post_and_count, review, send_review};
+use crate::api_server::{hook, post, post_and_count, review, reviewed};
 
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
@@ -73,12 +73,7 @@ async fn any_json_in_place_of_an_object_is_rejected() {
     for hook in SUITES.iter().flat_map(Suite::hooks) {
         for object in &invalid {
             asked += 1;
-            let response = send_review(
-                NoRelatedObjects,
-                &hook.path(),
-                &review(&hook, "CREATE", None, Some(object)),
-            )
-            .await;
+            let response = reviewed(NoRelatedObjects, &hook, "CREATE", (None, Some(object))).await;
             assert_eq!(response["allowed"], false, "{} {object}", hook.path());
             assert!(!response["status"]["message"].as_str().unwrap().is_empty());
         }
@@ -107,12 +102,7 @@ async fn an_update_of_an_object_of_maximum_size_is_validated() {
     });
     object["metadata"]["annotations"] = json!({ "large": "x".repeat(3 << 20) });
     let hook = hook(Task::Validate, "IPPool");
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "UPDATE", Some(&object), Some(&object)),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "UPDATE", (Some(&object), Some(&object))).await;
     assert_eq!(response["allowed"], true);
 }
 

@@ -6,7 +6,7 @@ use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{KnownObjects, fields, hook, review, send_review};
+use crate::api_server::{KnownObjects, fields, hook, reviewed};
 
 fn attachment(mode: &str) -> Value {
     json!({
@@ -31,7 +31,7 @@ fn used() -> KnownObjects {
 
 async fn validate(objects: KnownObjects, operation: &str, old: &Value, new: Option<&Value>) -> Value {
     let hook = hook(Task::Validate, old["kind"].as_str().unwrap());
-    send_review(objects, &hook.path(), &review(&hook, operation, Some(old), new)).await
+    reviewed(objects, &hook, operation, (Some(old), new)).await
 }
 
 #[tokio::test]
@@ -78,12 +78,7 @@ async fn an_unused_attachment_can_be_changed_and_deleted() {
 #[tokio::test]
 async fn unknown_hosts_cause_a_rejection() {
     let hook = hook(Task::Validate, "HostNetworkAttachment");
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "DELETE", Some(&attachment("access")), None),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "DELETE", (Some(&attachment("access")), None)).await;
     assert_eq!(response["allowed"], false);
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
@@ -163,17 +158,13 @@ async fn a_pool_is_relabelled_without_a_check_of_its_addresses() {
     let old = pool("192.0.2.0/24");
     let mut new = old.clone();
     new["metadata"]["labels"] = json!({ "a": "b" });
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "UPDATE", Some(&old), Some(&new)),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "UPDATE", (Some(&old), Some(&new))).await;
     assert_eq!(response["allowed"], true);
-    let narrowed = send_review(
+    let narrowed = reviewed(
         NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "UPDATE", Some(&old), Some(&pool("192.0.2.0/25"))),
+        &hook,
+        "UPDATE",
+        (Some(&old), Some(&pool("192.0.2.0/25"))),
     )
     .await;
     assert_eq!(narrowed["allowed"], false, "unknown addresses cause a rejection");

@@ -4,7 +4,7 @@ use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{KnownObjects, hook, review, send_review};
+use crate::api_server::{KnownObjects, hook, review, reviewed, send_review};
 
 fn pool(spec: &Value) -> Value {
     json!({
@@ -97,12 +97,7 @@ async fn invalid_requests_are_rejected_with_the_field_and_the_cure() {
 async fn malformed_objects_are_rejected_before_defaulting() {
     let hook = hook(Task::Mutate, "IPPool");
     let malformed = pool(&json!({ "namePrefix": 7 }));
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "UPDATE", Some(&good()), Some(&malformed)),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "UPDATE", (Some(&good()), Some(&malformed))).await;
     assert_eq!(response["allowed"], false);
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
@@ -122,12 +117,7 @@ async fn writes_of_a_status_are_not_reviewed() {
 async fn deleting_a_pool_is_never_rejected_nor_mutated() {
     for task in [Task::Validate, Task::Mutate] {
         let hook = hook(task, "IPPool");
-        let response = send_review(
-            NoRelatedObjects,
-            &hook.path(),
-            &review(&hook, "DELETE", Some(&bad()), None),
-        )
-        .await;
+        let response = reviewed(NoRelatedObjects, &hook, "DELETE", (Some(&bad()), None)).await;
         assert_eq!(response["allowed"], true);
         assert_eq!(response.get("patch"), None);
     }
@@ -147,12 +137,7 @@ async fn dry_run_is_handled_as_any_other_request() {
 #[tokio::test]
 async fn no_defaults_to_set_is_no_patch() {
     let hook = hook(Task::Mutate, "IPPool");
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "CREATE", None, Some(&good())),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "CREATE", (None, Some(&good()))).await;
     assert_eq!(response["allowed"], true);
     assert_eq!((response.get("patch"), response.get("patchType")), (None, None));
 }
@@ -161,12 +146,7 @@ async fn no_defaults_to_set_is_no_patch() {
 async fn several_findings_are_in_one_rejection() {
     let hook = hook(Task::Validate, "IPPool");
     let object = pool(&json!({ "namePrefix": "rack", "gateway": "x", "pools": [{ "prefix": 24 }] }));
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "CREATE", None, Some(&object)),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "CREATE", (None, Some(&object))).await;
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
         message.contains("[spec.pools[0]:") && message.contains(", spec.gateway:"),
@@ -179,11 +159,6 @@ async fn an_object_without_a_name_is_reported_with_its_generate_name() {
     let hook = hook(Task::Validate, "IPPool");
     let mut object = bad();
     object["metadata"] = json!({ "generateName": "rack-" });
-    let response = send_review(
-        NoRelatedObjects,
-        &hook.path(),
-        &review(&hook, "CREATE", None, Some(&object)),
-    )
-    .await;
+    let response = reviewed(NoRelatedObjects, &hook, "CREATE", (None, Some(&object))).await;
     assert_eq!(response["status"]["details"]["name"], "rack-");
 }
