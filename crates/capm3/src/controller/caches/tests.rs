@@ -40,23 +40,21 @@ where
 #[test]
 fn related_caches_change_concurrently_without_deadlock() {
     let (caches, machines, clusters) = (Caches::default(), queue(), queue());
-    let related = || caches.related_keys();
-    let (t, u, v, w, x) = (related(), related(), related(), related(), related());
-    caches
-        .hosts
-        .enqueue_changes(&machines, move |change| t.machines_of_host(change));
-    caches
-        .clusters
-        .enqueue_changes(&machines, move |change| u.machines_of_cluster(change));
-    caches
-        .metal3_clusters
-        .enqueue_changes(&machines, move |change| v.machines_of_metal3_cluster(change));
+    let related = caches.related_keys();
+    let (hosts, of_machines, of_clusters) = (&caches.hosts, &caches.metal3_machines, &caches.metal3_clusters);
+    let keys = related.clone();
+    hosts.enqueue_changes(&machines, move |change| keys.machines_of_host(change));
+    let keys = related.clone();
     caches
         .clusters
-        .enqueue_changes(&clusters, move |change| w.metal3_clusters_of_cluster(change));
+        .enqueue_changes(&machines, move |change| keys.machines_of_cluster(change));
+    let keys = related.clone();
+    of_clusters.enqueue_changes(&machines, move |change| keys.machines_of_metal3_cluster(change));
+    let keys = related.clone();
     caches
-        .metal3_machines
-        .enqueue_changes(&clusters, move |change| x.metal3_clusters_of_machine(change));
+        .clusters
+        .enqueue_changes(&clusters, move |change| keys.metal3_clusters_of_cluster(change));
+    of_machines.enqueue_changes(&clusters, move |change| related.metal3_clusters_of_machine(change));
     std::thread::scope(|scope| {
         scope.spawn(|| churn(&caches.hosts, "h0", &json!({ "online": false })));
         scope.spawn(|| churn(&caches.clusters, "edge", &json!({})));
@@ -91,6 +89,15 @@ fn host(at: usize, patch: &Value) -> BareMetalHost {
     serde_json::from_value(document).unwrap()
 }
 
+/// The change from one version of an object to the next.
+const fn applied<'a, K>(old: &'a K, new: &'a K, was_unreadable: bool) -> Change<'a, K> {
+    Change::Applied {
+        old: Some(old),
+        new,
+        was_unreadable,
+    }
+}
+
 fn names(keys: impl IntoIterator<Item = Key>) -> Vec<String> {
     keys.into_iter().map(|key| key.name).collect()
 }
@@ -111,12 +118,7 @@ fn host_change_enqueues_machines_that_name_it_and_claimable_host_those_without_o
     let related = caches.related_keys();
     let enqueued = |old: &Value, new: &Value, was_unreadable| {
         let (old, new) = (host(2, old), host(3, new));
-        let change = Change::Applied {
-            old: Some(&old),
-            new: &new,
-            was_unreadable,
-        };
-        names(related.machines_of_host(&change))
+        names(related.machines_of_host(&applied(&old, &new, was_unreadable)))
     };
     let on = json!({ "status": { "poweredOn": true } });
     assert_eq!(enqueued(&json!({}), &on, false), ["names-it"]);
@@ -148,27 +150,13 @@ fn metal3_cluster_is_enqueued_when_a_machine_leaves_its_cluster_or_becomes_reada
     }
     let related = caches.related_keys();
     let enqueued = |old: &Metal3Machine, new: &Metal3Machine, was_unreadable| {
-        let change = Change::Applied {
-            old: Some(old),
-            new,
-            was_unreadable,
-        };
-        names(related.metal3_clusters_of_machine(&change))
+        names(related.metal3_clusters_of_machine(&applied(old, new, was_unreadable)))
     };
     let before = machine("m0", 2, &json!({}));
-    let moved = machine(
-        "m0",
-        3,
-        &json!({ "labels": { "cluster.x-k8s.io/cluster-name": "other" } }),
-    );
-    assert_eq!(
-        enqueued(
-            &before,
-            &machine("m0", 3, &json!({ "annotations": { "a": "b" } })),
-            false
-        ),
-        [""; 0]
-    );
+    let moved = json!({ "labels": { "cluster.x-k8s.io/cluster-name": "other" } });
+    let moved = machine("m0", 3, &moved);
+    let annotated = machine("m0", 3, &json!({ "annotations": { "a": "b" } }));
+    assert_eq!(enqueued(&before, &annotated, false), [""; 0]);
     assert_eq!(enqueued(&before, &moved, false), ["edge", "other"]);
     let all = ["edge", "other", "third"];
     assert_eq!(enqueued(&before, &before, true), all);
@@ -196,12 +184,7 @@ fn metal3_cluster_enqueues_its_machines_except_for_a_changed_endpoint() {
     let related = caches.related_keys();
     let enqueued = |spec: Value| {
         let (old, new): (Metal3Cluster, Metal3Cluster) = (object("edge", 2, &json!({})), object("edge", 3, &spec));
-        let change = Change::Applied {
-            old: Some(&old),
-            new: &new,
-            was_unreadable: false,
-        };
-        names(related.machines_of_metal3_cluster(&change))
+        names(related.machines_of_metal3_cluster(&applied(&old, &new, false)))
     };
     let endpoint = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
     assert_eq!(enqueued(endpoint), [""; 0]);
