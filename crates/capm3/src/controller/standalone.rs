@@ -1,7 +1,6 @@
 //! All controllers of this crate as one program without flags, lease or server, for tests, comparisons and counts. The
 //! manager wires the product.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -41,14 +40,6 @@ pub struct Standalone {
     pub metrics: Metrics,
     /// Workers per controller.
     pub workers: usize,
-}
-
-impl fmt::Debug for Standalone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Standalone")
-            .field("with_data", &self.with_data)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Standalone {

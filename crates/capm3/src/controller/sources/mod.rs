@@ -13,8 +13,6 @@ mod templates;
 mod touch;
 mod watched;
 
-use std::fmt;
-
 use metal3_runtime::cache::Key;
 pub use metal3_runtime::watch::WakeFn;
 
@@ -26,7 +24,7 @@ pub use touch::{ControlPlaneTouch, KamajiControlPlane};
 pub use watched::WatchedSources;
 
 /// Access to endpoint sources.
-pub trait Sources: fmt::Debug + Send + Sync + 'static {
+pub trait Sources: Send + Sync + 'static {
     /// Sets the function that queues a requester.
     fn set_wake(&self, wake: WakeFn);
 

@@ -1,7 +1,6 @@
 //! The watches, one per kind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,12 +66,6 @@ impl WatchSource for Kinds {
 pub struct WatchedSources {
     kinds: OnDemand<Kinds>,
     templates: Templates,
-}
-
-impl fmt::Debug for WatchedSources {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchedSources").field("kinds", &self.kinds).finish()
-    }
 }
 
 impl WatchedSources {
