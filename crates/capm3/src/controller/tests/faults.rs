@@ -1,67 +1,158 @@
 //! The controllers under fault injection: every write of their scenarios with every fault.
 
 use std::collections::BTreeMap;
-use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube_core::Resource;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
+use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
-use super::program::start;
+use super::program;
 use super::steps::{Step, kinds};
 use crate::data::reconciler::tests::invariants;
 use crate::data::reconciler::tests::lab::address_management;
 
-/// The steps by stage, and the final state.
-pub(super) struct Scenario {
-    pub(super) name: &'static str,
-    pub(super) stages: &'static [&'static [Step]],
-    /// The expected final state, in the format of [`end`].
-    pub(super) end: &'static [&'static str],
-    /// Whether the controllers of data and IPAM run. Otherwise a step serves the claims.
-    pub(super) has_data: bool,
+/// The controllers besides those of clusters and machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    None,
+    /// Address management.
+    Addresses,
+    /// Address management and the controllers of data.
+    Data,
 }
 
-/// Hosts with consumer and image, machines with host and readiness, clusters.
-pub(super) fn end(state: &State) -> Vec<String> {
-    let mut lines = Vec::new();
-    for host in state.of::<BareMetalHost>() {
-        let user = host
-            .spec
-            .consumer_ref
-            .and_then(|consumer| consumer.name)
-            .unwrap_or_else(|| "no machine".to_owned());
-        let runs = if host.spec.image.is_some() { "runs" } else { "idle" };
-        lines.push(format!("{} {runs} for {user}", host.metadata.name.unwrap_or_default()));
+/// A step of a user or another program, and the checks of scenarios with such steps.
+pub(super) trait ScenarioStep: Copy + Send + Sync + 'static {
+    fn perform(self, user: &kube::Client) -> impl Future<Output = ()> + Send;
+
+    /// The kinds that the checks read.
+    fn kinds(others: Others) -> Vec<String>;
+
+    /// Violated invariants.
+    fn violations(state: &State, others: Others) -> Vec<String>;
+
+    /// The final state, in words.
+    fn end(state: &State) -> Vec<String>;
+}
+
+/// The steps by stage, and the final state.
+pub(super) struct Scenario<S: 'static> {
+    pub(super) name: &'static str,
+    pub(super) stages: &'static [&'static [S]],
+    pub(super) end: &'static [&'static str],
+    pub(super) others: Others,
+}
+
+impl<S: ScenarioStep> TestEnv for Scenario<S> {
+    fn name(&self) -> &'static str {
+        self.name
     }
-    for machine in state.of::<Metal3Machine>() {
-        let done = machine.status.initialization.and_then(|done| done.provisioned) == Some(true);
-        let id = machine
-            .spec
-            .provider_id
-            .filter(|_| done)
-            .unwrap_or_else(|| "waits".to_owned());
-        lines.push(format!("{} {id}", machine.metadata.name.unwrap_or_default()));
+
+    fn install(&self, cluster: &Cluster) {
+        cluster.install(&kinds()).unwrap();
     }
-    let claims = state.of::<Metal3DataClaim>();
-    lines.extend(
-        claims
-            .into_iter()
-            .map(|claim| format!("claim {}", claim.metadata.name.unwrap_or_default())),
-    );
-    let clusters = state.of::<Metal3Cluster>();
-    lines.extend(
-        clusters
-            .into_iter()
-            .map(|one| format!("cluster {}", one.metadata.name.unwrap_or_default())),
-    );
-    lines
+
+    fn stages(&self) -> usize {
+        self.stages.len()
+    }
+
+    async fn stage(&self, stage: usize, user: kube::Client) {
+        for step in self.stages[stage] {
+            step.perform(&user).await;
+        }
+    }
+
+    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+        if self.others == Others::None {
+            JoinSet::new()
+        } else {
+            address_management(&cluster.client("addresses"), clock)
+        }
+    }
+
+    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        program::run(instance, self.others == Others::Data)
+    }
+
+    fn kinds(&self) -> Vec<String> {
+        S::kinds(self.others)
+    }
+
+    fn violations(&self, state: &State) -> Vec<String> {
+        S::violations(state, self.others)
+    }
+
+    fn unfinished(&self, state: &State) -> Vec<String> {
+        let found = S::end(state);
+        if found == self.end {
+            Vec::new()
+        } else {
+            vec![format!("ends with {found:?}")]
+        }
+    }
+}
+
+impl ScenarioStep for Step {
+    async fn perform(self, user: &kube::Client) {
+        self.take(user).await;
+    }
+
+    fn kinds(others: Others) -> Vec<String> {
+        let mut kinds = vec![
+            State::path::<BareMetalHost>(),
+            State::path::<Metal3Machine>(),
+            State::path::<Metal3DataClaim>(),
+            State::path::<Metal3Cluster>(),
+        ];
+        if others == Others::Data {
+            kinds.extend(invariants::paths());
+        }
+        kinds
+    }
+
+    fn violations(state: &State, others: Others) -> Vec<String> {
+        let mut wrong = of_hosts(state);
+        wrong.extend(of_machines(state));
+        if others == Others::Data {
+            wrong.extend(invariants::violations(state));
+            wrong.extend(missing_secrets(state));
+        }
+        wrong
+    }
+
+    /// Hosts with consumer and image, machines with host and readiness, claims, clusters.
+    fn end(state: &State) -> Vec<String> {
+        let mut lines = Vec::new();
+        for host in state.of::<BareMetalHost>() {
+            let user = host.spec.consumer_ref.and_then(|consumer| consumer.name);
+            let user = user.unwrap_or_else(|| "no machine".to_owned());
+            let runs = if host.spec.image.is_some() { "runs" } else { "idle" };
+            lines.push(format!("{} {runs} for {user}", host.metadata.name.unwrap_or_default()));
+        }
+        for machine in state.of::<Metal3Machine>() {
+            let done = machine.status.initialization.and_then(|done| done.provisioned) == Some(true);
+            let id = machine.spec.provider_id.filter(|_| done);
+            let id = id.unwrap_or_else(|| "waits".to_owned());
+            lines.push(format!("{} {id}", machine.metadata.name.unwrap_or_default()));
+        }
+        lines.extend(names::<Metal3DataClaim>(state).map(|name| format!("claim {name}")));
+        lines.extend(names::<Metal3Cluster>(state).map(|name| format!("cluster {name}")));
+        lines
+    }
+}
+
+/// The names of all objects of a kind.
+pub(super) fn names<K: Resource<DynamicType = ()> + DeserializeOwned>(state: &State) -> impl Iterator<Item = String> {
+    let all = state.of::<K>().into_iter();
+    all.map(|object| object.meta().name.clone().unwrap_or_default())
 }
 
 /// Violations: a host with image and without data, or a machine with two hosts.
@@ -117,94 +208,18 @@ pub(super) fn of_machines(state: &State) -> Vec<String> {
 
 /// Hosts that run with missing Secrets.
 fn missing_secrets(state: &State) -> Vec<String> {
-    let secrets: Vec<_> = state
-        .of::<Secret>()
-        .into_iter()
-        .filter_map(|secret| secret.metadata.name)
-        .collect();
-    let hosts = state
+    let secrets: Vec<String> = names::<Secret>(state).collect();
+    let missing = |host: BareMetalHost| {
+        let mut named = [host.spec.meta_data, host.spec.network_data].into_iter().flatten();
+        let name = named.find_map(|secret| secret.name.filter(|name| !secrets.contains(name)))?;
+        let host = host.metadata.name.unwrap_or_default();
+        Some(format!("{host} runs, and {name} is not there"))
+    };
+    let running = |host: &BareMetalHost| host.spec.image.is_some();
+    state
         .of::<BareMetalHost>()
         .into_iter()
-        .filter(|host| host.spec.image.is_some());
-    let missing = |host: BareMetalHost| {
-        let named = [host.spec.meta_data, host.spec.network_data].into_iter().flatten();
-        let missing = named
-            .filter_map(|secret| secret.name)
-            .find(|name| !secrets.contains(name));
-        missing.map(|name| {
-            format!(
-                "{} runs, and {name} is not there",
-                host.metadata.name.unwrap_or_default()
-            )
-        })
-    };
-    hosts.filter_map(missing).collect()
-}
-
-impl TestEnv for Scenario {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn install(&self, cluster: &Cluster) {
-        cluster.install(&kinds()).unwrap();
-    }
-
-    fn stages(&self) -> usize {
-        self.stages.len()
-    }
-
-    async fn stage(&self, stage: usize, user: kube::Client) {
-        for step in self.stages[stage] {
-            step.take(&user).await;
-        }
-    }
-
-    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-        if self.has_data {
-            address_management(&cluster.client("addresses"), clock)
-        } else {
-            JoinSet::new()
-        }
-    }
-
-    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        let has_data = self.has_data;
-        Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock, has_data);
-            pending().await
-        })
-    }
-
-    fn kinds(&self) -> Vec<String> {
-        let mut kinds = vec![
-            State::path::<BareMetalHost>(),
-            State::path::<Metal3Machine>(),
-            State::path::<Metal3DataClaim>(),
-            State::path::<Metal3Cluster>(),
-        ];
-        if self.has_data {
-            kinds.extend(invariants::paths());
-        }
-        kinds
-    }
-
-    fn violations(&self, state: &State) -> Vec<String> {
-        let mut wrong = of_hosts(state);
-        wrong.extend(of_machines(state));
-        if self.has_data {
-            wrong.extend(invariants::violations(state));
-            wrong.extend(missing_secrets(state));
-        }
-        wrong
-    }
-
-    fn unfinished(&self, state: &State) -> Vec<String> {
-        let found = end(state);
-        if found == self.end {
-            Vec::new()
-        } else {
-            vec![format!("ends with {found:?}")]
-        }
-    }
+        .filter(running)
+        .filter_map(missing)
+        .collect()
 }

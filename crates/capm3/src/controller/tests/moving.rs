@@ -5,12 +5,12 @@
 //! Secret to be rendered again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube_core::Resource;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -18,12 +18,13 @@ use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, TestEnv};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::clusterctl::{Place, Saved, copy, delete_moved, restore_status, save};
-use super::faults::{end, of_hosts, of_machines};
-use super::program::start;
+use super::faults::{ScenarioStep as _, of_hosts, of_machines};
+use super::program::{self, start};
 use super::steps::{CLUSTER, Step, kinds};
 use crate::data::reconciler::tests::invariants;
 use crate::data::reconciler::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, address_management};
@@ -97,26 +98,20 @@ async fn resume(user: &kube::Client) {
 /// Names of all objects, and whether each is in deletion.
 fn object_names(state: &State) -> BTreeMap<String, bool> {
     let mut found = BTreeMap::new();
-    let mut note = |kind: &str, meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
-        let name = format!("{kind} {}", meta.name.clone().unwrap_or_default());
-        found.insert(name, meta.deletion_timestamp.is_some());
-    };
-    for claim in state.of::<Metal3DataClaim>() {
-        note("Metal3DataClaim", &claim.metadata);
-    }
-    for data in state.of::<Metal3Data>() {
-        note("Metal3Data", &data.metadata);
-    }
-    for claim in state.of::<IPClaim>() {
-        note("IPClaim", &claim.metadata);
-    }
-    for address in state.of::<IPAddress>() {
-        note("IPAddress", &address.metadata);
-    }
-    for secret in state.of::<Secret>() {
-        note("Secret", &secret.metadata);
-    }
+    note::<Metal3DataClaim>(state, &mut found);
+    note::<Metal3Data>(state, &mut found);
+    note::<IPClaim>(state, &mut found);
+    note::<IPAddress>(state, &mut found);
+    note::<Secret>(state, &mut found);
     found
+}
+
+fn note<K: Resource<DynamicType = ()> + DeserializeOwned>(state: &State, found: &mut BTreeMap<String, bool>) {
+    for object in state.of::<K>() {
+        let meta = object.meta();
+        let name = format!("{} {}", K::kind(&()), meta.name.as_deref().unwrap_or_default());
+        found.insert(name, meta.deletion_timestamp.is_some());
+    }
 }
 
 /// Hosts that are deprovisioned or lose their machine.
@@ -129,15 +124,20 @@ fn released_hosts(state: &State) -> Vec<String> {
         .collect()
 }
 
-/// The target of a move.
-struct Arriving {
-    saved: Vec<Saved>,
-    names: BTreeSet<String>,
+/// One side of a move.
+enum Side {
+    /// The target, with the objects to copy and the names of those that count.
+    Arriving { saved: Vec<Saved>, names: BTreeSet<String> },
+    /// The source.
+    Leaving,
 }
 
-impl TestEnv for Arriving {
+impl TestEnv for Side {
     fn name(&self) -> &'static str {
-        "a cluster arrives by a move"
+        match self {
+            Self::Arriving { .. } => "a cluster arrives by a move",
+            Self::Leaving => "a cluster leaves by a move",
+        }
     }
 
     fn install(&self, cluster: &Cluster) {
@@ -145,15 +145,20 @@ impl TestEnv for Arriving {
     }
 
     fn stages(&self) -> usize {
-        3
+        match self {
+            Self::Arriving { .. } => 3,
+            Self::Leaving => 4,
+        }
     }
 
     async fn stage(&self, stage: usize, user: kube::Client) {
-        match stage {
+        match (self, stage) {
             // The program runs from the first object on.
-            0 => {}
-            1 => copy(&User(user), &self.saved, &mut BTreeMap::new()).await,
-            _ => resume(&user).await,
+            (Self::Arriving { .. }, 0) => {}
+            (Self::Arriving { saved, .. }, 1) => copy(&User(user), saved, &mut BTreeMap::new()).await,
+            (Self::Arriving { .. }, _) => resume(&user).await,
+            (Self::Leaving, 3) => delete_moved(&User(user), &MOVED).await,
+            (Self::Leaving, _) => provision(&user, stage).await,
         }
     }
 
@@ -162,24 +167,36 @@ impl TestEnv for Arriving {
     }
 
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock, true);
-            pending().await
-        })
+        program::run(instance, true)
     }
 
     fn kinds(&self) -> Vec<String> {
-        watched_kinds()
+        let mut kinds = vec![
+            State::path::<BareMetalHost>(),
+            State::path::<Metal3Machine>(),
+            State::path::<Metal3Cluster>(),
+        ];
+        kinds.extend(invariants::paths());
+        kinds
     }
 
     fn violations(&self, state: &State) -> Vec<String> {
+        let Self::Arriving { names, .. } = self else {
+            // A provisioned machine stays so while it exists.
+            let is_provisioned = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
+            return if state.of::<Metal3Machine>().iter().any(is_provisioned) {
+                released_hosts(state)
+            } else {
+                of_hosts(state)
+            };
+        };
         let mut wrong = of_hosts(state);
         wrong.extend(released_hosts(state));
         // The claim's status is lost in the move, and restored before the data are used.
         let of_data = invariants::violations(state).into_iter();
         wrong.extend(of_data.filter(|wrong| !wrong.ends_with("does not name it")));
         for (name, is_deleting) in object_names(state) {
-            if is_deleting || !self.names.contains(&name) {
+            if is_deleting || !names.contains(&name) {
                 wrong.push(format!("{name} is new or in deletion: {is_deleting}"));
             }
         }
@@ -187,8 +204,12 @@ impl TestEnv for Arriving {
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {
+        let (found, here) = (Step::end(state), object_names(state).into_keys());
+        let Self::Arriving { names, .. } = self else {
+            return here.chain(found).collect();
+        };
         let mut missing = of_machines(state);
-        let (found, here) = (end(state), object_names(state).into_keys().collect::<BTreeSet<_>>());
+        let here: BTreeSet<String> = here.collect();
         let wanted = [
             "h0 runs for m0",
             "m0 metal3://default/h0/m0",
@@ -198,76 +219,21 @@ impl TestEnv for Arriving {
         if found != wanted {
             missing.push(format!("ends with {found:?}"));
         }
-        if here != self.names {
+        if here != *names {
             missing.push(format!("ends with {here:?}"));
         }
         missing
     }
 }
 
-fn watched_kinds() -> Vec<String> {
-    let mut kinds = vec![
-        State::path::<BareMetalHost>(),
-        State::path::<Metal3Machine>(),
-        State::path::<Metal3Cluster>(),
-    ];
-    kinds.extend(invariants::paths());
-    kinds
-}
-
-/// The source of a move.
-struct Leaving;
-
-impl TestEnv for Leaving {
-    fn name(&self) -> &'static str {
-        "a cluster leaves by a move"
-    }
-
-    fn install(&self, cluster: &Cluster) {
-        cluster.install(&kinds()).unwrap();
-    }
-
-    fn stages(&self) -> usize {
-        4
-    }
-
-    async fn stage(&self, stage: usize, user: kube::Client) {
-        match stage {
-            3 => delete_moved(&User(user), &MOVED).await,
-            _ => provision(&user, stage).await,
-        }
-    }
-
-    fn background(&self, cluster: &Cluster, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-        address_management(&cluster.client("addresses"), clock)
-    }
-
-    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock, true);
-            pending().await
-        })
-    }
-
-    fn kinds(&self) -> Vec<String> {
-        watched_kinds()
-    }
-
-    fn violations(&self, state: &State) -> Vec<String> {
-        // A provisioned machine stays so while it exists.
-        let is_provisioned = |machine: &Metal3Machine| machine.spec.provider_id.is_some();
-        if state.of::<Metal3Machine>().iter().any(is_provisioned) {
-            released_hosts(state)
-        } else {
-            of_hosts(state)
-        }
-    }
-
-    fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut left: Vec<String> = object_names(state).into_keys().collect();
-        left.extend(end(state));
-        left
-    }
+/// Runs the sweep, and asserts that the program deletes nothing.
+async fn assert_nothing_deleted(side: Side) {
+    let report = sweep_sampled(side, LONG_SAMPLE).await;
+    assert!(
+        report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
+        "{:#?}",
+        report.effects
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -282,20 +248,10 @@ async fn moved_cluster_keeps_its_hosts_and_data_under_every_fault() {
         names.map(|(_, _, object)| format!("{} {}", kind(object), object["metadata"]["name"].as_str().unwrap()));
     let names: BTreeSet<String> = names.collect();
     assert_eq!(names.len(), 7, "{names:?}");
-    let report = sweep_sampled(Arriving { saved, names }, LONG_SAMPLE).await;
-    assert!(
-        report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
-        "{:#?}",
-        report.effects
-    );
+    assert_nothing_deleted(Side::Arriving { saved, names }).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn cluster_moved_away_is_deleted_without_effects_under_every_fault() {
-    let report = sweep_sampled(Leaving, LONG_SAMPLE).await;
-    assert!(
-        report.effects.iter().all(|effect| !effect.starts_with("DELETE")),
-        "{:#?}",
-        report.effects
-    );
+    assert_nothing_deleted(Side::Leaving).await;
 }

@@ -1,25 +1,27 @@
 //! The controllers with their watches, and a workload cluster whose Nodes always exist.
 
+use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, NodeList, WakeFn, Workloads};
+use metal3_capi::workload::{Node, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
+use metal3_harness::Instance;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
 use tokio::task::JoinSet;
 
 use crate::controller::standalone::Standalone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
-#[derive(Debug)]
 struct StaticNodes;
 
 impl Workloads for StaticNodes {
     fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, cluster: &Key, _: &Key) -> NodeList {
+    fn nodes(&self, cluster: &Key, _: &Key) -> Observed<Arc<[Node]>> {
         let node = |machine: usize, host: usize| Node {
             name: format!("node-{machine}-{host}"),
             provider_id: format!("metal3://{}/h{host}/m{machine}", cluster.namespace),
@@ -28,7 +30,7 @@ impl Workloads for StaticNodes {
         let nodes: Vec<Node> = (0..10)
             .flat_map(|machine| (0..10).map(move |host| node(machine, host)))
             .collect();
-        NodeList::Listed(nodes.into())
+        Observed::Present(nodes.into())
     }
 
     fn remove_waiter(&self, _: &Key) {}
@@ -63,4 +65,12 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bo
         ..standalone(client, clock)
     };
     alone.tasks().into_iter().collect()
+}
+
+/// Runs the program of a crash sweep.
+pub(super) fn run(instance: Instance, with_data: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let _tasks = start(&instance.client, &instance.clock, with_data);
+        pending().await
+    })
 }

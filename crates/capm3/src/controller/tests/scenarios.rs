@@ -1,6 +1,6 @@
 //! Scenarios of clusters and machines with their final states.
 
-use super::faults::Scenario;
+use super::faults::{Others, Scenario};
 use super::steps::Step::{Cluster, Data, DataGoes, Delete, DeleteCluster, Host, Machine, Pause, State, Template};
 use crate::tests::{sweep, sweep_sampled};
 
@@ -22,7 +22,7 @@ async fn provisioning_survives_every_fault_in_every_write() {
             "claim m0",
             "cluster edge",
         ],
-        has_data: false,
+        others: Others::None,
     })
     .await;
     assert!(report.effects.len() <= 14, "{:#?}", report.effects);
@@ -41,7 +41,7 @@ async fn deletion_survives_every_fault_in_every_write() {
             &[State("h0", "available"), DataGoes("m0")],
         ],
         end: &["h0 idle for no machine"],
-        has_data: false,
+        others: Others::None,
     })
     .await;
 }
@@ -56,7 +56,7 @@ async fn pause_survives_every_fault_in_every_write() {
             &[Pause(false)],
         ],
         end: &["h0 runs for m0", "m0 waits", "claim m0", "cluster edge"],
-        has_data: false,
+        others: Others::None,
     })
     .await;
 }
@@ -82,7 +82,7 @@ async fn rollout_with_data_and_addresses_survives_every_fault_in_every_write() {
                 "claim m1",
                 "cluster edge",
             ],
-            has_data: true,
+            others: Others::Data,
         },
         LONG_SAMPLE,
     )

@@ -1,5 +1,7 @@
 //! The actors besides the controllers: users, Cluster API, the controllers of hosts and of data, one step at a time.
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -16,7 +18,8 @@ use crate::data::reconciler::tests::lab::{User, one_pool};
 
 pub(super) const CLUSTER: &str = "edge";
 
-/// The kinds of the server, in the stored version. The crate of the host controllers checks the rules of host changes.
+/// The kinds of the server, in the stored version, with a control plane and an infrastructure of other providers. The
+/// crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
     const KINDS: [&str; 5] = [
         "metal3clusters",
@@ -34,6 +37,8 @@ pub(super) fn kinds() -> Vec<Definition> {
         }
         kind
     });
+    let foreign = metal3_sim_capi::kinds::definitions().into_iter();
+    let foreign = foreign.filter(|kind| ["KamajiControlPlane", "ByoCluster"].contains(&kind.kind));
     let stored = |mut kind: Definition| {
         kind.versions.retain(|version| version.storage);
         kind.conversion = None;
@@ -44,6 +49,7 @@ pub(super) fn kinds() -> Vec<Definition> {
         .chain(metal3_api::ipam::definitions())
         .map(stored)
         .chain(metal3_sim_cluster::cluster_api())
+        .chain(foreign)
         .collect()
 }
 
@@ -72,14 +78,18 @@ pub(super) enum Step {
     DataGoes(&'static str),
 }
 
-async fn make<K>(user: &kube::Client, name: &str, mut document: Value) -> K
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Serialize
-        + DeserializeOwned
-        + std::fmt::Debug,
+/// A namespaced kind that users create, change and delete.
+pub(super) trait UserKind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Serialize + DeserializeOwned + Debug
 {
+}
+
+impl<K> UserKind for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Serialize + DeserializeOwned + Debug
+{
+}
+
+pub(super) async fn make<K: UserKind>(user: &kube::Client, name: &str, mut document: Value) -> K {
     document["metadata"]["name"] = json!(name);
     let status = document.as_object_mut().unwrap().remove("status").unwrap_or_default();
     let object: K = serde_json::from_value(document).unwrap();
@@ -91,35 +101,26 @@ where
     made
 }
 
-pub(super) async fn edit<K>(user: &kube::Client, name: &str, change: Value)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
-{
+pub(super) async fn edit<K: UserKind>(user: &kube::Client, name: &str, change: Value) {
     let api: Api<K> = Api::default_namespaced(user.clone());
     api.patch(name, &PatchParams::default(), &Patch::Merge(change))
         .await
         .unwrap();
 }
 
-async fn edit_status<K>(user: &kube::Client, name: &str, change: Value)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
-{
+async fn edit_status<K: UserKind>(user: &kube::Client, name: &str, change: Value) {
     let api: Api<K> = Api::default_namespaced(user.clone());
     api.patch_status(name, &PatchParams::default(), &Patch::Merge(change))
         .await
         .unwrap();
 }
 
-async fn delete<K>(user: &kube::Client, name: &str)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
-{
+pub(super) async fn delete<K: UserKind>(user: &kube::Client, name: &str) {
     let api: Api<K> = Api::default_namespaced(user.clone());
     api.delete(name, &DeleteParams::default()).await.unwrap();
 }
 
-fn owned<K: Resource<DynamicType = ()>>(owner: &K) -> Value {
+pub(super) fn owned<K: Resource<DynamicType = ()>>(owner: &K) -> Value {
     let meta = owner.meta();
     json!([{
         "apiVersion": K::api_version(&()), "kind": K::kind(&()), "controller": true,

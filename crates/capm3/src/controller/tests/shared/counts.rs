@@ -1,31 +1,21 @@
 //! The requests for the endpoint of another provider, and that objects without it cost none.
 
-use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
-use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use serde_json::json;
 
-use super::fixture::{Fixture, HOST, wait};
+use super::super::steps::make;
+use super::fixture::{Fixture, HOST, cluster_owner, endpoint, set_endpoint, wait};
 use super::lines;
 
 #[tokio::test(start_paused = true)]
 async fn endpoint_of_the_control_plane_is_taken_in_one_reconcile_with_one_write_and_one_status() {
     let fixture = Fixture::start();
     let _program = fixture.program();
-    for number in 0..3 {
-        fixture.make(number).await;
-    }
+    fixture.make_all().await;
     wait().await;
     let reconciles = fixture.reconciles();
     fixture.server.reset_audit();
-    let spec = json!({ "spec": { "controlPlaneEndpoint": { "host": HOST, "port": 6443 } } });
-    let params = PatchParams::default();
-    fixture
-        .control_planes()
-        .patch("edge", &params, &Patch::Merge(spec))
-        .await
-        .unwrap();
+    set_endpoint(&fixture.user, HOST).await;
     wait().await;
     assert_eq!(fixture.reconciles() - reconciles, 1);
     let expected = lines([("patch metal3clusters", 1), ("patch metal3clusters/status", 1)]);
@@ -38,21 +28,11 @@ async fn endpoint_of_the_user_costs_no_request_for_other_sources() {
     let _program = fixture.program();
     fixture.make(2).await;
     fixture.make(0).await;
-    let clusters: Api<Cluster> = Api::default_namespaced(fixture.user.clone());
-    let uid = clusters.get("edge").await.unwrap().metadata.uid;
-    let owner = json!([{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "uid": uid }]);
-    let endpoint = json!({ "host": HOST, "port": 6443 });
-    let object = json!({
-        "metadata": { "name": "edge", "ownerReferences": owner }, "spec": { "controlPlaneEndpoint": endpoint },
-    });
-    let object: Metal3Cluster = serde_json::from_value(object).unwrap();
+    let mut object = endpoint(HOST);
+    object["metadata"] = json!({ "ownerReferences": [cluster_owner(&fixture.user).await] });
     wait().await;
     let reconciles = fixture.reconciles();
-    fixture
-        .metal3_clusters()
-        .create(&PostParams::default(), &object)
-        .await
-        .unwrap();
+    make::<Metal3Cluster>(&fixture.user.0, "edge", object).await;
     wait().await;
     fixture.copy_endpoint().await;
     wait().await;
@@ -72,7 +52,7 @@ async fn endpoint_of_the_user_costs_no_request_for_other_sources() {
             .any(|one| what.contains(one))
     });
     assert_eq!(foreign, None, "no source is read and nothing is discovered");
-    let status = fixture.metal3_clusters().get("edge").await.unwrap().status;
+    let status = fixture.metal3().await.status;
     let types: Vec<String> = status.conditions.into_iter().map(|one| one.type_).collect();
     assert_eq!(types, ["Paused", "BaremetalInfrastructureReady", "Ready"]);
     assert_eq!((status.role, status.control_plane_endpoint), (None, None));

@@ -1,15 +1,11 @@
 //! Clusters of two providers are deleted in either order, and leave nothing.
 
-use super::providers::{Part, ProviderFixture, seconds};
-
-const PARTS: [Part; 4] = [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary];
+use super::providers::{Part, ProviderFixture, TWO_PROVIDERS, seconds};
 
 async fn joined() -> (ProviderFixture, tokio::task::JoinSet<()>) {
     let fixture = ProviderFixture::start();
     let program = fixture.program(false);
-    for part in PARTS {
-        fixture.make(part).await;
-    }
+    fixture.make_two_providers().await;
     seconds(10).await;
     let secondary = fixture.get(Part::Secondary).await.unwrap();
     assert_eq!(secondary["spec"]["controlPlaneEndpoint"]["host"], "192.0.2.20");
@@ -18,7 +14,7 @@ async fn joined() -> (ProviderFixture, tokio::task::JoinSet<()>) {
 }
 
 async fn assert_nothing_left(fixture: &ProviderFixture) {
-    for part in PARTS {
+    for part in TWO_PROVIDERS {
         assert_eq!(fixture.get(part).await, None, "{part:?}");
     }
 }

@@ -6,147 +6,169 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Api;
-use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
-use kube_core::ApiResource;
 use metal3_api::cluster::Cluster;
-use metal3_api::crd::Definition;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster as Server, Options};
+use metal3_sim_faults::{Fault, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::super::program::standalone;
-use super::super::steps::kinds;
+use super::super::steps::{edit, kinds, make};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, INFRASTRUCTURE, User};
 
 pub(super) const HOST: &str = "192.0.2.153";
 pub(super) const MANAGER: &str = "manager";
-
-/// The kind of the control plane, in the only version that its provider serves, and the infrastructure of another
-/// provider.
-pub(super) fn foreign_kinds() -> Vec<Definition> {
-    let wanted = ["KamajiControlPlane", "ByoCluster"];
-    let all = metal3_sim_capi::kinds::definitions().into_iter();
-    all.filter(|kind| wanted.contains(&kind.kind)).collect()
-}
+/// The only version that the provider of the control plane serves.
+pub(super) const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1alpha2/namespaces/default";
 
 pub(super) struct Fixture {
     pub(super) server: Server,
-    pub(super) user: kube::Client,
-    pub(super) metrics: Metrics,
+    pub(super) user: User,
+    metrics: Metrics,
+}
+
+/// A spec or patch with an endpoint.
+pub(super) fn endpoint(host: &str) -> Value {
+    json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": 6443 } } })
+}
+
+/// The spec of a Cluster with infrastructure of this kind and a control plane of another provider.
+pub(super) fn cluster_spec(infrastructure: &str) -> Value {
+    json!({
+        "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": infrastructure, "name": "edge" },
+        "controlPlaneRef": { "apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KamajiControlPlane", "name": "edge" },
+    })
+}
+
+pub(super) async fn make_control_plane(user: &User) {
+    let plane = json!({
+        "apiVersion": "controlplane.cluster.x-k8s.io/v1alpha2", "kind": "KamajiControlPlane",
+        "metadata": { "name": "edge" }, "spec": { "version": "1.33.0" },
+    });
+    user.make(CONTROL_PLANES, "kamajicontrolplanes", plane).await;
+}
+
+/// The control plane gets this endpoint.
+pub(super) async fn set_endpoint(user: &User, host: &str) {
+    user.change(CONTROL_PLANES, "kamajicontrolplanes/edge", endpoint(host))
+        .await;
+}
+
+/// The reference of an object to the Cluster as its owner.
+pub(super) async fn cluster_owner(user: &User) -> Value {
+    let cluster = user.get(CLUSTER_API, "clusters/edge").await;
+    let uid = &cluster["metadata"]["uid"];
+    json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "uid": uid })
+}
+
+/// Rejects each request for a resource with this status code.
+pub(super) fn rejecting(code: u16, resource: &'static str) -> Rule {
+    let refused = Fault::Refused {
+        code,
+        retry_after: None,
+    };
+    Rule::random(1000, refused).resource(resource)
+}
+
+/// Status, reason and message of a condition.
+pub(super) fn condition(object: &Value, aspect: &str) -> (String, String, String) {
+    let all = object["status"]["conditions"].as_array().unwrap();
+    let found = all.iter().find(|one| one["type"] == aspect).unwrap();
+    let text = |member: &str| found[member].as_str().unwrap_or_default().to_owned();
+    (text("status"), text("reason"), text("message"))
+}
+
+/// The requests of the program since the last reset, by verb and resource.
+pub(super) fn requests(server: &Server) -> BTreeMap<String, u64> {
+    let audit = server.audit();
+    let own = audit.counts().filter(|((user, ..), _)| user == MANAGER);
+    own.map(|((_, verb, resource), count)| (format!("{verb} {resource}"), count))
+        .collect()
 }
 
 impl Fixture {
     pub(super) fn start() -> Self {
         let server = Server::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
-        server.install(&foreign_kinds()).unwrap();
-        let user = server.client("user");
         Self {
+            user: User(server.client("user")),
             server,
-            user,
             metrics: Metrics::new(),
         }
     }
 
-    fn api(&self, group: &str, version: &str, kind: &str, plural: &str) -> Api<DynamicObject> {
-        let resource = ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            api_version: format!("{group}/{version}"),
-            kind: kind.to_owned(),
-            plural: plural.to_owned(),
-        };
-        Api::default_namespaced_with(self.user.clone(), &resource)
-    }
-
-    pub(super) fn control_planes(&self) -> Api<DynamicObject> {
-        self.api(
-            "controlplane.cluster.x-k8s.io",
-            "v1alpha2",
-            "KamajiControlPlane",
-            "kamajicontrolplanes",
-        )
+    /// The program, and all objects after the control plane published its endpoint.
+    pub(super) async fn published() -> (Self, JoinSet<()>) {
+        let fixture = Self::start();
+        let program = fixture.program();
+        fixture.make_all().await;
+        fixture.publish(HOST).await;
+        wait().await;
+        (fixture, program)
     }
 
     /// Creates the first, second or third of the objects: the Cluster, the Metal3Cluster, the control plane.
     pub(super) async fn make(&self, number: usize) {
-        let post = PostParams::default();
         match number {
-            0 => {
-                let cluster = json!({ "metadata": { "name": "edge" }, "spec": {
-                    "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "edge" },
-                    "controlPlaneRef": { "apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KamajiControlPlane", "name": "edge" },
-                } });
-                let clusters: Api<Cluster> = Api::default_namespaced(self.user.clone());
-                clusters
-                    .create(&post, &serde_json::from_value(cluster).unwrap())
-                    .await
-                    .unwrap();
-            }
-            1 => {
-                let spec = json!({ "clusterName": "edge", "controlPlaneEndpointSource": { "type": "ControlPlane" } });
-                let object = json!({ "metadata": { "name": "edge" }, "spec": spec });
-                self.metal3_clusters()
-                    .create(&post, &serde_json::from_value(object).unwrap())
-                    .await
-                    .unwrap();
-            }
-            _ => {
-                let object = json!({
-                    "apiVersion": "controlplane.cluster.x-k8s.io/v1alpha2", "kind": "KamajiControlPlane",
-                    "metadata": { "name": "edge" }, "spec": { "version": "1.33.0" },
-                });
-                self.control_planes()
-                    .create(&post, &serde_json::from_value(object).unwrap())
-                    .await
-                    .unwrap();
-            }
+            0 => self.cluster(json!({ "spec": cluster_spec("Metal3Cluster") })).await,
+            1 => self.metal3_cluster(json!({ "type": "ControlPlane" })).await,
+            _ => make_control_plane(&self.user).await,
         }
     }
 
-    pub(super) fn metal3_clusters(&self) -> Api<Metal3Cluster> {
-        Api::default_namespaced(self.user.clone())
+    pub(super) async fn make_all(&self) {
+        for number in 0..3 {
+            self.make(number).await;
+        }
+    }
+
+    pub(super) async fn cluster(&self, cluster: Value) {
+        make::<Cluster>(&self.user.0, "edge", cluster).await;
+    }
+
+    /// Creates a Metal3Cluster with this source of its endpoint.
+    pub(super) async fn metal3_cluster(&self, source: Value) {
+        let spec = json!({ "clusterName": "edge", "controlPlaneEndpointSource": source });
+        make::<Metal3Cluster>(&self.user.0, "edge", json!({ "spec": spec })).await;
+    }
+
+    pub(super) async fn metal3(&self) -> Metal3Cluster {
+        let all: Api<Metal3Cluster> = Api::default_namespaced(self.user.0.clone());
+        all.get("edge").await.unwrap()
+    }
+
+    /// The host of the Metal3Cluster's endpoint.
+    pub(super) async fn host(&self) -> Option<String> {
+        self.metal3().await.spec.control_plane_endpoint?.host
     }
 
     /// The control plane gets its address, and its provider reports that the infrastructure has no endpoint.
     pub(super) async fn publish(&self, host: &str) {
-        let (planes, params) = (self.control_planes(), PatchParams::default());
-        let spec = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": 6443 } } });
-        planes.patch("edge", &params, &Patch::Merge(spec)).await.unwrap();
+        set_endpoint(&self.user, host).await;
         self.set_check("False").await;
     }
 
     pub(super) async fn set_check(&self, passed: &str) {
         let condition = json!({ "type": "InfrastructureClusterPatched", "status": passed, "reason": "Pending" });
         let status = json!({ "status": { "conditions": [condition] } });
-        let params = PatchParams::default();
-        self.control_planes()
-            .patch_status("edge", &params, &Patch::Merge(status))
-            .await
-            .unwrap();
+        let path = "kamajicontrolplanes/edge/status";
+        self.user.change(CONTROL_PLANES, path, status).await;
     }
 
     /// Cluster API copies the endpoint of the infrastructure.
     pub(super) async fn copy_endpoint(&self) {
-        let metal3 = self.metal3_clusters().get("edge").await.unwrap();
+        let metal3 = self.metal3().await;
         assert_eq!(metal3.status.initialization.unwrap().provisioned, Some(true));
         let spec = json!({ "spec": { "controlPlaneEndpoint": metal3.spec.control_plane_endpoint } });
-        let clusters: Api<Cluster> = Api::default_namespaced(self.user.clone());
-        clusters
-            .patch("edge", &PatchParams::default(), &Patch::Merge(spec))
-            .await
-            .unwrap();
+        edit::<Cluster>(&self.user.0, "edge", spec).await;
     }
 
-    /// The requests of this program since the last reset, by verb and resource.
     pub(super) fn requests(&self) -> BTreeMap<String, u64> {
-        let audit = self.server.audit();
-        let own = audit.counts().filter(|((user, ..), _)| user == MANAGER);
-        own.map(|((_, verb, resource), count)| (format!("{verb} {resource}"), count))
-            .collect()
+        requests(&self.server)
     }
 
     /// The write requests among them.
@@ -170,15 +192,10 @@ impl Fixture {
             .sum()
     }
 
+    /// Status, reason and message of the endpoint condition.
     pub(super) async fn ready(&self) -> (String, String, String) {
-        let metal3 = self.metal3_clusters().get("edge").await.unwrap();
-        let ready = metal3
-            .status
-            .conditions
-            .into_iter()
-            .find(|one| one.type_ == "ControlPlaneEndpointReady");
-        let ready = ready.unwrap();
-        (format!("{:?}", ready.status), ready.reason, ready.message)
+        let metal3 = self.user.get(INFRASTRUCTURE, "metal3clusters/edge").await;
+        condition(&metal3, "ControlPlaneEndpointReady")
     }
 
     pub(super) fn program(&self) -> JoinSet<()> {
@@ -197,9 +214,4 @@ impl Fixture {
 
 pub(super) async fn wait() {
     tokio::time::sleep(Duration::from_secs(2)).await;
-}
-
-pub(super) fn host(metal3: &Metal3Cluster) -> Option<Value> {
-    let endpoint = metal3.spec.control_plane_endpoint.as_ref();
-    endpoint.map(|endpoint| json!(endpoint.host))
 }

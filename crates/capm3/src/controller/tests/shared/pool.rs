@@ -1,5 +1,6 @@
 //! An endpoint with an address claimed from a pool, rendered into a Secret for the machines.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,15 +8,14 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster as Server, Options};
-use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::super::program::standalone;
 use super::super::steps::kinds;
-use super::fixture::{Fixture, MANAGER, wait};
+use super::fixture::{MANAGER, cluster_owner, condition, rejecting, requests, wait};
 use super::lines;
 use crate::data::reconciler::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM, User, address_management};
 
@@ -30,10 +30,8 @@ pub(super) async fn cluster_with(user: &User, source: Value) {
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "edge" },
         "spec": { "infrastructureRef": reference },
     });
-    let cluster = user.make(CLUSTER_API, "clusters", cluster).await;
-    let owner = json!({
-        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "uid": cluster["metadata"]["uid"],
-    });
+    user.make(CLUSTER_API, "clusters", cluster).await;
+    let owner = cluster_owner(user).await;
     let object = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
         "metadata": { "name": "edge", "ownerReferences": [owner] }, "spec": { "controlPlaneEndpointSource": source },
@@ -97,6 +95,14 @@ impl PoolFixture {
         }
     }
 
+    /// The cluster with a running program and this number of addresses.
+    pub(super) async fn running(addresses: u8) -> (Self, JoinSet<()>) {
+        let fixture = Self::start();
+        let program = fixture.program();
+        vips(&fixture.user, addresses).await;
+        (fixture, program)
+    }
+
     pub(super) fn program(&self) -> JoinSet<()> {
         standalone(&self.server.client(MANAGER), &self.clock)
             .tasks()
@@ -117,24 +123,58 @@ impl PoolFixture {
             .map_or_else(String::new, |secret| content_of(&secret))
     }
 
-    /// Status, reason and message of a condition.
-    pub(super) async fn condition(&self, aspect: &str) -> (String, String, String) {
-        let object = self.metal3().await;
-        let all = object["status"]["conditions"].as_array().unwrap();
-        let found = all.iter().find(|one| one["type"] == aspect).unwrap();
-        let text = |member: &str| found[member].as_str().unwrap_or_default().to_owned();
-        (text("status"), text("reason"), text("message"))
+    /// The host of the Metal3Cluster's endpoint.
+    pub(super) async fn host(&self) -> Value {
+        self.metal3().await["spec"]["controlPlaneEndpoint"]["host"].clone()
+    }
+
+    /// Changes the Metal3Cluster.
+    pub(super) async fn change(&self, change: Value) {
+        self.user.change(INFRASTRUCTURE, "metal3clusters/edge", change).await;
+    }
+
+    pub(super) async fn reason(&self, aspect: &str) -> String {
+        condition(&self.metal3().await, aspect).1
+    }
+
+    /// Asserts status and reason of a condition, and a part of its message.
+    pub(super) async fn assert_condition(&self, aspect: &str, expected: (&str, &str), part: &str) {
+        let (status, reason, message) = condition(&self.metal3().await, aspect);
+        assert_eq!((status.as_str(), reason.as_str()), expected, "{message}");
+        assert!(message.contains(part), "{message}");
+    }
+
+    pub(super) async fn claim(&self) -> Value {
+        self.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await
+    }
+
+    /// A provider serves the claim on a pool of another provider.
+    pub(super) async fn serve_claim_elsewhere(&self, pool: &Value) {
+        let address = json!({
+            "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "far-1" },
+            "spec": { "claimRef": { "name": CLAIM }, "poolRef": pool, "address": "198.51.100.1", "prefix": 24 },
+        });
+        self.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
+        let answer = json!({ "status": { "addressRef": { "name": "far-1" } } });
+        let status = format!("ipaddressclaims/{CLAIM}/status");
+        self.user.change(CLUSTER_IPAM, &status, answer).await;
+        wait().await;
     }
 
     /// The requests of this program since the last reset.
-    pub(super) fn requests(&self) -> std::collections::BTreeMap<String, u64> {
-        let fixture = Fixture {
-            server: self.server.clone(),
-            user: self.user.0.clone(),
-            metrics: Metrics::new(),
-        };
-        fixture.requests()
+    pub(super) fn requests(&self) -> BTreeMap<String, u64> {
+        requests(&self.server)
     }
+}
+
+/// A source from the pool `vips`.
+pub(super) fn from_pool() -> Value {
+    json!({ "type": "IPPool", "ipPool": { "name": "vips" } })
+}
+
+/// A pool of another provider.
+pub(super) fn pool_elsewhere() -> Value {
+    json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" })
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,13 +197,10 @@ async fn address_of_a_pool_becomes_the_endpoint_and_is_rendered_without_configur
         metal3["status"]["controlPlaneEndpoint"]["from"],
         format!("IPClaim {CLAIM}")
     );
-    assert_eq!(
-        fixture.condition("ControlPlaneEndpointReady").await.1,
-        "EndpointFromIPPool"
-    );
-    assert_eq!(fixture.condition("ControlPlaneEndpointRendered").await.1, "Rendered");
+    assert_eq!(fixture.reason("ControlPlaneEndpointReady").await, "EndpointFromIPPool");
+    assert_eq!(fixture.reason("ControlPlaneEndpointRendered").await, "Rendered");
     assert_eq!(fixture.secret().await, "address: 192.0.2.50\nport: \"8443\"\n");
-    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let claim = fixture.claim().await;
     let owner = &claim["metadata"]["ownerReferences"][0];
     assert_eq!(
         (&owner["kind"], &owner["controller"], &owner["blockOwnerDeletion"]),
@@ -189,14 +226,14 @@ async fn address_of_a_pool_becomes_the_endpoint_and_is_rendered_without_configur
 
 #[tokio::test(start_paused = true)]
 async fn secret_follows_its_template_and_is_created_again_after_deletion() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 3).await;
+    let (fixture, _program) = PoolFixture::running(3).await;
     cluster_with(&fixture.user, pooled()).await;
     wait().await;
-    let (status, reason, message) = fixture.condition("ControlPlaneEndpointRendered").await;
-    assert_eq!((status.as_str(), reason.as_str()), ("False", "TemplateNotFound"));
-    assert!(message.contains("ConfigMap vip does not exist; create it"), "{message}");
+    let missing = ("False", "TemplateNotFound");
+    let remedy = "ConfigMap vip does not exist; create it";
+    fixture
+        .assert_condition("ControlPlaneEndpointRendered", missing, remedy)
+        .await;
     template(&fixture.user, "one ${HOST}").await;
     wait().await;
     assert_eq!(fixture.secret().await, "one 192.0.2.50");
@@ -215,19 +252,14 @@ async fn secret_follows_its_template_and_is_created_again_after_deletion() {
 
 #[tokio::test(start_paused = true)]
 async fn secret_of_another_owner_is_not_changed_and_reported() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 3).await;
+    let (fixture, _program) = PoolFixture::running(3).await;
     template(&fixture.user, "one ${HOST}").await;
     let secret =
         json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": SECRET }, "data": { "vip.yaml": "AA==" } });
     fixture.user.make(CORE, "secrets", secret).await;
     cluster_with(&fixture.user, pooled()).await;
     wait().await;
-    assert_eq!(
-        fixture.condition("ControlPlaneEndpointRendered").await.1,
-        "SecretNotOurs"
-    );
+    assert_eq!(fixture.reason("ControlPlaneEndpointRendered").await, "SecretNotOurs");
     assert_eq!(fixture.requests().get("get secrets"), None, "its content is not read");
     assert_eq!(fixture.secret().await, "\0");
     fixture.user.delete(CORE, &format!("secrets/{SECRET}")).await;
@@ -237,9 +269,7 @@ async fn secret_of_another_owner_is_not_changed_and_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn object_waits_for_a_free_address_of_its_pool() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 1).await;
+    let (fixture, _program) = PoolFixture::running(1).await;
     let other = json!({
         "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": { "name": "other" },
         "spec": { "pool": { "name": "vips" } },
@@ -248,26 +278,18 @@ async fn object_waits_for_a_free_address_of_its_pool() {
     wait().await;
     cluster_with(&fixture.user, pooled()).await;
     wait().await;
-    let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
-    assert_eq!(
-        (status.as_str(), reason.as_str()),
-        ("False", "WaitingForIPAddress"),
-        "{message}"
-    );
-    assert!(message.contains("once the pool has a free address"), "{message}");
+    let (waiting, part) = (("False", "WaitingForIPAddress"), "once the pool has a free address");
+    fixture
+        .assert_condition("ControlPlaneEndpointReady", waiting, part)
+        .await;
     fixture.user.delete(IPAM, "ipclaims/other").await;
     tokio::time::sleep(Duration::from_mins(10)).await;
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "192.0.2.50"
-    );
+    assert_eq!(fixture.host().await, "192.0.2.50");
 }
 
 #[tokio::test(start_paused = true)]
 async fn requested_address_is_the_endpoint() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 9).await;
+    let (fixture, _program) = PoolFixture::running(9).await;
     let source = json!({ "type": "IPPool", "ipPool": { "name": "vips", "address": "192.0.2.55" } });
     cluster_with(&fixture.user, source).await;
     wait().await;
@@ -279,54 +301,30 @@ async fn requested_address_is_the_endpoint() {
 async fn pool_of_another_provider_is_used_by_the_contract_of_cluster_api() {
     let fixture = PoolFixture::start();
     let _program = fixture.program();
-    let pool = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
+    let pool = pool_elsewhere();
     cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
     wait().await;
-    let claim = fixture
-        .user
-        .get(CLUSTER_IPAM, &format!("ipaddressclaims/{CLAIM}"))
-        .await;
-    assert_eq!(
-        (&claim["spec"]["clusterName"], &claim["spec"]["poolRef"]),
-        (&json!("edge"), &pool)
-    );
-    let address = json!({
-        "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "far-1" },
-        "spec": { "claimRef": { "name": CLAIM }, "poolRef": pool, "address": "198.51.100.1", "prefix": 24 },
-    });
-    fixture.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
-    let answer = json!({ "status": { "addressRef": { "name": "far-1" } } });
-    let status = format!("ipaddressclaims/{CLAIM}/status");
-    fixture.user.change(CLUSTER_IPAM, &status, answer).await;
-    wait().await;
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "198.51.100.1"
-    );
+    let claim = format!("ipaddressclaims/{CLAIM}");
+    let spec = &fixture.user.get(CLUSTER_IPAM, &claim).await["spec"];
+    assert_eq!((&spec["clusterName"], &spec["poolRef"]), (&json!("edge"), &pool));
+    fixture.serve_claim_elsewhere(&pool).await;
+    assert_eq!(fixture.host().await, "198.51.100.1");
 }
 
 #[tokio::test(start_paused = true)]
 async fn forbidden_template_is_reported_by_verb_and_resource_until_granted() {
     let fixture = PoolFixture::start();
-    let refused = Fault::Refused {
-        code: 403,
-        retry_after: None,
-    };
-    fixture
-        .server
-        .inject(Plan::none().with(Rule::random(1000, refused).resource("configmaps")));
+    fixture.server.inject(Plan::none().with(rejecting(403, "configmaps")));
     let _program = fixture.program();
     vips(&fixture.user, 3).await;
     cluster_with(&fixture.user, pooled()).await;
     wait().await;
-    let (_, reason, message) = fixture.condition("ControlPlaneEndpointRendered").await;
-    assert_eq!(reason, "TemplateForbidden");
-    assert!(message.contains("may not list configmaps"), "{message}");
-    assert_eq!(
-        fixture.condition("ControlPlaneEndpointReady").await.1,
-        "EndpointFromIPPool",
-        "the endpoint needs no template"
-    );
+    let (forbidden, part) = (("False", "TemplateForbidden"), "may not list configmaps");
+    fixture
+        .assert_condition("ControlPlaneEndpointRendered", forbidden, part)
+        .await;
+    let reason = fixture.reason("ControlPlaneEndpointReady").await;
+    assert_eq!(reason, "EndpointFromIPPool", "the endpoint needs no template");
     fixture.server.inject(Plan::none());
     template(&fixture.user, "one ${HOST}").await;
     tokio::time::sleep(Duration::from_mins(3)).await;
@@ -335,26 +333,31 @@ async fn forbidden_template_is_reported_by_verb_and_resource_until_granted() {
 
 #[tokio::test(start_paused = true)]
 async fn forbidden_claim_is_reported_by_verb_and_resource_until_granted() {
-    let far = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
     for (pool, plural, resource) in [
         (json!({ "name": "vips" }), "ipclaims", "ipclaims.ipam.metal3.io"),
-        (far, "ipaddressclaims", "ipaddressclaims.ipam.cluster.x-k8s.io"),
+        (
+            pool_elsewhere(),
+            "ipaddressclaims",
+            "ipaddressclaims.ipam.cluster.x-k8s.io",
+        ),
     ] {
         let fixture = PoolFixture::start();
-        let refused = Fault::Refused {
-            code: 403,
-            retry_after: None,
-        };
-        let rule = Rule::random(1000, refused).resource(plural).verb("create");
-        fixture.server.inject(Plan::none().with(rule));
+        fixture
+            .server
+            .inject(Plan::none().with(rejecting(403, plural).verb("create")));
         let _program = fixture.program();
         vips(&fixture.user, 3).await;
         cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
         wait().await;
-        let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
-        assert_eq!((status.as_str(), reason.as_str()), ("False", "SourceForbidden"));
-        assert!(message.contains(&format!("may not create {resource}")), "{message}");
-        assert!(message.contains("grant its service account create"), "{message}");
+        for part in [
+            &format!("may not create {resource}"),
+            "grant its service account create",
+        ] {
+            let forbidden = ("False", "SourceForbidden");
+            fixture
+                .assert_condition("ControlPlaneEndpointReady", forbidden, part)
+                .await;
+        }
         fixture.server.reset_audit();
         tokio::time::sleep(Duration::from_mins(10)).await;
         let requests = fixture.requests();
@@ -367,68 +370,40 @@ async fn forbidden_claim_is_reported_by_verb_and_resource_until_granted() {
         );
         fixture.server.inject(Plan::none());
         tokio::time::sleep(Duration::from_mins(2)).await;
-        assert_ne!(
-            fixture.condition("ControlPlaneEndpointReady").await.1,
-            "SourceForbidden"
-        );
+        assert_ne!(fixture.reason("ControlPlaneEndpointReady").await, "SourceForbidden");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_on_another_pool_than_is_asked_for_is_named_and_left_until_a_person_deletes_it() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 3).await;
+    let (fixture, _program) = PoolFixture::running(3).await;
     pool(&fixture.user, "others", "198.51.100.50", "198.51.100.52").await;
-    cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": { "name": "vips" } })).await;
+    cluster_with(&fixture.user, from_pool()).await;
     wait().await;
     let other = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "others" } } } });
-    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", other).await;
+    fixture.change(other).await;
     wait().await;
-    let (status, reason, message) = fixture.condition("ControlPlaneEndpointReady").await;
-    assert_eq!((status.as_str(), reason.as_str()), ("False", "EndpointInvalid"));
-    assert!(
-        message.contains("names pool others, the claim is on pool vips"),
-        "{message}"
-    );
-    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
-    assert_eq!(claim["spec"]["pool"]["name"], "vips");
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "192.0.2.50"
-    );
-    let untyped = json!({ "spec": { "controlPlaneEndpoint": null } });
+    let part = "names pool others, the claim is on pool vips";
     fixture
-        .user
-        .change(INFRASTRUCTURE, "metal3clusters/edge", untyped)
+        .assert_condition("ControlPlaneEndpointReady", ("False", "EndpointInvalid"), part)
         .await;
+    let claim = fixture.claim().await;
+    assert_eq!(claim["spec"]["pool"]["name"], "vips");
+    assert_eq!(fixture.host().await, "192.0.2.50");
+    let untyped = json!({ "spec": { "controlPlaneEndpoint": null } });
+    fixture.change(untyped).await;
     fixture.user.delete(IPAM, &format!("ipclaims/{CLAIM}")).await;
     wait().await;
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "198.51.100.50"
-    );
-    assert_eq!(
-        fixture.condition("ControlPlaneEndpointReady").await.1,
-        "EndpointFromIPPool"
-    );
+    assert_eq!(fixture.host().await, "198.51.100.50");
+    assert_eq!(fixture.reason("ControlPlaneEndpointReady").await, "EndpointFromIPPool");
     let fixed = json!({ "spec": { "controlPlaneEndpoint": { "host": "198.51.100.50", "port": 6443 } } });
     fixture.user.change(CLUSTER_API, "clusters/edge", fixed).await;
     let back = json!({ "spec": { "controlPlaneEndpointSource": { "ipPool": { "name": "vips" } } } });
-    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", back).await;
+    fixture.change(back).await;
     wait().await;
-    let (status, reason, message) = fixture.condition("ControlPlaneEndpointDrifted").await;
-    assert_eq!(
-        (status.as_str(), reason.as_str()),
-        ("True", "SourceChanged"),
-        "{message}"
-    );
-    assert!(
-        message.contains("names pool vips, the claim is on pool others"),
-        "{message}"
-    );
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "198.51.100.50"
-    );
+    let part = "names pool vips, the claim is on pool others";
+    fixture
+        .assert_condition("ControlPlaneEndpointDrifted", ("True", "SourceChanged"), part)
+        .await;
+    assert_eq!(fixture.host().await, "198.51.100.50");
 }

@@ -1,24 +1,15 @@
 //! Write faults while claiming an address, writing it back, rendering it and releasing it.
 
-use std::future::pending;
-use std::pin::Pin;
-use std::sync::Arc;
-
 use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
-use metal3_domain::clock::Clock;
-use metal3_harness::{Instance, Report, State, TestEnv, WriteFault};
-use metal3_sim_cluster::Cluster as Server;
+use metal3_harness::{State, WriteFault};
 use serde_json::json;
-use tokio::task::JoinSet;
 
-use super::super::program::start;
-use super::super::steps::kinds;
+use super::super::faults::{Others, Scenario, ScenarioStep, names};
 use super::pool::{CLAIM, CORE, SECRET, cluster_with, content_of, pooled, template, vips};
-use crate::data::reconciler::tests::lab::{CLUSTER_API, INFRASTRUCTURE, IPAM, User, address_management};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, INFRASTRUCTURE, IPAM, User};
 use crate::tests::sweep;
 
 /// The address that the pool grants.
@@ -42,8 +33,9 @@ enum Step {
     Delete,
 }
 
-impl Step {
-    async fn take(self, user: &User) {
+impl ScenarioStep for Step {
+    async fn perform(self, client: &kube::Client) {
+        let user = &User(client.clone());
         match self {
             Self::Make => {
                 vips(user, 2).await;
@@ -71,45 +63,8 @@ impl Step {
             Self::Delete => user.delete(INFRASTRUCTURE, "metal3clusters/edge").await,
         }
     }
-}
 
-/// The life cycle of an endpoint, which ends without claim and address.
-struct Scenario {
-    name: &'static str,
-    stages: &'static [Step],
-    /// Other remaining objects.
-    leftover: &'static [&'static str],
-}
-
-impl TestEnv for Scenario {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn install(&self, server: &Server) {
-        server.install(&kinds()).unwrap();
-    }
-
-    fn background(&self, server: &Server, clock: &Arc<dyn Clock>) -> JoinSet<()> {
-        address_management(&server.client("addresses"), clock)
-    }
-
-    fn stages(&self) -> usize {
-        self.stages.len()
-    }
-
-    async fn stage(&self, stage: usize, user: kube::Client) {
-        self.stages[stage].take(&User(user)).await;
-    }
-
-    fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock, false);
-            pending().await
-        })
-    }
-
-    fn kinds(&self) -> Vec<String> {
+    fn kinds(_: Others) -> Vec<String> {
         vec![
             State::path::<Metal3Cluster>(),
             State::path::<Cluster>(),
@@ -121,7 +76,7 @@ impl TestEnv for Scenario {
 
     /// Invariants: at most one address, which is not free while it is the endpoint of a live object; no other endpoint
     /// than this one or that of the Cluster, in the spec and in the Secret.
-    fn violations(&self, state: &State) -> Vec<String> {
+    fn violations(state: &State, _: Others) -> Vec<String> {
         let mut wrong = Vec::new();
         let addresses = state.of::<IPAddress>();
         if addresses.len() > 1 || state.of::<IPClaim>().len() > 1 {
@@ -135,106 +90,98 @@ impl TestEnv for Scenario {
             }
             wrong.extend(host.filter(|host| ![GRANTED, OTHER].contains(&host.as_str())));
         }
-        let is_known = |condition: &String| {
-            let (text, endpoint) = condition.split_once(' ').unwrap_or_default();
+        let is_known = |content: &String| {
+            let (text, endpoint) = content.split_once(' ').unwrap_or_default();
             ["one", "two"].contains(&text) && [GRANTED, OTHER].iter().any(|host| endpoint == format!("{host}:8443"))
         };
-        wrong.extend(
-            state
-                .of::<Secret>()
-                .iter()
-                .map(content_of)
-                .filter(|condition| !is_known(condition)),
-        );
+        let contents = state.of::<Secret>();
+        wrong.extend(contents.iter().map(content_of).filter(|content| !is_known(content)));
         wrong
     }
 
-    fn unfinished(&self, state: &State) -> Vec<String> {
-        let mut leftover: Vec<String> = Vec::new();
-        let names = |metadata: ObjectMeta| metadata.name;
-        leftover.extend(
-            state
-                .of::<Metal3Cluster>()
-                .into_iter()
-                .filter_map(|one| names(one.metadata)),
-        );
-        leftover.extend(state.of::<IPClaim>().into_iter().filter_map(|one| names(one.metadata)));
-        leftover.extend(
-            state
-                .of::<IPAddress>()
-                .into_iter()
-                .filter_map(|one| names(one.metadata)),
-        );
-        leftover.extend(state.of::<Secret>().into_iter().filter_map(|one| names(one.metadata)));
-        if leftover == self.leftover {
-            Vec::new()
-        } else {
-            leftover
-        }
+    /// The remaining objects.
+    fn end(state: &State) -> Vec<String> {
+        let claimed = names::<IPClaim>(state).chain(names::<IPAddress>(state));
+        names::<Metal3Cluster>(state)
+            .chain(claimed)
+            .chain(names::<Secret>(state))
+            .collect()
     }
 }
 
-/// Number of writes to claims and Secrets.
-fn document(report: &Report) -> usize {
-    let effects = report.effects.iter();
-    effects
-        .filter(|effect| effect.contains("ipclaims") || effect.contains("secrets"))
-        .count()
-}
-
-#[tokio::test(start_paused = true)]
-async fn endpoint_of_a_pool_recovers_from_every_write_fault_and_leaves_nothing() {
+/// Runs a scenario with every fault, and asserts the number of writes to claims and Secrets.
+async fn assert_writes(
+    name: &'static str,
+    stages: &'static [&'static [Step]],
+    end: &'static [&'static str],
+    (writes, why): (usize, &str),
+) {
     let report = sweep(Scenario {
-        name: "an endpoint is claimed, filled in, and given back",
-        stages: &[Step::Make, Step::Fix(GRANTED), Step::Template, Step::Delete],
-        leftover: &[],
+        name,
+        stages,
+        end,
+        others: Others::Addresses,
     })
     .await;
     assert_eq!(report.faults, WriteFault::ALL.len());
-    let why = "a claim and its end, a Secret and its change";
-    assert_eq!(document(&report), 4, "{why}: {:#?}", report.effects);
+    let effects = report.effects.iter();
+    let found = effects.filter(|effect| effect.contains("ipclaims") || effect.contains("secrets"));
+    assert_eq!(found.count(), writes, "{why}: {:#?}", report.effects);
+}
+
+const CLAIM_AND_SECRET: (usize, &str) = (3, "a claim and its end, a Secret");
+const CLAIM_AND_CHANGED_SECRET: (usize, &str) = (4, "a claim and its end, a Secret and its change");
+
+#[tokio::test(start_paused = true)]
+async fn endpoint_of_a_pool_recovers_from_every_write_fault_and_leaves_nothing() {
+    assert_writes(
+        "an endpoint is claimed, filled in, and given back",
+        &[&[Step::Make], &[Step::Fix(GRANTED)], &[Step::Template], &[Step::Delete]],
+        &[],
+        CLAIM_AND_CHANGED_SECRET,
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn deleted_claim_recovers_from_every_write_fault_and_keeps_its_address() {
-    let report = sweep(Scenario {
-        name: "the claim on an endpoint is deleted, and then its object",
-        stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Delete],
-        leftover: &[],
-    })
+    assert_writes(
+        "the claim on an endpoint is deleted, and then its object",
+        &[
+            &[Step::Make],
+            &[Step::Fix(GRANTED)],
+            &[Step::DeleteClaim],
+            &[Step::Delete],
+        ],
+        &[],
+        CLAIM_AND_SECRET,
+    )
     .await;
-    assert_eq!(
-        document(&report),
-        3,
-        "a claim and its end, a Secret: {:#?}",
-        report.effects
-    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn unused_claim_recovers_from_every_write_fault_and_is_released() {
-    let report = sweep(Scenario {
-        name: "the claim on an endpoint is deleted, and the endpoint becomes another",
-        stages: &[Step::Make, Step::Fix(GRANTED), Step::DeleteClaim, Step::Fix(OTHER)],
-        leftover: &["edge", SECRET],
-    })
+    assert_writes(
+        "the claim on an endpoint is deleted, and the endpoint becomes another",
+        &[
+            &[Step::Make],
+            &[Step::Fix(GRANTED)],
+            &[Step::DeleteClaim],
+            &[Step::Fix(OTHER)],
+        ],
+        &["edge", SECRET],
+        CLAIM_AND_CHANGED_SECRET,
+    )
     .await;
-    let why = "a claim and its end, a Secret and its change";
-    assert_eq!(document(&report), 4, "{why}: {:#?}", report.effects);
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_of_a_force_deleted_object_recovers_from_every_write_fault_and_is_released() {
-    let report = sweep(Scenario {
-        name: "an object with the claim on its endpoint is forced to go",
-        stages: &[Step::Make, Step::Fix(GRANTED), Step::Pause, Step::Force],
-        leftover: &[],
-    })
+    assert_writes(
+        "an object with the claim on its endpoint is forced to go",
+        &[&[Step::Make], &[Step::Fix(GRANTED)], &[Step::Pause], &[Step::Force]],
+        &[],
+        CLAIM_AND_SECRET,
+    )
     .await;
-    assert_eq!(
-        document(&report),
-        3,
-        "a claim and its end, a Secret: {:#?}",
-        report.effects
-    );
 }

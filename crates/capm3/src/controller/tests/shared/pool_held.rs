@@ -5,20 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::fixture::wait;
-use super::pool::{CLAIM, PoolFixture, cluster_with, vips};
+use super::pool::{CLAIM, PoolFixture, cluster_with, from_pool, pool_elsewhere};
 use crate::data::reconciler::tests::lab::{CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM};
 
 const FINALIZER: &str = "metal3cluster.infrastructure.cluster.x-k8s.io";
 
-fn from_pool() -> Value {
-    json!({ "type": "IPPool", "ipPool": { "name": "vips" } })
-}
-
 /// A cluster whose endpoint is an address of the pool, as taken by Cluster API.
 async fn fixed() -> (PoolFixture, tokio::task::JoinSet<()>) {
-    let fixture = PoolFixture::start();
-    let program = fixture.program();
-    vips(&fixture.user, 3).await;
+    let (fixture, program) = PoolFixture::running(3).await;
     cluster_with(&fixture.user, from_pool()).await;
     wait().await;
     let fixed = json!({ "spec": { "controlPlaneEndpoint": fixture.metal3().await["spec"]["controlPlaneEndpoint"] } });
@@ -31,6 +25,20 @@ async fn fixed() -> (PoolFixture, tokio::task::JoinSet<()>) {
 async fn leftover(fixture: &PoolFixture) -> (usize, usize) {
     let claims = fixture.user.list(IPAM, "ipclaims").await;
     (claims.len(), fixture.user.list(IPAM, "ipaddresses").await.len())
+}
+
+/// Asserts that neither the Metal3Cluster nor its claim exists.
+async fn assert_gone(fixture: &PoolFixture) {
+    let left = fixture.user.list(INFRASTRUCTURE, "metal3clusters").await;
+    assert_eq!(left, Vec::<Value>::new());
+    assert_eq!(leftover(fixture).await, (0, 0));
+}
+
+/// The Cluster gets another endpoint.
+async fn change_endpoint(fixture: &PoolFixture) {
+    let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
+    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
+    wait().await;
 }
 
 async fn delete_claim(fixture: &PoolFixture) {
@@ -63,53 +71,37 @@ async fn deleted_claim_keeps_its_address_while_it_is_the_endpoint_and_reports_it
     let (fixture, _program) = fixed().await;
     delete_claim(&fixture).await;
     assert_eq!(leftover(&fixture).await, (1, 1));
-    let (status, reason, message) = fixture.condition("ControlPlaneEndpointDrifted").await;
-    assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "SourceNotFound"));
-    assert!(
-        message.contains("it is deleted, and held while the endpoint is its address"),
-        "{message}"
-    );
-    let endpoint = &fixture.metal3().await["spec"]["controlPlaneEndpoint"];
-    assert_eq!(endpoint["host"], "192.0.2.50");
+    let part = "it is deleted, and held while the endpoint is its address";
+    fixture
+        .assert_condition("ControlPlaneEndpointDrifted", ("Unknown", "SourceNotFound"), part)
+        .await;
+    assert_eq!(fixture.host().await, "192.0.2.50");
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!(leftover(&fixture).await, (1, 1));
     fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
     wait().await;
-    assert_eq!(
-        fixture.user.list(INFRASTRUCTURE, "metal3clusters").await,
-        Vec::<Value>::new()
-    );
-    assert_eq!(leftover(&fixture).await, (0, 0));
+    assert_gone(&fixture).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn deleted_claim_is_released_once_the_endpoint_changes_and_not_created_again() {
     let (fixture, _program) = fixed().await;
     delete_claim(&fixture).await;
-    let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
-    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
-    wait().await;
+    change_endpoint(&fixture).await;
     assert_eq!(leftover(&fixture).await, (0, 0));
-    assert_eq!(
-        fixture.condition("ControlPlaneEndpointDrifted").await.1,
-        "SourceNotFound"
-    );
+    assert_eq!(fixture.reason("ControlPlaneEndpointDrifted").await, "SourceNotFound");
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_that_is_not_deleted_is_kept_although_the_endpoint_changed() {
     let (fixture, _program) = fixed().await;
-    let other = json!({ "spec": { "controlPlaneEndpoint": { "host": "203.0.113.9", "port": 6443 } } });
-    fixture.user.change(CLUSTER_API, "clusters/edge", other).await;
-    wait().await;
+    change_endpoint(&fixture).await;
     assert_eq!(leftover(&fixture).await, (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_deleted_before_the_cluster_has_an_endpoint_is_released_with_the_derived_endpoint() {
-    let fixture = PoolFixture::start();
-    let _program = fixture.program();
-    vips(&fixture.user, 3).await;
+    let (fixture, _program) = PoolFixture::running(3).await;
     cluster_with(&fixture.user, from_pool()).await;
     wait().await;
     delete_claim(&fixture).await;
@@ -121,12 +113,9 @@ async fn claim_deleted_before_the_cluster_has_an_endpoint_is_released_with_the_d
     let asks = json!({ "spec": {
         "controlPlaneEndpoint": null, "controlPlaneEndpointSource": { "ipPool": { "address": "192.0.2.51" } },
     } });
-    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", asks).await;
+    fixture.change(asks).await;
     wait().await;
-    assert_eq!(
-        fixture.metal3().await["spec"]["controlPlaneEndpoint"]["host"],
-        "192.0.2.51"
-    );
+    assert_eq!(fixture.host().await, "192.0.2.51");
     assert_eq!(leftover(&fixture).await, (1, 1));
 }
 
@@ -136,10 +125,10 @@ async fn deleted_claim_without_address_is_released_at_once_and_created_again() {
     let _program = fixture.program();
     cluster_with(&fixture.user, from_pool()).await;
     wait().await;
-    let before = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let before = fixture.claim().await;
     assert_eq!(before["metadata"]["finalizers"], json!([FINALIZER]));
     delete_claim(&fixture).await;
-    let after = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let after = fixture.claim().await;
     assert_ne!(after["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
@@ -151,25 +140,19 @@ async fn address_is_kept_until_the_last_machine_is_deleted_even_if_the_claim_is_
     fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
     delete_claim(&fixture).await;
     assert_eq!(leftover(&fixture).await, (1, 1));
-    let (_, reason, message) = fixture.condition("Ready").await;
-    assert_eq!(reason, "Deleting");
-    assert!(message.contains("m0"), "{message}");
+    fixture.assert_condition("Ready", ("False", "Deleting"), "m0").await;
     delete_machine(&fixture).await;
-    assert_eq!(
-        fixture.user.list(INFRASTRUCTURE, "metal3clusters").await,
-        Vec::<Value>::new()
-    );
-    assert_eq!(leftover(&fixture).await, (0, 0));
+    assert_gone(&fixture).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn claim_of_a_force_deleted_object_is_released() {
     let (fixture, _program) = fixed().await;
     let pause = json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } });
-    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", pause).await;
+    fixture.change(pause).await;
     wait().await;
     let force = json!({ "metadata": { "finalizers": null } });
-    fixture.user.change(INFRASTRUCTURE, "metal3clusters/edge", force).await;
+    fixture.change(force).await;
     fixture.user.delete(INFRASTRUCTURE, "metal3clusters/edge").await;
     wait().await;
     assert_eq!(leftover(&fixture).await, (0, 0));
@@ -184,7 +167,7 @@ async fn restore_with_new_uids_frees_no_address_in_use() {
     let restored = json!({ "metadata": { "ownerReferences": [owner] } });
     fixture.user.change(IPAM, &format!("ipclaims/{CLAIM}"), restored).await;
     wait().await;
-    let claim = fixture.user.get(IPAM, &format!("ipclaims/{CLAIM}")).await;
+    let claim = fixture.claim().await;
     let deleted = &claim["metadata"]["deletionTimestamp"];
     assert!(deleted.is_string(), "the garbage collector deletes it: {claim}");
     assert_eq!(leftover(&fixture).await, (1, 1));
@@ -212,21 +195,10 @@ async fn paused_object_releases_nothing() {
 async fn claim_on_a_pool_of_another_provider_is_held_and_released_the_same_way() {
     let fixture = PoolFixture::start();
     let _program = fixture.program();
-    let pool = json!({ "apiGroup": "ipam.example.org", "kind": "GlobalPool", "name": "far" });
+    let (pool, claim) = (pool_elsewhere(), format!("ipaddressclaims/{CLAIM}"));
     cluster_with(&fixture.user, json!({ "type": "IPPool", "ipPool": pool })).await;
     wait().await;
-    let address = json!({
-        "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "kind": "IPAddress", "metadata": { "name": "far-1" },
-        "spec": { "claimRef": { "name": CLAIM }, "poolRef": pool, "address": "198.51.100.1", "prefix": 24 },
-    });
-    fixture.user.make(CLUSTER_IPAM, "ipaddresses", address).await;
-    let answer = json!({ "status": { "addressRef": { "name": "far-1" } } });
-    let claim = format!("ipaddressclaims/{CLAIM}");
-    fixture
-        .user
-        .change(CLUSTER_IPAM, &format!("{claim}/status"), answer)
-        .await;
-    wait().await;
+    fixture.serve_claim_elsewhere(&pool).await;
     fixture.user.delete(CLUSTER_IPAM, &claim).await;
     wait().await;
     assert_eq!(fixture.user.list(CLUSTER_IPAM, "ipaddressclaims").await.len(), 1);

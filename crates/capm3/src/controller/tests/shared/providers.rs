@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request};
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
@@ -14,20 +13,21 @@ use metal3_sim_cluster::{Cluster as Server, Options};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use super::super::clusterctl::Place;
 use super::super::program::standalone;
 use super::super::steps;
-use crate::data::reconciler::tests::lab::{User, address_management};
+use super::fixture::{CONTROL_PLANES, MANAGER, cluster_spec, condition};
+use crate::data::reconciler::tests::lab::{CLUSTER_API, INFRASTRUCTURE, User, address_management};
 
-const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/clusters";
-const CONTROL_PLANES: &str = "/apis/controlplane.cluster.x-k8s.io/v1alpha2/namespaces/default/kamajicontrolplanes";
-const METAL3_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default/metal3clusters";
-const BYO_CLUSTERS: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default/byoclusters";
-const HOSTED: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default/hostedcontrolplanes";
+/// The version that the BYOH provider serves.
+pub(super) const BROUGHT: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/namespaces/default";
+/// The version of the control planes without machines.
+pub(super) const HOSTED: &str = "/apis/controlplane.cluster.x-k8s.io/v1beta2/namespaces/default";
 
 /// The management cluster. Dropping it stops everything in it.
 pub(super) struct ProviderFixture {
     pub(super) server: Server,
-    user: kube::Client,
+    pub(super) user: User,
     clock: Arc<dyn Clock>,
     _stand_ins: JoinSet<()>,
 }
@@ -66,33 +66,21 @@ fn all_kinds() -> Vec<Definition> {
     ours.into_iter().chain(templates).chain(stand_ins).collect()
 }
 
+/// The parts of a cluster of two providers.
+pub(super) const TWO_PROVIDERS: [Part; 4] = [Part::ForeignCluster, Part::Byo, Part::Hosted, Part::Secondary];
+
 impl Part {
-    fn document(self) -> (&'static str, Value) {
-        let infrastructure =
-            |kind: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": "edge" });
-        let control_plane =
-            |kind: &str| json!({ "apiGroup": "controlplane.cluster.x-k8s.io", "kind": kind, "name": "edge" });
-        let (path, spec) = match self {
-            Self::Cluster => (
-                CLUSTER_API,
-                json!({ "infrastructureRef": infrastructure("Metal3Cluster"), "controlPlaneRef": control_plane("KamajiControlPlane") }),
-            ),
-            Self::Primary => (
-                METAL3_CLUSTERS,
-                json!({ "controlPlaneEndpointSource": { "type": "ControlPlane" } }),
-            ),
-            Self::Kamaji => (CONTROL_PLANES, json!({ "version": "1.33.0", "replicas": 2 })),
-            Self::ForeignCluster => (
-                CLUSTER_API,
-                json!({ "infrastructureRef": infrastructure("ByoCluster"), "controlPlaneRef": control_plane("HostedControlPlane") }),
-            ),
-            Self::Byo => (
-                BYO_CLUSTERS,
-                json!({ "controlPlaneEndpoint": { "host": "192.0.2.20" } }),
-            ),
-            Self::Hosted => (HOSTED, json!({})),
-            Self::Secondary => (METAL3_CLUSTERS, json!({ "clusterName": "edge" })),
-        };
+    const fn path(self) -> Place {
+        match self {
+            Self::Cluster | Self::ForeignCluster => (CLUSTER_API, "clusters"),
+            Self::Primary | Self::Secondary => (INFRASTRUCTURE, "metal3clusters"),
+            Self::Kamaji => (CONTROL_PLANES, "kamajicontrolplanes"),
+            Self::Byo => (BROUGHT, "byoclusters"),
+            Self::Hosted => (HOSTED, "hostedcontrolplanes"),
+        }
+    }
+
+    fn document(self) -> Value {
         let (group, kind) = match self {
             Self::Cluster | Self::ForeignCluster => ("cluster.x-k8s.io/v1beta2", "Cluster"),
             Self::Primary | Self::Secondary => ("infrastructure.cluster.x-k8s.io/v1beta2", "Metal3Cluster"),
@@ -100,10 +88,20 @@ impl Part {
             Self::Byo => ("infrastructure.cluster.x-k8s.io/v1beta1", "ByoCluster"),
             Self::Hosted => ("controlplane.cluster.x-k8s.io/v1beta2", "HostedControlPlane"),
         };
-        (
-            path,
-            json!({ "apiVersion": group, "kind": kind, "metadata": { "name": "edge" }, "spec": spec }),
-        )
+        let spec = match self {
+            Self::Cluster => cluster_spec("Metal3Cluster"),
+            Self::Primary => json!({ "controlPlaneEndpointSource": { "type": "ControlPlane" } }),
+            Self::Kamaji => json!({ "version": "1.33.0", "replicas": 2 }),
+            Self::ForeignCluster => {
+                let mut spec = cluster_spec("ByoCluster");
+                spec["controlPlaneRef"]["kind"] = json!("HostedControlPlane");
+                spec
+            }
+            Self::Byo => json!({ "controlPlaneEndpoint": { "host": "192.0.2.20" } }),
+            Self::Hosted => json!({}),
+            Self::Secondary => json!({ "clusterName": "edge" }),
+        };
+        json!({ "apiVersion": group, "kind": kind, "metadata": { "name": "edge" }, "spec": spec })
     }
 }
 
@@ -136,15 +134,11 @@ impl ProviderFixture {
         let collected = server.clone();
         stand_ins.spawn(async move { collected.run_collector().await });
         Self {
-            user: server.client("user"),
+            user: User(server.client("user")),
             server,
             clock,
             _stand_ins: stand_ins,
         }
-    }
-
-    pub(super) fn user_client(&self) -> User {
-        User(self.user.clone())
     }
 
     /// The real address management.
@@ -154,78 +148,58 @@ impl ProviderFixture {
 
     /// Starts the program, with or without touching control planes.
     pub(super) fn program(&self, touches_control_planes: bool) -> JoinSet<()> {
-        let mut standalone = standalone(&self.server.client("manager"), &self.clock);
+        let mut standalone = standalone(&self.server.client(MANAGER), &self.clock);
         (standalone.touches_control_planes, standalone.with_data) = (touches_control_planes, true);
         standalone.tasks().into_iter().collect()
     }
 
     pub(super) async fn make(&self, part: Part) {
-        let (path, document) = part.document();
-        self.send(Method::POST, path, &document).await.unwrap();
+        let (place, plural) = part.path();
+        self.user.make(place, plural, part.document()).await;
+    }
+
+    /// Creates a cluster of two providers.
+    pub(super) async fn make_two_providers(&self) {
+        for part in TWO_PROVIDERS {
+            self.make(part).await;
+        }
     }
 
     pub(super) async fn delete(&self, part: Part) {
-        let (path, _) = part.document();
-        self.send(Method::DELETE, &format!("{path}/edge"), &json!({}))
-            .await
-            .unwrap();
+        let (place, plural) = part.path();
+        self.user.delete(place, &format!("{plural}/edge")).await;
     }
 
     /// The object, if it exists.
     pub(super) async fn get(&self, part: Part) -> Option<Value> {
-        let (path, _) = part.document();
-        match self.send(Method::GET, &format!("{path}/edge"), &Value::Null).await {
-            Ok(found) => Some(found),
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => panic!("{error}"),
-        }
+        let (place, plural) = part.path();
+        self.user.list(place, plural).await.pop()
     }
 
     /// Annotates the control plane, as its condition recommends.
     pub(super) async fn touch(&self) {
         let touch =
             json!({ "metadata": { "annotations": { "infrastructure.cluster.x-k8s.io/endpoint-taken": "true" } } });
-        self.send(Method::PATCH, &format!("{CONTROL_PLANES}/edge"), &touch)
-            .await
-            .unwrap();
+        self.user
+            .change(CONTROL_PLANES, "kamajicontrolplanes/edge", touch)
+            .await;
     }
 
     pub(super) async fn is_available(&self) -> bool {
-        holds(&self.get(Part::Cluster).await.unwrap(), "Available")
+        let cluster = self.get(Part::Cluster).await.unwrap();
+        let all = cluster["status"]["conditions"].as_array();
+        all.is_some_and(|all| {
+            all.iter()
+                .any(|one| one["type"] == "Available" && one["status"] == "True")
+        })
     }
 
     /// Reason and message of the endpoint condition.
     pub(super) async fn condition(&self) -> (String, String) {
-        let found = self.get(Part::Primary).await.unwrap();
-        let all = found["status"]["conditions"].as_array().unwrap().clone();
-        let ready = all
-            .into_iter()
-            .find(|one| one["type"] == "ControlPlaneEndpointReady")
-            .unwrap();
-        let text = |member: &str| ready[member].as_str().unwrap_or_default().to_owned();
-        (text("reason"), text("message"))
+        let primary = self.get(Part::Primary).await.unwrap();
+        let (_, reason, message) = condition(&primary, "ControlPlaneEndpointReady");
+        (reason, message)
     }
-
-    async fn send(&self, method: Method, path: &str, body: &Value) -> Result<Value, kube::Error> {
-        let media = if method == Method::PATCH {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
-        };
-        let body = if body.is_null() {
-            Vec::new()
-        } else {
-            body.to_string().into_bytes()
-        };
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header(http::header::CONTENT_TYPE, media).body(body).unwrap();
-        self.user.request(request).await
-    }
-}
-
-fn holds(object: &Value, aspect: &str) -> bool {
-    let all = object["status"]["conditions"].as_array();
-    all.is_some_and(|all| all.iter().any(|one| one["type"] == aspect && one["status"] == "True"))
 }
 
 pub(super) async fn seconds(number: u64) {

@@ -2,59 +2,26 @@
 
 use std::time::Duration;
 
-use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
 use metal3_api::cluster::Cluster;
 use metal3_runtime::access::Role as _;
-use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, HOST, host, wait};
+use super::super::steps::edit;
+use super::fixture::{Fixture, HOST, cluster_spec, endpoint, rejecting, wait};
 use crate::controller::sources::EndpointSources;
-use crate::needs::Data;
-use crate::needs::Machines;
+use crate::needs::{Data, Machines};
 
 /// Forbids all requests for these resources.
 fn without_rights() -> Plan {
-    let refused = Fault::Refused {
-        code: 403,
-        retry_after: None,
-    };
     ["kamajicontrolplanes", "byoclusters", "services"]
         .into_iter()
-        .fold(Plan::none(), |plan, resource| {
-            plan.with(Rule::random(1000, refused).resource(resource))
-        })
+        .fold(Plan::none(), |plan, resource| plan.with(rejecting(403, resource)))
 }
 
-/// A Cluster of another provider, with or without an endpoint.
-async fn foreign_cluster(fixture: &Fixture, endpoint: Value) {
-    let spec = json!({
-        "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "edge" },
-        "controlPlaneRef": { "apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KamajiControlPlane", "name": "edge" },
-        "controlPlaneEndpoint": endpoint,
-    });
-    let clusters: Api<Cluster> = Api::default_namespaced(fixture.user.clone());
-    let document = clusters.get_opt("edge").await.unwrap().is_some();
-    let cluster = json!({ "metadata": { "name": "edge" }, "spec": spec });
-    if document {
-        let params = PatchParams::default();
-        clusters.patch("edge", &params, &Patch::Merge(cluster)).await.unwrap();
-    } else {
-        let cluster = serde_json::from_value(cluster).unwrap();
-        clusters.create(&PostParams::default(), &cluster).await.unwrap();
-    }
-}
-
-async fn secondary(fixture: &Fixture, source: Value) {
-    let spec = json!({ "clusterName": "edge", "controlPlaneEndpointSource": source });
-    let object = json!({ "metadata": { "name": "edge" }, "spec": spec });
-    let object = serde_json::from_value(object).unwrap();
-    fixture
-        .metal3_clusters()
-        .create(&PostParams::default(), &object)
-        .await
-        .unwrap();
+/// Rejects watches of control planes with this status code.
+fn unwatched(code: u16) -> Plan {
+    Plan::none().with(rejecting(code, "kamajicontrolplanes").verb("watch"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,14 +29,14 @@ async fn secondary_needs_no_right_on_objects_of_the_other_provider() {
     let fixture = Fixture::start();
     fixture.server.inject(without_rights());
     let _program = fixture.program();
-    foreign_cluster(&fixture, Value::Null).await;
-    secondary(&fixture, Value::Null).await;
+    fixture.cluster(json!({ "spec": cluster_spec("ByoCluster") })).await;
+    fixture.metal3_cluster(Value::Null).await;
     wait().await;
     assert_eq!(fixture.ready().await.1, "WaitingForCluster");
-    foreign_cluster(&fixture, json!({ "host": HOST, "port": 6443 })).await;
+    edit::<Cluster>(&fixture.user.0, "edge", endpoint(HOST)).await;
     wait().await;
-    let metal3 = fixture.metal3_clusters().get("edge").await.unwrap();
-    assert_eq!(host(&metal3), Some(json!(HOST)));
+    assert_eq!(fixture.host().await.as_deref(), Some(HOST));
+    let metal3 = fixture.metal3().await;
     assert_eq!(metal3.metadata.owner_references.as_ref().unwrap()[0].name, "edge");
     let bad = metal3
         .status
@@ -112,20 +79,10 @@ async fn forbidden_source_is_reported_by_verb_and_resource_until_granted() {
     assert_eq!(fixture.ready().await.1, "EndpointFromControlPlane");
 }
 
-/// Forbids watching control planes.
-fn unwatched() -> Plan {
-    let refused = Fault::Refused {
-        code: 403,
-        retry_after: None,
-    };
-    let rule = Rule::random(1000, refused).resource("kamajicontrolplanes");
-    Plan::none().with(rule.verb("watch"))
-}
-
 #[tokio::test(start_paused = true)]
 async fn source_that_may_be_listed_and_not_watched_does_not_count_as_absent() {
     let fixture = Fixture::start();
-    fixture.server.inject(unwatched());
+    fixture.server.inject(unwatched(403));
     let _program = fixture.program();
     fixture.make(0).await;
     fixture.make(1).await;
@@ -149,12 +106,7 @@ async fn source_that_may_be_listed_and_not_watched_does_not_count_as_absent() {
 #[tokio::test(start_paused = true)]
 async fn source_whose_watch_fails_is_reported_with_the_remedy() {
     let fixture = Fixture::start();
-    let failing = Fault::Refused {
-        code: 500,
-        retry_after: None,
-    };
-    let rule = Rule::random(1000, failing).resource("kamajicontrolplanes");
-    fixture.server.inject(Plan::none().with(rule.verb("watch")));
+    fixture.server.inject(unwatched(500));
     let _program = fixture.program();
     fixture.make(0).await;
     fixture.make(1).await;
@@ -168,36 +120,22 @@ async fn source_whose_watch_fails_is_reported_with_the_remedy() {
 
 #[tokio::test(start_paused = true)]
 async fn revoked_right_is_reported_and_the_endpoint_is_kept() {
-    let fixture = Fixture::start();
-    let _program = fixture.program();
-    for number in 0..3 {
-        fixture.make(number).await;
-    }
-    fixture.publish(HOST).await;
-    wait().await;
+    let (fixture, _program) = Fixture::published().await;
     assert_eq!(fixture.ready().await.1, "EndpointFromControlPlane");
-    fixture.server.inject(unwatched());
+    fixture.server.inject(unwatched(403));
     tokio::time::sleep(Duration::from_mins(31)).await;
     let (_, reason, message) = fixture.ready().await;
     assert_eq!(reason, "SourceForbidden", "{message}");
-    let metal3 = fixture.metal3_clusters().get("edge").await.unwrap();
-    assert_eq!(host(&metal3), Some(json!(HOST)));
+    assert_eq!(fixture.host().await.as_deref(), Some(HOST));
     fixture.server.inject(Plan::none());
     fixture.publish("192.0.2.154").await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let metal3 = fixture.metal3_clusters().get("edge").await.unwrap();
-    assert_eq!(host(&metal3), Some(json!("192.0.2.154")));
+    assert_eq!(fixture.host().await.as_deref(), Some("192.0.2.154"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_request_is_declared_by_a_role() {
-    let fixture = Fixture::start();
-    let _program = fixture.program();
-    for number in 0..3 {
-        fixture.make(number).await;
-    }
-    fixture.publish(HOST).await;
-    wait().await;
+    let (fixture, _program) = Fixture::published().await;
     fixture.copy_endpoint().await;
     wait().await;
     let needs = Machines::permissions()

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
 
-use super::fixture::{Fixture, HOST, host, wait};
+use super::fixture::{CONTROL_PLANES, Fixture, HOST, wait};
 use super::lines;
 
 #[tokio::test(start_paused = true)]
@@ -23,9 +22,9 @@ async fn no_address_is_configured_and_objects_are_created_in_any_order() {
         wait().await;
         let endpoint_and_status = [("patch metal3clusters", 1), ("patch metal3clusters/status", 1)];
         assert_eq!(fixture.writes(), lines(endpoint_and_status), "{order:?}");
-        let metal3 = fixture.metal3_clusters().get("edge").await.unwrap();
-        assert_eq!(host(&metal3), Some(json!(HOST)));
-        let marker = &metal3.metadata.annotations.unwrap()["infrastructure.cluster.x-k8s.io/derived-endpoint"];
+        assert_eq!(fixture.host().await.as_deref(), Some(HOST));
+        let marker =
+            &fixture.metal3().await.metadata.annotations.unwrap()["infrastructure.cluster.x-k8s.io/derived-endpoint"];
         assert_eq!(marker, "ControlPlane;192.0.2.153:6443");
         fixture.set_check("True").await;
         fixture.copy_endpoint().await;
@@ -40,9 +39,7 @@ async fn no_address_is_configured_and_objects_are_created_in_any_order() {
 #[tokio::test(start_paused = true)]
 async fn control_plane_that_published_before_the_start_is_reported_idle_with_the_remedy() {
     let fixture = Fixture::start();
-    for number in 0..3 {
-        fixture.make(number).await;
-    }
+    fixture.make_all().await;
     fixture.publish(HOST).await;
     let _program = fixture.program();
     wait().await;
@@ -61,38 +58,23 @@ async fn control_plane_that_published_before_the_start_is_reported_idle_with_the
 
 #[tokio::test(start_paused = true)]
 async fn fixed_endpoint_is_kept_when_its_source_changes_or_is_deleted() {
-    let fixture = Fixture::start();
-    let _program = fixture.program();
-    for number in 0..3 {
-        fixture.make(number).await;
-    }
-    fixture.publish(HOST).await;
-    wait().await;
+    let (fixture, _program) = Fixture::published().await;
     fixture.set_check("True").await;
     fixture.copy_endpoint().await;
     wait().await;
     let drifted = async || {
-        let metal3 = fixture.metal3_clusters().get("edge").await.unwrap();
-        let all = metal3.status.conditions.clone();
-        let drifted = all
-            .into_iter()
-            .find(|one| one.type_ == "ControlPlaneEndpointDrifted")
-            .unwrap();
-        (host(&metal3), format!("{:?} {}", drifted.status, drifted.reason))
+        let metal3 = fixture.metal3().await;
+        let mut all = metal3.status.conditions.into_iter();
+        let drifted = all.find(|one| one.type_ == "ControlPlaneEndpointDrifted").unwrap();
+        let host = metal3.spec.control_plane_endpoint.unwrap().host.unwrap();
+        format!("{host} {:?} {}", drifted.status, drifted.reason)
     };
     fixture.publish("192.0.2.9").await;
     wait().await;
-    assert_eq!(drifted().await, (Some(json!(HOST)), "True SourceChanged".to_owned()));
-    fixture
-        .control_planes()
-        .delete("edge", &DeleteParams::default())
-        .await
-        .unwrap();
+    assert_eq!(drifted().await, format!("{HOST} True SourceChanged"));
+    fixture.user.delete(CONTROL_PLANES, "kamajicontrolplanes/edge").await;
     wait().await;
-    assert_eq!(
-        drifted().await,
-        (Some(json!(HOST)), "Unknown SourceNotFound".to_owned())
-    );
+    assert_eq!(drifted().await, format!("{HOST} Unknown SourceNotFound"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,15 +82,10 @@ async fn kind_that_is_not_served_is_a_missing_source() {
     let fixture = Fixture::start();
     let _program = fixture.program();
     fixture.make(0).await;
-    let source =
-        json!({ "type": "ControlPlane", "objectRef": { "apiGroup": "odd.example.io", "kind": "Odd", "name": "odd" } });
-    let object = json!({ "metadata": { "name": "edge" }, "spec": { "clusterName": "edge", "controlPlaneEndpointSource": source } });
-    let object = serde_json::from_value(object).unwrap();
+    let object = json!({ "apiGroup": "odd.example.io", "kind": "Odd", "name": "odd" });
     fixture
-        .metal3_clusters()
-        .create(&PostParams::default(), &object)
-        .await
-        .unwrap();
+        .metal3_cluster(json!({ "type": "ControlPlane", "objectRef": object }))
+        .await;
     wait().await;
     let (status, reason, message) = fixture.ready().await;
     assert_eq!((status.as_str(), reason.as_str()), ("False", "SourceNotFound"));
