@@ -8,23 +8,11 @@
 
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_capi::workload::Node;
 use metal3_domain::ids::Uid;
 use metal3_domain::names::{HostKey, MachineKey, NameError, Namespace, ObjectName};
 use metal3_domain::provider_id::{MachineProviderId, NodeRelation};
 use thiserror::Error;
-
-/// Properties of a Node. Absent labels and an absent provider ID are empty text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeFacts<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// `spec.providerID`.
-    pub provider_id: &'a str,
-    /// Label with the UID of its host.
-    pub host_uid: &'a str,
-    /// Label with its host name.
-    pub hostname: &'a str,
-}
 
 /// The machine whose Node is searched.
 #[derive(Debug, Clone, Copy)]
@@ -133,9 +121,9 @@ pub fn provider_id(machine: &Metal3Machine) -> Result<MachineProviderId, NodeErr
 ///
 /// # Errors
 /// When several Nodes match, or the match has the provider ID of another machine.
-pub fn find(query: &NodeQuery<'_>, nodes: &[NodeFacts<'_>]) -> Result<Found, NodeError> {
+pub fn find(query: &NodeQuery<'_>, nodes: &[Node]) -> Result<Found, NodeError> {
     let id = query.id.to_string();
-    let has_id = |node: &NodeFacts<'_>| {
+    let has_id = |node: &Node| {
         let stated = !query.stated.is_empty() && node.provider_id == query.stated;
         stated || node.provider_id == id
     };
@@ -143,12 +131,13 @@ pub fn find(query: &NodeQuery<'_>, nodes: &[NodeFacts<'_>]) -> Result<Found, Nod
         return Ok(found(node));
     }
     let host_uid = query.host_uid.filter(|_| query.trust >= Trust::Label).map(Uid::as_str);
-    let has_label = |node: &NodeFacts<'_>| host_uid == Some(node.host_uid);
+    let has_label = |node: &Node| host_uid == Some(node.host_uid.as_str());
     if let Some(node) = find_one(nodes, "label metal3.io/uuid", has_label)? {
         return check_provider_id(query, node, "label metal3.io/uuid");
     }
-    let has_name = |node: &NodeFacts<'_>| {
-        query.trust >= Trust::Hostname && !node.hostname.is_empty() && query.hostnames.contains(&node.hostname)
+    let has_name = |node: &Node| {
+        let hostname = node.hostname.as_str();
+        query.trust >= Trust::Hostname && !hostname.is_empty() && query.hostnames.contains(&hostname)
     };
     match find_one(nodes, "host name", has_name)? {
         Some(node) => check_provider_id(query, node, "host name"),
@@ -157,51 +146,47 @@ pub fn find(query: &NodeQuery<'_>, nodes: &[NodeFacts<'_>]) -> Result<Found, Nod
 }
 
 /// Checks the provider ID of a Node that matches by another property.
-fn check_provider_id(query: &NodeQuery<'_>, node: &NodeFacts<'_>, by: &'static str) -> Result<Found, NodeError> {
-    match query.id.compare(node.provider_id, query.host_uid) {
+fn check_provider_id(query: &NodeQuery<'_>, node: &Node, by: &'static str) -> Result<Found, NodeError> {
+    match query.id.compare(&node.provider_id, query.host_uid) {
         NodeRelation::Unset => Ok(Found::Adopt {
-            name: node.name.to_owned(),
+            name: node.name.clone(),
         }),
         // The older form contains the host's UID. A Node's provider ID is immutable, so the machine adopts it.
         NodeRelation::Own | NodeRelation::OwnByHostUid => Ok(found(node)),
         NodeRelation::SameHost | NodeRelation::OtherHost | NodeRelation::Foreign => Err(NodeError::OtherMachine {
-            name: node.name.to_owned(),
+            name: node.name.clone(),
             by,
-            found: node.provider_id.to_owned(),
+            found: node.provider_id.clone(),
         }),
     }
 }
 
-fn found(node: &NodeFacts<'_>) -> Found {
+fn found(node: &Node) -> Found {
     Found::Node {
-        name: node.name.to_owned(),
-        provider_id: node.provider_id.to_owned(),
+        name: node.name.clone(),
+        provider_id: node.provider_id.clone(),
     }
 }
 
 /// The only Node that matches, if any.
-fn find_one<'n, 'a>(
-    nodes: &'n [NodeFacts<'a>],
+fn find_one<'n>(
+    nodes: &'n [Node],
     by: &'static str,
-    fits: impl Fn(&NodeFacts<'a>) -> bool,
-) -> Result<Option<&'n NodeFacts<'a>>, NodeError> {
-    let mut fitting = nodes.iter().filter(|node| fits(node));
-    match (fitting.next(), fitting.next()) {
-        (first, None) => Ok(first),
-        (Some(_), Some(_)) => {
-            let names = nodes
-                .iter()
-                .filter(|node| fits(node))
-                .map(|node| node.name.to_owned())
-                .collect();
+    fits: impl Fn(&Node) -> bool,
+) -> Result<Option<&'n Node>, NodeError> {
+    let fitting: Vec<&Node> = nodes.iter().filter(|node| fits(node)).collect();
+    match fitting.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        several => {
+            let names = several.iter().map(|node| node.name.clone()).collect();
             Err(NodeError::Several { by, names })
         }
-        (None, Some(_)) => Ok(None),
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
@@ -212,6 +197,16 @@ mod tests {
     /// Name, provider ID, label, host name.
     type Row<'a> = (&'a str, &'a str, &'a str, &'a str);
 
+    pub(crate) fn nodes(rows: &[Row<'_>]) -> Vec<Node> {
+        let node = |(name, provider_id, host_uid, hostname): &Row<'_>| Node {
+            name: (*name).to_owned(),
+            provider_id: (*provider_id).to_owned(),
+            host_uid: (*host_uid).to_owned(),
+            hostname: (*hostname).to_owned(),
+        };
+        rows.iter().map(node).collect()
+    }
+
     fn find_with(rows: &[Row<'_>], trust: Trust, stated: &str) -> Result<Found, NodeError> {
         let id = MachineProviderId::new(
             Namespace::parse("metal").unwrap(),
@@ -219,15 +214,6 @@ mod tests {
             ObjectName::parse("worker").unwrap(),
         );
         let uid = Uid::parse(UID).unwrap();
-        let nodes: Vec<_> = rows
-            .iter()
-            .map(|(name, provider_id, host_uid, hostname)| NodeFacts {
-                name,
-                provider_id,
-                host_uid,
-                hostname,
-            })
-            .collect();
         let query = NodeQuery {
             id: &id,
             stated,
@@ -235,7 +221,7 @@ mod tests {
             hostnames: &["h1", "h1.example.com"],
             trust,
         };
-        find(&query, &nodes)
+        find(&query, &nodes(rows))
     }
 
     fn node(name: &str, provider_id: &str) -> Found {

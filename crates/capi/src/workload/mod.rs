@@ -7,11 +7,11 @@
 pub mod kubeconfig;
 mod remote;
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
@@ -30,22 +30,13 @@ pub struct Node {
     pub hostname: String,
 }
 
-/// The Nodes of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NodeList {
-    /// All Nodes.
-    Listed(Arc<[Node]>),
-    /// Unknown, with the reason.
-    Unknown(String),
-}
-
 /// Access to workload clusters, by the key of their Cluster.
-pub trait Workloads: fmt::Debug + Send + Sync + 'static {
+pub trait Workloads: Send + Sync + 'static {
     /// Sets the function that enqueues waiting keys.
     fn set_wake(&self, wake: WakeFn);
 
-    /// The Nodes of a cluster. `waiter` waits for changes from now on.
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList;
+    /// All Nodes of a cluster, or why they are unknown. `waiter` waits for changes from now on.
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Arc<[Node]>>;
 
     /// Ends the waits of `waiter`.
     fn remove_waiter(&self, waiter: &Key);

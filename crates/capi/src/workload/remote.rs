@@ -1,7 +1,6 @@
 //! Workload clusters over the network: one watch of Nodes for each cluster with a waiting key.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
@@ -19,7 +19,7 @@ use metal3_runtime::write::{NoCache, Writer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Node, NodeList, WakeFn, Workloads, kubeconfig};
+use super::{Node, WakeFn, Workloads, kubeconfig};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
@@ -61,12 +61,6 @@ struct KubeconfigSource<R> {
 /// Access to workload clusters through the kubeconfig Secrets of Cluster API.
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<KubeconfigSource<R>>,
-}
-
-impl<R: Role + Permits<verb::Get, Secret>> fmt::Debug for Remote<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").finish_non_exhaustive()
-    }
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
@@ -139,7 +133,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         self.nodes.set_wake(wake);
     }
 
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> NodeList {
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Arc<[Node]>> {
         self.nodes
             .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
         let source = self.nodes.get(cluster);
@@ -151,12 +145,13 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                     .then(|| cache.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
             })
         });
-        match (nodes, error) {
+        let why = match (nodes, error) {
+            (Some(nodes), None) => return Observed::Present(nodes.into()),
             // After an error the cached Nodes may be out of date.
-            (_, Some(error)) => NodeList::Unknown(error),
-            (Some(nodes), None) => NodeList::Listed(nodes.into()),
-            (None, None) => NodeList::Unknown("waiting for the workload cluster to answer".to_owned()),
-        }
+            (_, Some(error)) => error,
+            (None, None) => "waiting for the workload cluster to answer".to_owned(),
+        };
+        Observed::Unknown(UnknownReason::Unreadable(why))
     }
 
     fn remove_waiter(&self, waiter: &Key) {

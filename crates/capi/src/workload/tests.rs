@@ -11,6 +11,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::role;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
@@ -19,7 +20,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectFn, NodeList, Remote, Workloads};
+use super::{ConnectFn, Remote, Workloads};
 
 role! {
     /// Permissions of a controller that reads kubeconfig Secrets.
@@ -77,13 +78,14 @@ fn remote(management: &Cluster, client: impl Fn() -> kube::Client + Send + Sync 
 }
 
 /// Names and provider IDs of the Nodes, or the reason why they are unknown.
-fn describe(nodes: &NodeList) -> Vec<String> {
+fn describe(nodes: &Observed<Arc<[super::Node]>>) -> Vec<String> {
     match nodes {
-        NodeList::Listed(nodes) => nodes
+        Observed::Present(nodes) => nodes
             .iter()
             .map(|node| format!("{}={}", node.name, node.provider_id))
             .collect(),
-        NodeList::Unknown(why) => vec![why.clone()],
+        Observed::Absent => Vec::new(),
+        Observed::Unknown(why) => vec![why.to_string()],
     }
 }
 

@@ -6,16 +6,17 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Method, Request, StatusCode};
 use kube::client::Body;
 use metal3_sim_cluster::{ClientService, Cluster};
+use parking_lot::Mutex;
 use tower::Service;
 
 /// The request counts. Clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct RequestCounts(Arc<Mutex<BTreeMap<(Kind, String), u64>>>);
 
 /// A class of requests.
@@ -29,14 +30,14 @@ pub(crate) enum Kind {
 
 impl RequestCounts {
     fn enter(&self, kind: Kind, what: String) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.0.lock();
         let count = counts.entry((kind, what)).or_default();
         *count = count.saturating_add(1);
     }
 
     /// Returns and resets the counts.
     pub(crate) fn take(&self) -> BTreeMap<(Kind, String), u64> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

@@ -1,12 +1,13 @@
 //! A stand-in for the workload cluster: its Nodes, which the user adds.
 
-use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use metal3_capi::workload::{Node, NodeList, WakeFn, Workloads};
+use metal3_capi::workload::{Node, WakeFn, Workloads};
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
+use parking_lot::Mutex;
 
 #[derive(Default)]
 struct State {
@@ -19,20 +20,10 @@ struct State {
 #[derive(Clone, Default)]
 pub(crate) struct WorkloadNodes(Arc<Mutex<State>>);
 
-impl fmt::Debug for WorkloadNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorkloadNodes").finish_non_exhaustive()
-    }
-}
-
 impl WorkloadNodes {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a Node with its provider ID.
     pub(crate) fn join(&self, name: String, provider_id: String) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.nodes.push(Node {
             name,
             provider_id,
@@ -46,19 +37,19 @@ impl WorkloadNodes {
 
 impl Workloads for WorkloadNodes {
     fn set_wake(&self, wake: WakeFn) {
-        self.state().wake = Some(wake);
+        self.0.lock().wake = Some(wake);
     }
 
-    fn nodes(&self, _: &Key, waiter: &Key) -> NodeList {
-        let mut state = self.state();
+    fn nodes(&self, _: &Key, waiter: &Key) -> Observed<Arc<[Node]>> {
+        let mut state = self.0.lock();
         if !state.waiters.contains(waiter) {
             state.waiters.push(waiter.clone());
         }
-        NodeList::Listed(state.nodes.clone().into())
+        Observed::Present(state.nodes.clone().into())
     }
 
     fn remove_waiter(&self, waiter: &Key) {
-        self.state().waiters.retain(|one| one != waiter);
+        self.0.lock().waiters.retain(|one| one != waiter);
     }
 
     fn set_provider_id<'a>(

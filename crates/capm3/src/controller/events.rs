@@ -8,6 +8,7 @@
 
 use metal3_api::meta::Condition;
 use metal3_runtime::events::Importance;
+use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::reason::Reason;
 
 /// A condition that starts with an Event.
@@ -48,11 +49,7 @@ impl EventRule {
 }
 
 /// The Events for conditions that are in `after` and not in `before`.
-pub(crate) fn events_between(
-    rows: &[EventRule],
-    before: &[Condition],
-    after: &[Condition],
-) -> Vec<(Importance, Reason, String)> {
+pub(crate) fn events_between(rows: &[EventRule], before: &[Condition], after: &[Condition]) -> Vec<PlannedEvent> {
     let new = rows.iter().filter(|row| row.find(before).is_none());
     let new = new.filter_map(|row| Some((row, row.find(after)?)));
     new.map(|(row, condition)| {
@@ -60,7 +57,11 @@ pub(crate) fn events_between(
             "" => row.default_note,
             message => message,
         };
-        (row.importance, row.reason, note.to_owned())
+        PlannedEvent {
+            importance: row.importance,
+            reason: row.reason,
+            message: note.to_owned(),
+        }
     })
     .collect()
 }
@@ -87,7 +88,7 @@ mod tests {
         let events = events_between(ROWS, before, after);
         events
             .into_iter()
-            .map(|(_, reason, note)| (reason.as_str(), note))
+            .map(|event| (event.reason.as_str(), event.message))
             .collect()
     }
 

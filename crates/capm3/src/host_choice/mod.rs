@@ -93,7 +93,7 @@ impl<'a> HostChooser<'a> {
 
     /// The host to claim, among all of the namespace in any order.
     #[must_use]
-    pub fn choose(&self, hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Choice<'a> {
+    pub fn choose<'h>(&self, hosts: impl IntoIterator<Item = &'h BareMetalHost>) -> Choice<'h> {
         let (mut kept, mut free, mut refusals) = (Vec::new(), Vec::new(), Refusals::default());
         for host in hosts {
             if host
@@ -128,7 +128,7 @@ impl<'a> HostChooser<'a> {
     }
 
     /// One of the candidates, and whether it is in the machine's failure domain.
-    fn pick(&self, candidates: &[&'a BareMetalHost]) -> Option<(&'a BareMetalHost, bool)> {
+    fn pick<'h>(&self, candidates: &[&'h BareMetalHost]) -> Option<(&'h BareMetalHost, bool)> {
         let domain = self
             .machine
             .spec
@@ -139,7 +139,7 @@ impl<'a> HostChooser<'a> {
         let is_in_domain =
             |host: &BareMetalHost| domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
         let seed = seed::of(&self.machine.metadata);
-        let weight = |host: &'a BareMetalHost| {
+        let weight = |host: &'h BareMetalHost| {
             (
                 is_in_domain(host),
                 seed::weight(seed, &host.metadata),

@@ -1,4 +1,4 @@
-//! The actions of a plan: one write each.
+//! What a plan for a machine consists of: live reads, actions of one write each, and the status.
 
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3MachineStatus};
 use metal3_runtime::patch::MergePatch;
@@ -72,48 +72,39 @@ pub enum HostChange {
     Release,
 }
 
-/// The next step for a machine. When the process stops after any of its writes, the next reconcile continues from
-/// there.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Plan {
-    /// The machine must be read live, with the same hosts. The plan is then made again.
-    pub confirm: bool,
-    /// The host to read live; the hosts are then observed, and the plan is made, again.
-    pub confirm_host: Option<String>,
-    /// In order. When one fails, the rest and the status are skipped.
-    pub actions: Vec<Action>,
-    /// The status after the actions; `None` when it is unchanged.
-    pub status: Option<Box<Metal3MachineStatus>>,
-    /// Whether the status only reports a wait, so that its write may be delayed.
-    pub is_wait: bool,
-    /// Whether the status records what no later reconcile can derive: it is written in the same reconcile.
-    pub must_record: bool,
-    /// Whether the Nodes of the workload cluster must be read.
-    pub needs_nodes: bool,
+/// The plan for a machine. When the process stops after any of its writes, the next reconcile continues from there.
+pub type Plan = metal3_runtime::plan::Plan<Reads, Action, StatusWrite>;
+
+/// The live read without which the planner cannot decide.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Reads {
+    /// None.
+    #[default]
+    Nothing,
+    /// The machine, with the same hosts.
+    Machine,
+    /// The host of this name; the other objects are then observed again.
+    Host(String),
+    /// The Nodes of the workload cluster.
+    Nodes,
 }
 
-impl Plan {
-    /// A plan that requires a live read of the machine.
-    #[must_use]
-    pub fn confirm() -> Self {
-        Self {
-            confirm: true,
-            ..Self::default()
-        }
-    }
+/// The status to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatusWrite {
+    /// The status.
+    pub status: Box<Metal3MachineStatus>,
+    /// When it is written.
+    pub urgency: Urgency,
+}
 
-    /// A plan that requires a live read of a host.
-    #[must_use]
-    pub fn confirm_host(name: &str) -> Self {
-        Self {
-            confirm_host: Some(name.to_owned()),
-            ..Self::default()
-        }
-    }
-
-    /// Whether no action or live read precedes the status.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        !self.confirm && self.confirm_host.is_none() && self.actions.is_empty()
-    }
+/// When a status is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// It only reports a wait, so that its write may be delayed.
+    Wait,
+    /// After the actions, unless they changed the generation.
+    Report,
+    /// In the same reconcile: it records what no later reconcile can derive.
+    Record,
 }

@@ -1,5 +1,7 @@
 //! The inputs of the plan for a machine.
 
+use std::sync::Arc;
+
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::{CHOSEN_HOST_ANNOTATION, HOST_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
@@ -7,34 +9,40 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
+use metal3_capi::workload::Node;
+use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
+use metal3_runtime::reason::Reason;
 
-use crate::node::NodeFacts;
+/// The reason of a wait for an object that cannot be decoded.
+pub(crate) const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
-/// The inputs of the plan for a machine.
+/// The inputs of the plan for a machine, observed at one time.
 #[derive(Debug, Clone)]
-pub struct Facts<'a> {
-    /// The machine.
-    pub machine: &'a Metal3Machine,
-    /// Whether the machine was read live after the hosts of these facts were observed. Claiming and releasing a host
-    /// require it, because a machine of the same name may have been deleted or created since.
+pub struct Facts {
+    /// The machine; `None` when it does not exist.
+    pub machine: Option<Arc<Metal3Machine>>,
+    /// Whether the machine, or its absence, was read live after the hosts of these facts were observed. Claiming and
+    /// releasing a host require it, because a machine of the same name may have been deleted or created since.
     pub confirmed: bool,
     /// The Machine that owns it; absent when there is no owner reference or the Machine does not exist.
-    pub owner: Observed<&'a Machine>,
+    pub owner: Observed<Arc<Machine>>,
     /// The Cluster that its label names.
-    pub cluster: Observed<&'a Cluster>,
+    pub cluster: Observed<Arc<Cluster>>,
+    /// The key of that Cluster. The name is empty when none is named.
+    pub cluster_key: Key,
     /// The Metal3Clusters of the namespace.
-    pub metal3_clusters: &'a [&'a Metal3Cluster],
+    pub metal3_clusters: Vec<Arc<Metal3Cluster>>,
     /// An unreadable Metal3Cluster of the namespace, if any: it may be the machine's.
-    pub unreadable_cluster: Option<&'a str>,
+    pub unreadable_cluster: Option<String>,
     /// Hosts.
-    pub hosts: Hosts<'a>,
+    pub hosts: Hosts,
     /// The claim on data with the machine's name.
-    pub claim: Observed<&'a Metal3DataClaim>,
+    pub claim: Observed<Arc<Metal3DataClaim>>,
     /// The Metal3Data that the claim names.
-    pub data: Observed<&'a Metal3Data>,
-    /// The Nodes of the workload cluster.
-    pub nodes: Nodes<'a>,
+    pub data: Observed<Arc<Metal3Data>>,
+    /// All Nodes of the workload cluster.
+    pub nodes: Observed<Arc<[Node]>>,
     /// The administrator's settings.
     pub settings: Settings,
     /// The time for timestamps.
@@ -43,26 +51,24 @@ pub struct Facts<'a> {
 
 /// The hosts relevant to a machine.
 #[derive(Debug, Clone)]
-pub struct Hosts<'a> {
+pub struct Hosts {
     /// The host that [`named`] returns.
-    pub named: Observed<&'a BareMetalHost>,
+    pub named: Observed<Arc<BareMetalHost>>,
     /// Whether it was read live before these hosts were observed.
     pub named_is_live: bool,
     /// The hosts whose consumer is the machine, by name.
-    pub claimed: &'a [&'a BareMetalHost],
+    pub claimed: Vec<Arc<BareMetalHost>>,
     /// All readable hosts of the namespace; may be empty when the machine has a host.
-    pub all: &'a [&'a BareMetalHost],
-    /// An unreadable host of the namespace, if any: it may be the machine's.
-    pub unreadable: Option<&'a str>,
+    pub all: Vec<Arc<BareMetalHost>>,
+    /// An unreadable host of the namespace, if any: its consumer may be the machine.
+    pub unreadable: Option<String>,
 }
 
-/// The Nodes of a workload cluster.
-#[derive(Debug, Clone, Copy)]
-pub enum Nodes<'a> {
-    /// The complete list.
-    Listed(&'a [NodeFacts<'a>]),
-    /// They cannot be listed, for this reason.
-    Unknown(&'a str),
+impl Hosts {
+    /// The hosts whose consumer is the machine, by name.
+    pub fn claimed(&self) -> impl Iterator<Item = &BareMetalHost> {
+        self.claimed.iter().map(AsRef::as_ref)
+    }
 }
 
 /// The administrator's settings.

@@ -4,20 +4,20 @@
 //! |---|---|
 //! | inputs | [`facts`] |
 //! | plan | [`plan`](plan::plan) |
-//! | cleanup after a deleted machine | [`cleanup`] |
-//! | possible actions | [`action`] |
+//! | what a plan consists of | [`action`] |
 //! | the machine's Metal3Cluster | [`resolve`] |
 //! | conditions | [`conditions`] |
 //! | observation and execution | [`reconciler`] |
+//! | what enqueues a machine | `watches` |
 
 pub mod action;
-pub mod cleanup;
 pub mod conditions;
 pub mod facts;
 pub mod plan;
 pub mod reconciler;
 pub mod resolve;
 mod rules;
+mod watches;
 
 #[cfg(test)]
 mod tests;

@@ -38,7 +38,7 @@ pub fn resolve<'a>(
     machine: &Metal3Machine,
     recorded: Option<&str>,
     cluster: &Cluster,
-    all: &'a [&'a Metal3Cluster],
+    all: &[&'a Metal3Cluster],
 ) -> Resolved<'a> {
     let find = |name: &str| {
         all.iter()

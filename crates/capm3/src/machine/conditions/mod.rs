@@ -86,12 +86,8 @@ impl StageConditions {
         };
         if !matches!(stage, Stage::Paused { .. } | Stage::HostPauseFailed { .. }) {
             let reason = Reason::new(shared::REASON_NOT_PAUSED);
-            built.standard(&ConditionBuilder::mark_false(
-                machine::PAUSED,
-                reason,
-                Severity::Info,
-                "",
-            ));
+            let not_paused = ConditionBuilder::mark_false(machine::PAUSED, reason, Severity::Info, "");
+            built.standard(&not_paused);
         }
         match stage {
             Stage::Before(prerequisite) => built.before(*prerequisite),
@@ -102,13 +98,12 @@ impl StageConditions {
                 built.without_host(reason, legacy_reason, Severity::Info, message);
             }
             Stage::Unreadable { message } => {
-                let reason = Reason::new(shared::REASON_READY_UNKNOWN);
-                built.standard(&ConditionBuilder::mark_unknown(
-                    machine::ASSOCIATE_HOST,
-                    reason,
-                    message,
-                ));
-                built.legacy(&ConditionBuilder::mark_unknown(legacy::ASSOCIATE_HOST, reason, message));
+                let unknown = |condition_type| {
+                    let reason = Reason::new(shared::REASON_READY_UNKNOWN);
+                    ConditionBuilder::mark_unknown(condition_type, reason, message)
+                };
+                built.standard(&unknown(machine::ASSOCIATE_HOST));
+                built.legacy(&unknown(legacy::ASSOCIATE_HOST));
             }
             Stage::WithoutHost { message } => {
                 let (reason, legacy_reason) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
@@ -135,30 +130,43 @@ impl StageConditions {
         self.legacy.push(statement.legacy(self.now));
     }
 
+    /// The same condition in both generations, which may name it differently: true.
+    fn both_true(&mut self, [standard, legacy]: [&'static str; 2], reason: &'static str) {
+        let reason = Reason::new(reason);
+        self.standard(&ConditionBuilder::mark_true(standard, reason));
+        self.legacy(&ConditionBuilder::mark_true(legacy, reason));
+    }
+
+    /// The same condition in both generations, each with its name and reason: false.
+    fn both_false(
+        &mut self,
+        standard: [&'static str; 2],
+        legacy: [&'static str; 2],
+        severity: Severity,
+        message: &str,
+    ) {
+        let of = |[condition_type, reason]: [&'static str; 2]| {
+            ConditionBuilder::mark_false(condition_type, Reason::new(reason), severity, message)
+        };
+        self.standard(&of(standard));
+        self.legacy(&of(legacy));
+    }
+
     fn host(&mut self, is_reused: bool) {
         let reason = if is_reused {
-            Reason::new(machine::REASON_HOST_REUSED)
+            machine::REASON_HOST_REUSED
         } else {
-            Reason::new(machine::REASON_HOST_ASSOCIATED)
+            machine::REASON_HOST_ASSOCIATED
         };
-        self.standard(&ConditionBuilder::mark_true(machine::ASSOCIATE_HOST, reason));
-        self.legacy(&ConditionBuilder::mark_true(legacy::ASSOCIATE_HOST, reason));
+        self.both_true([machine::ASSOCIATE_HOST, legacy::ASSOCIATE_HOST], reason);
     }
 
     fn without_host(&mut self, reason: &'static str, legacy_reason: &'static str, severity: Severity, message: &str) {
-        let (reason, legacy_reason) = (Reason::new(reason), Reason::new(legacy_reason));
-        self.standard(&ConditionBuilder::mark_false(
-            machine::ASSOCIATE_HOST,
-            reason,
-            severity,
-            message,
-        ));
-        self.legacy(&ConditionBuilder::mark_false(
-            legacy::ASSOCIATE_HOST,
-            legacy_reason,
-            severity,
-            message,
-        ));
+        let (standard, legacy) = (
+            [machine::ASSOCIATE_HOST, reason],
+            [legacy::ASSOCIATE_HOST, legacy_reason],
+        );
+        self.both_false(standard, legacy, severity, message);
     }
 
     fn before(&mut self, prerequisite: Prerequisite) {
@@ -208,12 +216,8 @@ impl StageConditions {
         } else {
             (machine::REASON_PAUSE_REMOVE_FAILED, legacy::REASON_PAUSE_REMOVE_FAILED)
         };
-        self.standard(&ConditionBuilder::mark_false(
-            machine::PAUSED,
-            Reason::new(reason),
-            Severity::Info,
-            message,
-        ));
+        let failed = ConditionBuilder::mark_false(machine::PAUSED, Reason::new(reason), Severity::Info, message);
+        self.standard(&failed);
         self.without_host(reason, legacy_reason, Severity::Info, message);
     }
 
@@ -238,30 +242,18 @@ impl StageConditions {
     }
 
     fn data(&mut self, data: &Data) {
-        let reason = match data {
-            Data::Waiting(message) => {
-                let reason = Reason::new(machine::REASON_WAITING_FOR_DATA);
-                self.standard(&ConditionBuilder::mark_false(
-                    machine::DATA_READY,
-                    reason,
-                    Severity::Info,
-                    message,
-                ));
-                let legacy_reason = Reason::new(legacy::REASON_WAITING_FOR_DATA);
-                self.legacy(&ConditionBuilder::mark_false(
-                    legacy::DATA_READY,
-                    legacy_reason,
-                    Severity::Info,
-                    message,
-                ));
-                return;
-            }
-            Data::Rendered => Reason::new(machine::REASON_SECRETS_READY),
+        let types = [machine::DATA_READY, legacy::DATA_READY];
+        match data {
+            Data::Waiting(message) => self.both_false(
+                [machine::DATA_READY, machine::REASON_WAITING_FOR_DATA],
+                [legacy::DATA_READY, legacy::REASON_WAITING_FOR_DATA],
+                Severity::Info,
+                message,
+            ),
+            Data::Rendered => self.both_true(types, machine::REASON_SECRETS_READY),
             // differs (`data-ready-without-template`): the Go manager leaves it unknown in two of its modes.
-            Data::External => Reason::new(machine::REASON_SECRETS_EXTERNAL),
-        };
-        self.standard(&ConditionBuilder::mark_true(machine::DATA_READY, reason));
-        self.legacy(&ConditionBuilder::mark_true(legacy::DATA_READY, reason));
+            Data::External => self.both_true(types, machine::REASON_SECRETS_EXTERNAL),
+        }
     }
 
     fn node(&mut self, request: &Request, node: &Node) {
@@ -273,12 +265,8 @@ impl StageConditions {
             (_, Node::Known) => return self.legacy(&ConditionBuilder::mark_true(legacy::NODE_READY, READY)),
             (_, Node::NotExpected) => return,
         };
-        self.legacy(&ConditionBuilder::mark_false(
-            legacy::NODE_READY,
-            Reason::new(reason),
-            severity,
-            message,
-        ));
+        let failed = ConditionBuilder::mark_false(legacy::NODE_READY, Reason::new(reason), severity, message);
+        self.legacy(&failed);
     }
 
     fn deletion(&mut self, deletion: &Deletion) {
@@ -302,19 +290,8 @@ impl StageConditions {
                 message,
             ),
         };
-        let (reason, legacy_reason) = (Reason::new(reason), Reason::new(legacy_reason));
-        self.standard(&ConditionBuilder::mark_false(
-            machine::ASSOCIATE_META_DATA,
-            reason,
-            severity,
-            message,
-        ));
-        self.legacy(&ConditionBuilder::mark_false(
-            legacy::NODE_READY,
-            legacy_reason,
-            severity,
-            message,
-        ));
+        let standard = [machine::ASSOCIATE_META_DATA, reason];
+        self.both_false(standard, [legacy::NODE_READY, legacy_reason], severity, message);
     }
 }
 

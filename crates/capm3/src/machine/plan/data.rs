@@ -6,8 +6,9 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::is_owned_by;
 use metal3_runtime::plan::Observed;
 
+use super::cleanup::{is_inactive, remove_claim_finalizer};
 use super::{Decision, Planner, host_changes};
-use crate::machine::cleanup::{is_inactive, remove_claim_finalizer};
+use crate::machine::action::Reads;
 use crate::machine::conditions::Data;
 
 pub(super) enum DataState {
@@ -39,7 +40,7 @@ impl DataState {
 impl<'a> Planner<'a> {
     /// The state of the data. Also sets the names of the Secrets in the machine's status.
     pub(super) fn data_state(&mut self, host: &BareMetalHost) -> DataState {
-        let spec = &self.facts.machine.spec;
+        let spec = &self.before.spec;
         let own = |secret: &Option<SecretReference>| {
             let name = secret.as_ref().and_then(|secret| secret.name.as_deref());
             name.filter(|name| !name.is_empty())
@@ -65,7 +66,7 @@ impl<'a> Planner<'a> {
         match self.rendered() {
             Ok(data) => {
                 let status = &mut self.machine.status;
-                let namespace = self.facts.machine.metadata.namespace.clone();
+                let namespace = self.before.metadata.namespace.clone();
                 let name = data.metadata.name.clone();
                 status.rendered_data = Some(Metal3ObjectRef { name, namespace });
                 if meta_data.is_none() {
@@ -83,13 +84,13 @@ impl<'a> Planner<'a> {
     /// The Metal3Data of the machine's claim, once it is ready.
     fn rendered(&self) -> Result<&'a Metal3Data, DataState> {
         let waiting = |text: String| Err(DataState::Waiting(text));
-        let claim = match &self.facts.claim {
-            Observed::Present(claim) => *claim,
+        let claim = match self.facts.claim.as_deref() {
+            Observed::Present(claim) => claim,
             Observed::Absent => return Err(DataState::Missing),
             Observed::Unknown(why) => return waiting(format!("Metal3DataClaim {} cannot be read: {why}", self.name())),
         };
         if self.rules.own_data() && !self.owns_claim(claim) {
-            let used = self.facts.hosts.claimed.iter().find(|host| !is_inactive(host));
+            let used = self.facts.hosts.claimed().find(|host| !is_inactive(host));
             let remedy = used.and_then(|host| host.metadata.name.as_deref()).map(|host| {
                 format!("; BareMetalHost {host} runs with its data, so delete the Machine to have the host cleared")
             });
@@ -110,7 +111,7 @@ impl<'a> Planner<'a> {
                 _ => "waiting for Metal3DataTemplate to be available".to_owned(),
             });
         }
-        let Some(data) = self.facts.data.present().copied() else {
+        let Some(data) = self.facts.data.as_deref().into_present() else {
             return waiting("waiting for Metal3Data to become ready".to_owned());
         };
         let is_own =
@@ -130,18 +131,18 @@ impl<'a> Planner<'a> {
     /// Removes the finalizer from the claim of an earlier machine of the same name, which nothing else removes. The
     /// claim is kept while a host may run with its data.
     pub(super) fn release_earlier_claim(&mut self) -> Option<Decision> {
-        let claim = self.facts.claim.present().copied()?;
-        if is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
+        let claim = self.facts.claim.present()?;
+        if is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref()) {
             return None;
         }
         let patch = remove_claim_finalizer(claim)?;
         let hosts = &self.facts.hosts;
         let may_run = hosts.unreadable.is_some() || hosts.named.unknown().is_some();
-        if self.rules.host_before_data() && (may_run || !hosts.claimed.iter().all(|host| is_inactive(host))) {
+        if self.rules.host_before_data() && (may_run || !hosts.claimed().all(is_inactive)) {
             return None;
         }
         if !self.facts.confirmed {
-            return Some(Decision::Confirm);
+            return Some(Decision::Read(Reads::Machine));
         }
         self.actions.push(patch);
         None
@@ -149,7 +150,6 @@ impl<'a> Planner<'a> {
 
     /// Whether the claim belongs to this machine and not to an earlier one of the same name.
     pub(super) fn owns_claim(&self, claim: &Metal3DataClaim) -> bool {
-        claim.metadata.deletion_timestamp.is_none()
-            && is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref())
+        claim.metadata.deletion_timestamp.is_none() && is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref())
     }
 }

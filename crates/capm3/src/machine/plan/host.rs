@@ -5,7 +5,7 @@ use std::fmt;
 use metal3_api::infrastructure::names::{
     CHOSEN_HOST_ANNOTATION, FAILURE_DOMAIN_LABEL, HOST_ANNOTATION, MACHINE_FINALIZER,
 };
-use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::FailureDomainPolicy;
 use metal3_api::infrastructure::{AddressType, MachineAddress};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::{label, node_reuse_owner};
@@ -15,22 +15,13 @@ use metal3_runtime::plan::Observed;
 use super::data::DataState;
 use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
-use crate::host_choice::{Choice, HostChooser, Refusals};
-use crate::machine::action::{Action, HostChange};
+use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector};
+use crate::machine::action::{Action, HostChange, Reads};
 use crate::machine::conditions::{Data, Node, Request, Stage};
 use crate::machine::facts;
 
 /// The most addresses that the schema allows.
 const ADDRESSES: usize = 32;
-
-enum Chosen<'a> {
-    /// The machine is already the consumer of this host.
-    Own(&'a BareMetalHost),
-    Free {
-        host: &'a BareMetalHost,
-        is_reused: bool,
-    },
-}
 
 impl<'a> Planner<'a> {
     /// Chooses a host for a machine without one, and claims it.
@@ -42,51 +33,36 @@ impl<'a> Planner<'a> {
         if let Some(decision) = self.wait_for_unreadable_host() {
             return decision;
         }
-        match self.choose(prerequisites) {
-            Ok(Chosen::Own(host)) => self.provision_on(host, prerequisites),
-            Ok(Chosen::Free { host, is_reused }) => self.claim_choice(host, is_reused, prerequisites),
-            Err(message) => without(message),
+        let domain = required_domain(prerequisites);
+        match self.choose(domain, prerequisites) {
+            Ok(Choice::Own(host)) => self.provision_on(host, prerequisites),
+            Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
+            Ok(Choice::None(refusals)) => {
+                tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
+                without(domain.map_or_else(
+                    || refusals.to_string(),
+                    |domain| format!("in failure domain {domain}, which is required: {refusals}"),
+                ))
+            }
+            Err(error) => without(error.to_string()),
         }
     }
 
-    fn choose(&self, prerequisites: Prerequisites<'a>) -> Result<Chosen<'a>, String> {
-        let mut candidate_machine = self.facts.machine.clone();
+    fn choose(&self, domain: Option<&str>, prerequisites: Prerequisites<'a>) -> Result<Choice<'a>, UnreadableSelector> {
+        let mut candidate_machine = self.before.clone();
         candidate_machine
             .spec
             .failure_domain
             .clone_from(&prerequisites.owner.spec.failure_domain);
         let owner = node_reuse_owner(prerequisites.owner);
-        let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref()).map_err(|error| error.to_string())?;
-        let is_strict = prerequisites.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
-        let domain = candidate_machine.spec.failure_domain.as_deref();
-        let domain = domain.filter(|domain| is_strict && !domain.is_empty());
+        let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
         let is_near = |host: &&BareMetalHost| domain.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
-        let all = || self.facts.hosts.all.iter().copied().filter(is_near);
-        let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.facts.machine);
-        let choice = match chooser.choose(all().filter(is_chosen)) {
+        let all = || self.facts.hosts.all.iter().map(AsRef::as_ref).filter(is_near);
+        let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.before);
+        Ok(match chooser.choose(all().filter(is_chosen)) {
             Choice::None(_) => chooser.choose(all()),
             found => found,
-        };
-        let (found, is_reused) = match choice {
-            Choice::Own(host) => (host, None),
-            Choice::Take { host, is_reused, .. } => (host, Some(is_reused)),
-            Choice::None(refusals) => {
-                tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
-                return Err(domain.map_or_else(
-                    || refusals.to_string(),
-                    |domain| format!("in failure domain {domain}, which is required: {refusals}"),
-                ));
-            }
-        };
-        let host = self
-            .facts
-            .hosts
-            .all
-            .iter()
-            .copied()
-            .find(|host| std::ptr::eq(*host, found));
-        let host = host.ok_or_else(|| "the chosen host is not among the hosts of the facts".to_owned())?;
-        Ok(is_reused.map_or(Chosen::Own(host), |is_reused| Chosen::Free { host, is_reused }))
+        })
     }
 
     /// Waits when the machine's host may be one that cannot be read.
@@ -95,13 +71,13 @@ impl<'a> Planner<'a> {
             return None;
         }
         let hosts = &self.facts.hosts;
-        match (facts::chosen(self.facts.machine), &hosts.named) {
+        match (facts::chosen(self.before), &hosts.named) {
             (Some(host), Observed::Unknown(why)) => {
                 Some(self.unreadable(&format!("BareMetalHost {host} cannot be read: {why}; correct it")))
             }
             (Some(_), _) => None,
             // The Go manager may have claimed a host for a machine with the finalizer and without a choice.
-            (None, _) => hosts.unreadable.filter(|_| self.has_finalizer()).map(|host| {
+            (None, _) => hosts.unreadable.as_ref().filter(|_| self.has_finalizer()).map(|host| {
                 self.unreadable(&format!(
                     "BareMetalHost {host} cannot be read and may be the machine's; correct it"
                 ))
@@ -112,7 +88,7 @@ impl<'a> Planner<'a> {
     /// Claims a host: first the machine records its choice, then the host gets the consumer, then the machine records
     /// the host.
     fn claim_choice(&mut self, host: &'a BareMetalHost, is_reused: bool, prerequisites: Prerequisites<'a>) -> Decision {
-        let is_chosen = host.metadata.name.as_deref() == facts::chosen(self.facts.machine) && self.has_finalizer();
+        let is_chosen = host.metadata.name.as_deref() == facts::chosen(self.before) && self.has_finalizer();
         // differs (`machine-choice`): the Go manager claims a host without recording the choice first.
         if self.rules.choose_first() && !is_chosen {
             let domain = prerequisites.owner.spec.failure_domain.clone();
@@ -127,21 +103,21 @@ impl<'a> Planner<'a> {
                 machine.spec.failure_domain = domain;
             });
         } else if self.rules.confirm_claim() && !self.facts.confirmed {
-            return Decision::Confirm;
+            return Decision::Read(Reads::Machine);
         }
         self.claim(host, is_reused, prerequisites)
     }
 
     /// Releases a host that another replica claimed for the machine at the same time and that is not provisioned yet.
     pub(super) fn release_surplus_hosts(&mut self) -> Option<Decision> {
-        let own = facts::associated(self.facts.machine).filter(|_| self.rules.drop_surplus())?;
-        let is_surplus = |host: &&&BareMetalHost| {
+        let own = facts::associated(self.before).filter(|_| self.rules.drop_surplus())?;
+        let is_surplus = |host: &&BareMetalHost| {
             let is_idle = !host_changes::is_used(host) && !host.is_paused() && host_changes::is_idle(host);
             is_idle && host.metadata.name.as_deref() != Some(own)
         };
-        let surplus: Vec<&BareMetalHost> = self.facts.hosts.claimed.iter().filter(is_surplus).copied().collect();
+        let surplus: Vec<&BareMetalHost> = self.facts.hosts.claimed().filter(is_surplus).collect();
         if !surplus.is_empty() && !self.facts.confirmed {
-            return Some(Decision::Confirm);
+            return Some(Decision::Read(Reads::Machine));
         }
         let cluster = self.cluster_name();
         for host in surplus {
@@ -154,17 +130,14 @@ impl<'a> Planner<'a> {
     /// Claims the machine's recorded host again after it lost its consumer.
     pub(super) fn claim_again(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
         if self.rules.confirm_claim() && !self.facts.confirmed {
-            return Decision::Confirm;
+            return Decision::Read(Reads::Machine);
         }
         self.claim(host, false, prerequisites)
     }
 
     fn claim(&mut self, host: &'a BareMetalHost, is_reused: bool, prerequisites: Prerequisites<'a>) -> Decision {
         let data_state = self.data_state(host);
-        let (machine, cluster) = (
-            &self.facts.machine.metadata,
-            prerequisites.owner.spec.cluster_name.as_str(),
-        );
+        let (machine, cluster) = (&self.before.metadata, prerequisites.owner.spec.cluster_name.as_str());
         // Provisioning happens in a later reconcile after its own live read: the claim may be written after the machine
         // is deleted, and a host with only a consumer can be released.
         self.patch_host(host, HostChange::Claim, |host| {
@@ -183,7 +156,7 @@ impl<'a> Planner<'a> {
         let error = if must_provision { self.validation_error() } else { None };
         if must_provision && is_complete && error.is_none() {
             if self.rules.confirm_provision() && !self.facts.confirmed {
-                return Decision::Confirm;
+                return Decision::Read(Reads::Machine);
             }
             if self.rules.associate_first() {
                 self.associate(host, prerequisites);
@@ -207,8 +180,10 @@ impl<'a> Planner<'a> {
                 node: Node::NotExpected,
             });
         }
-        let node = self.node(host, prerequisites);
-        self.hosted(false, data_state, node)
+        match self.node(host, prerequisites) {
+            Ok(node) => self.hosted(false, data_state, node),
+            Err(decision) => decision,
+        }
     }
 
     fn hosted(&mut self, is_reused: bool, data_state: DataState, node: Node) -> Decision {
@@ -263,7 +238,7 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn has_finalizer(&self) -> bool {
-        let finalizers = self.facts.machine.metadata.finalizers.iter().flatten();
+        let finalizers = self.before.metadata.finalizers.iter().flatten();
         finalizers.into_iter().any(|name| name == MACHINE_FINALIZER)
     }
 
@@ -277,7 +252,7 @@ impl<'a> Planner<'a> {
 
     /// Why the machine's spec cannot be provisioned: the field and the remedy.
     pub(super) fn validation_error(&self) -> Option<String> {
-        let machine: &Metal3Machine = self.facts.machine;
+        let machine = self.before;
         let image = machine.spec.image_errors().first().map(image_error);
         let template = machine.spec.data_template.as_ref();
         let unnamed = template.filter(|template| template.name.as_deref().is_none_or(str::is_empty));
@@ -285,6 +260,13 @@ impl<'a> Planner<'a> {
         let other_namespace = || request::claim_of(machine).err().map(|error| error.to_string());
         image.or_else(unnamed).or_else(other_namespace)
     }
+}
+
+/// The failure domain of the owner, if the machine's host must be in it.
+fn required_domain(prerequisites: Prerequisites<'_>) -> Option<&str> {
+    let is_strict = prerequisites.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
+    let domain = prerequisites.owner.spec.failure_domain.as_deref();
+    domain.filter(|domain| is_strict && !domain.is_empty())
 }
 
 /// Formats the refusals only when the log level is enabled.

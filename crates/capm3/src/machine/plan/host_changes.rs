@@ -138,7 +138,7 @@ pub(super) fn resume(host: &mut BareMetalHost, cluster: &str) {
 }
 
 /// Whether the host has an image or data of the machine.
-pub(in crate::machine) const fn is_used(host: &BareMetalHost) -> bool {
+pub(super) const fn is_used(host: &BareMetalHost) -> bool {
     let spec = &host.spec;
     let data = spec.user_data.is_some() || spec.meta_data.is_some() || spec.network_data.is_some();
     is_provisioned(host) || data
@@ -154,7 +154,7 @@ pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
 }
 
 /// Whether no operation is in progress on the host, so that it can be released.
-pub(in crate::machine) fn is_idle(host: &BareMetalHost) -> bool {
+pub(super) fn is_idle(host: &BareMetalHost) -> bool {
     match host.status.provisioning.state {
         // After a move the annotation is not read yet: the host may be provisioned.
         ProvisioningState::None => host.saved_status().is_none(),
@@ -175,7 +175,7 @@ pub(in crate::machine) fn is_idle(host: &BareMetalHost) -> bool {
     }
 }
 
-pub(in crate::machine) fn release(host: &mut BareMetalHost, cluster: &str) {
+pub(super) fn release(host: &mut BareMetalHost, cluster: &str) {
     host.spec.consumer_ref = None;
     if label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster)
         && let Some(labels) = &mut host.metadata.labels

@@ -13,9 +13,11 @@
 //! - The plan waits for unreadable objects. A deletion needs neither Machine, Metal3Cluster nor workload cluster; of
 //!   the Cluster it needs only whether it is paused.
 
+mod cleanup;
 mod data;
+mod events;
 mod host;
-pub(super) mod host_changes;
+mod host_changes;
 mod node;
 mod release;
 mod status;
@@ -27,7 +29,7 @@ use metal3_capi::{pause, progress};
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
 
-use super::action::{Action, HostChange, Plan};
+use super::action::{Action, HostChange, Plan, Reads};
 use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
 use super::resolve::{Resolved, resolve, stated};
@@ -36,52 +38,43 @@ use crate::diff::{changes, version};
 
 /// The plan for the facts.
 #[must_use]
-pub fn plan(facts: &Facts<'_>) -> Plan {
+pub fn plan(facts: &Facts) -> Plan {
     plan_under(facts, &Rules::ALL)
 }
 
 /// The plan with a subset of the safety rules. Only tests omit rules.
-pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
-    if rules.respect_move() && pause::is_moved_away(&facts.machine.metadata) {
+pub(crate) fn plan_under(facts: &Facts, rules: &Rules) -> Plan {
+    let Some(before) = facts.machine.as_deref() else {
+        return cleanup::plan(facts);
+    };
+    if rules.respect_move() && pause::is_moved_away(&before.metadata) {
         return Plan::default();
     }
-    let mut planner = Planner {
-        facts,
-        rules,
-        machine: facts.machine.clone(),
-        actions: Vec::new(),
-        needs_nodes: false,
-    };
+    let mut planner = Planner::new(facts, before, rules);
     match planner.decide() {
-        Decision::UpdateStatus(stage) => planner.with_status(&stage),
-        Decision::Unchanged => planner.without_status(),
-        Decision::Confirm => Plan::confirm(),
-        Decision::ConfirmHost => Plan::confirm_host(facts::named(facts.machine).unwrap_or_default()),
+        Decision::UpdateStatus(stage) => planner.with_status(Some(&stage)),
+        Decision::Unchanged => planner.with_status(None),
+        Decision::Read(reads) => Plan::reading(reads),
     }
 }
 
 /// The status for a rejected write that the user must correct.
 #[must_use]
-pub fn after_failure(facts: &Facts<'_>, failed: &Action, why: &str) -> Plan {
-    let mut planner = Planner {
-        facts,
-        rules: &Rules::ALL,
-        machine: facts.machine.clone(),
-        actions: Vec::new(),
-        needs_nodes: false,
+pub fn after_failure(facts: &Facts, failed: &Action, why: &str) -> Plan {
+    let Some(before) = facts.machine.as_deref() else {
+        return Plan::default();
     };
+    let mut planner = Planner::new(facts, before, &Rules::ALL);
     let stage = planner.stage_of_failure(failed, why);
     planner.actions.clear();
-    stage.map_or_else(Plan::default, |stage| planner.with_status(&stage))
+    planner.with_status(stage.as_ref())
 }
 
 enum Decision {
     UpdateStatus(Stage),
     Unchanged,
-    /// Read the machine live before any action.
-    Confirm,
-    /// Read the recorded host live before any action.
-    ConfirmHost,
+    /// Read before any action.
+    Read(Reads),
 }
 
 /// The objects that a machine needs before it can claim a host.
@@ -92,12 +85,13 @@ struct Prerequisites<'a> {
 }
 
 struct Planner<'a> {
-    facts: &'a Facts<'a>,
+    facts: &'a Facts,
     rules: &'a Rules,
+    /// The machine of the facts.
+    before: &'a Metal3Machine,
     /// The machine after the actions so far, with its new status.
     machine: Metal3Machine,
     actions: Vec<Action>,
-    needs_nodes: bool,
 }
 
 /// The relation of the machine to its host.
@@ -118,6 +112,16 @@ enum HostOwnership<'a> {
 }
 
 impl<'a> Planner<'a> {
+    fn new(facts: &'a Facts, before: &'a Metal3Machine, rules: &'a Rules) -> Self {
+        Self {
+            facts,
+            rules,
+            before,
+            machine: before.clone(),
+            actions: Vec::new(),
+        }
+    }
+
     fn decide(&mut self) -> Decision {
         if let Some(why) = self.facts.cluster.unknown() {
             return self.unreadable(&format!("the Cluster cannot be read: {why}"));
@@ -126,7 +130,7 @@ impl<'a> Planner<'a> {
             return decision;
         }
         // differs (`machine-deletion-alone`): the Go manager requires Machine, Cluster and Metal3Cluster first.
-        if self.facts.machine.metadata.deletion_timestamp.is_some() {
+        if self.before.metadata.deletion_timestamp.is_some() {
             return self.release();
         }
         match self.prerequisites() {
@@ -141,12 +145,12 @@ impl<'a> Planner<'a> {
         if !self.rules.respect_pause() {
             return None;
         }
-        let cluster = self.facts.cluster.present().copied();
+        let cluster = self.facts.cluster.as_deref().into_present();
         let by_cluster = pause::is_cluster_paused(cluster);
-        let why = pause::why_paused(cluster, "Metal3Machine", &self.facts.machine.metadata);
+        let why = pause::why_paused(cluster, "Metal3Machine", &self.before.metadata);
         // During a move the Cluster may be missing and arrive paused. Only this controller resumes the host of a
         // machine in deletion.
-        let may_resume = cluster.is_some() || self.facts.machine.metadata.deletion_timestamp.is_some();
+        let may_resume = cluster.is_some() || self.before.metadata.deletion_timestamp.is_some();
         match self.host_ownership() {
             HostOwnership::Claimed(host) if by_cluster => self.patch_host(host, HostChange::Pause, host_changes::pause),
             HostOwnership::Claimed(host) if host.is_paused() && may_resume => {
@@ -172,22 +176,23 @@ impl<'a> Planner<'a> {
     /// Checks the prerequisites of a machine that is not in deletion.
     fn prerequisites(&mut self) -> Result<Prerequisites<'a>, Decision> {
         let before = |prerequisite| Err(Decision::UpdateStatus(Stage::Before(prerequisite)));
-        let owner = match &self.facts.owner {
-            Observed::Present(owner) => *owner,
+        let owner = match self.facts.owner.as_deref() {
+            Observed::Present(owner) => owner,
             Observed::Absent => return before(Prerequisite::Owner),
             Observed::Unknown(why) => return Err(self.unreadable(&format!("the Machine cannot be read: {why}"))),
         };
-        let Some(cluster) = self.facts.cluster.present().copied() else {
+        let Some(cluster) = self.facts.cluster.as_deref().into_present() else {
             return before(Prerequisite::Cluster);
         };
         if !progress::has_infrastructure(cluster) {
             return before(Prerequisite::Infrastructure);
         }
-        let has_host = facts::associated(self.facts.machine).is_some();
-        let recorded = self.facts.machine.status.metal3_cluster.as_deref().filter(|_| has_host);
-        let resolved = resolve(self.facts.machine, recorded, cluster, self.facts.metal3_clusters);
-        if let Some(unreadable) = self.facts.unreadable_cluster {
-            let stated = stated(self.facts.machine, recorded, cluster);
+        let has_host = facts::associated(self.before).is_some();
+        let recorded = self.before.status.metal3_cluster.as_deref().filter(|_| has_host);
+        let metal3_clusters: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
+        let resolved = resolve(self.before, recorded, cluster, &metal3_clusters);
+        if let Some(unreadable) = &self.facts.unreadable_cluster {
+            let stated = stated(self.before, recorded, cluster);
             let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
             if found.is_none() || found != stated {
                 return Err(self.unreadable(&format!(
@@ -253,15 +258,15 @@ impl<'a> Planner<'a> {
     /// The machine's host. A host with the machine as consumer takes precedence over a recorded one.
     fn host_ownership(&self) -> HostOwnership<'a> {
         let hosts = &self.facts.hosts;
-        let name = facts::associated(self.facts.machine);
-        let is_named = |host: &&&BareMetalHost| host.metadata.name.as_deref() == facts::named(self.facts.machine);
-        let claimed = hosts.claimed.iter().find(is_named);
-        let any = hosts.claimed.first().filter(|_| name.is_none());
+        let name = facts::associated(self.before);
+        let is_named = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::named(self.before);
+        let claimed = hosts.claimed().find(is_named);
+        let any = hosts.claimed().next().filter(|_| name.is_none());
         if let Some(host) = claimed.or(any) {
             return HostOwnership::Claimed(host);
         }
         let Some(name) = name else { return HostOwnership::None };
-        match &hosts.named {
+        match hosts.named.as_deref() {
             Observed::Present(host) if self.is_consumer(host) => HostOwnership::Claimed(host),
             Observed::Present(host) if host.spec.consumer_ref.is_none() => HostOwnership::Unclaimed(host),
             Observed::Present(host) => HostOwnership::Taken(host),
@@ -279,29 +284,20 @@ impl<'a> Planner<'a> {
     }
 
     fn name(&self) -> &'a str {
-        self.facts.machine.metadata.name.as_deref().unwrap_or_default()
+        self.before.metadata.name.as_deref().unwrap_or_default()
     }
 
     fn namespace(&self) -> &'a str {
-        self.facts.machine.metadata.namespace.as_deref().unwrap_or_default()
+        self.before.metadata.namespace.as_deref().unwrap_or_default()
     }
 
     /// The Cluster's name, from the Cluster, the Machine or the machine's label.
     fn cluster_name(&self) -> &'a str {
-        let cluster = self
-            .facts
-            .cluster
-            .present()
-            .copied()
-            .and_then(|cluster| cluster.metadata.name.as_deref());
-        let stated = || {
-            self.facts
-                .owner
-                .present()
-                .copied()
-                .map(|owner| owner.spec.cluster_name.as_str())
-        };
-        let labelled = || metal3_capi::owner::cluster_of(&self.facts.machine.metadata);
+        let cluster = self.facts.cluster.present();
+        let cluster = cluster.and_then(|cluster| cluster.metadata.name.as_deref());
+        let owner = self.facts.owner.present();
+        let stated = || owner.map(|owner| owner.spec.cluster_name.as_str());
+        let labelled = || metal3_capi::owner::cluster_of(&self.before.metadata);
         cluster.or_else(stated).or_else(labelled).unwrap_or_default()
     }
 
@@ -333,7 +329,7 @@ impl<'a> Planner<'a> {
 
     fn unreadable(&self, message: &str) -> Decision {
         let message = message.to_owned();
-        Decision::UpdateStatus(if self.facts.machine.metadata.deletion_timestamp.is_some() {
+        Decision::UpdateStatus(if self.before.metadata.deletion_timestamp.is_some() {
             Stage::Deleting(Deletion::HostNotReleased(message))
         } else {
             Stage::Unreadable { message }

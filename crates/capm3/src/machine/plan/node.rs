@@ -4,37 +4,40 @@ use metal3_api::infrastructure::v1beta2::Initialization;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::progress;
 use metal3_domain::ids::Uid;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::{Planner, Prerequisites};
-use crate::machine::action::Action;
+use super::{Decision, Planner, Prerequisites};
+use crate::machine::action::{Action, Reads};
 use crate::machine::conditions::Node;
-use crate::machine::facts::Nodes;
 use crate::node::{Found, NodeQuery, Trust, find, provider_id};
 
 impl<'a> Planner<'a> {
     /// Finds the Node of a provisioned host, and sets the provider ID of both.
-    pub(super) fn node(&mut self, host: &BareMetalHost, prerequisites: Prerequisites<'a>) -> Node {
+    pub(super) fn node(&mut self, host: &BareMetalHost, prerequisites: Prerequisites<'a>) -> Result<Node, Decision> {
         let trust = trust(prerequisites);
-        let is_known = self.is_provisioned() && self.facts.machine.spec.provider_id.is_some();
+        let is_known = self.is_provisioned() && self.before.spec.provider_id.is_some();
         // A Node matched by host name still needs the provider ID, although the machine has it.
         if is_known && (trust != Trust::Hostname || prerequisites.owner.status.node_ref.is_some()) {
-            return Node::Known;
+            return Ok(Node::Known);
         }
         if host.status.provisioning.state != ProvisioningState::Provisioned {
-            return Node::NotExpected;
+            return Ok(Node::NotExpected);
         }
-        self.needs_nodes = true;
+        if self.facts.nodes.unknown() == Some(&UnknownReason::NotRead) {
+            return Err(Decision::Read(Reads::Nodes));
+        }
         let id = match provider_id(&self.machine) {
             Ok(id) => id,
-            Err(error) => return Node::Failed(error.to_string()),
+            Err(error) => return Ok(Node::Failed(error.to_string())),
         };
         if trust == Trust::Hostname {
             // parity: how the kubelet starts is unknown, so Cluster API gets the provider ID before the Node exists.
             self.provisioned(&id.to_string());
         }
-        let nodes = match self.facts.nodes {
-            Nodes::Listed(nodes) => nodes,
-            Nodes::Unknown(why) => return Node::Waiting(why.to_owned()),
+        let nodes = match self.facts.nodes.as_deref() {
+            Observed::Present(nodes) => nodes,
+            Observed::Absent => &[],
+            Observed::Unknown(why) => return Ok(Node::Waiting(why.to_string())),
         };
         let host_uid = host.metadata.uid.as_deref().and_then(|uid| Uid::parse(uid).ok());
         let hostname = host
@@ -44,12 +47,12 @@ impl<'a> Planner<'a> {
             .and_then(|hardware| hardware.hostname.as_deref());
         let query = NodeQuery {
             id: &id,
-            stated: self.facts.machine.spec.provider_id.as_deref().unwrap_or_default(),
+            stated: self.before.spec.provider_id.as_deref().unwrap_or_default(),
             host_uid: host_uid.as_ref(),
             hostnames: hostname.as_slice(),
             trust,
         };
-        match find(&query, nodes) {
+        Ok(match find(&query, nodes) {
             Ok(Found::Node { provider_id, .. }) => {
                 self.provisioned(&provider_id);
                 Node::Known
@@ -65,7 +68,7 @@ impl<'a> Planner<'a> {
             }
             Ok(Found::None) => Node::Waiting(format!("waiting for the Node with provider ID {id} to register")),
             Err(error) => Node::Failed(error.to_string()),
-        }
+        })
     }
 
     /// Sets what Cluster API waits for. It never becomes false again.

@@ -3,12 +3,12 @@
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::is_owned_by;
-use metal3_runtime::patch::remove_finalizer;
 use metal3_runtime::plan::Observed;
 
+use super::cleanup::remove_claim_finalizer;
 use super::{Decision, Planner, host_changes};
 use crate::diff::version;
-use crate::machine::action::{Action, HostChange};
+use crate::machine::action::{Action, HostChange, Reads};
 use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
 
@@ -39,8 +39,8 @@ impl<'a> Planner<'a> {
         {
             return decision;
         }
-        if self.must_confirm_host() {
-            return Decision::ConfirmHost;
+        if let Some(reads) = self.unconfirmed_host() {
+            return Decision::Read(reads);
         }
         self.patch_machine(|machine| {
             let finalizers = machine.metadata.finalizers.iter().flatten();
@@ -50,9 +50,11 @@ impl<'a> Planner<'a> {
         Decision::Unchanged
     }
 
-    /// Whether the recorded host must still be read live: the cache may be older than a claim.
-    fn must_confirm_host(&self) -> bool {
-        self.rules.confirm_freed() && facts::named(self.facts.machine).is_some() && !self.facts.hosts.named_is_live
+    /// The recorded host, if it must still be read live: the cache may be older than a claim.
+    fn unconfirmed_host(&self) -> Option<Reads> {
+        let is_unconfirmed = self.rules.confirm_freed() && !self.facts.hosts.named_is_live;
+        let host = facts::named(self.before).filter(|_| is_unconfirmed)?;
+        Some(Reads::Host(host.to_owned()))
     }
 
     /// Why the machine's host may be one that cannot be read.
@@ -62,24 +64,23 @@ impl<'a> Planner<'a> {
         }
         let hosts = &self.facts.hosts;
         let unreadable = |host: &str, why: &str| format!("BareMetalHost {host} cannot be read: {why}; correct it");
-        match (facts::named(self.facts.machine), &hosts.named) {
+        match (facts::named(self.before), &hosts.named) {
             (Some(host), Observed::Unknown(why)) => Some(unreadable(host, &why.to_string())),
             (Some(_), Observed::Present(_) | Observed::Absent) => None,
-            (None, _) => hosts.unreadable.map(|host| unreadable(host, "it may be the machine's")),
+            (None, _) => hosts
+                .unreadable
+                .as_ref()
+                .map(|host| unreadable(host, "it may be the machine's")),
         }
     }
 
     fn host_to_release(&self) -> Option<&'a BareMetalHost> {
-        let claimed = self.facts.hosts.claimed.first().copied();
-        let named = || {
-            self.facts
-                .hosts
-                .named
-                .present()
-                .copied()
-                .filter(|_| !self.rules.release_own())
-        };
-        claimed.or_else(named)
+        let hosts = &self.facts.hosts;
+        let named = || hosts.named.as_deref().into_present();
+        hosts
+            .claimed()
+            .next()
+            .or_else(|| named().filter(|_| !self.rules.release_own()))
     }
 
     fn release_host(&mut self, host: &'a BareMetalHost) -> Decision {
@@ -93,7 +94,7 @@ impl<'a> Planner<'a> {
             ));
         }
         if self.rules.confirm_release() && !self.facts.confirmed {
-            return Decision::Confirm;
+            return Decision::Read(Reads::Machine);
         }
         if must_clear {
             let fast_track = self.facts.settings.fast_track;
@@ -111,39 +112,32 @@ impl<'a> Planner<'a> {
     /// Releases the data, or returns what the release waits for; `None` when the claim does not exist.
     fn release_data(&mut self) -> Option<Decision> {
         let name = self.name();
-        let claim = match &self.facts.claim {
+        let claim = match self.facts.claim.as_deref() {
             Observed::Absent => return None,
-            Observed::Present(claim) => *claim,
+            Observed::Present(claim) => claim,
             Observed::Unknown(why) => {
                 let why = format!("Metal3DataClaim {name} cannot be read: {why}; correct it");
                 return Some(Decision::UpdateStatus(Stage::Deleting(Deletion::DataNotReleased(why))));
             }
         };
-        if self.rules.own_data() && !is_owned_by(&claim.metadata, self.facts.machine.metadata.uid.as_deref()) {
+        if self.rules.own_data() && !is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref()) {
             return None;
         }
         let (Some(version), Some(uid)) = (version(&claim.metadata), claim.metadata.uid.clone()) else {
             return None;
         };
-        let claim_name = name.to_owned();
         // No live read is needed: the finalizer keeps the claim.
         if claim.metadata.deletion_timestamp.is_none() {
             self.actions.push(Action::DeleteClaim {
-                claim: claim_name,
+                claim: name.to_owned(),
                 uid,
                 version,
             });
-        } else {
-            let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
-            if let Some(patch) = remove_finalizer(present, MACHINE_FINALIZER, &version) {
-                if self.must_confirm_host() {
-                    return Some(Decision::ConfirmHost);
-                }
-                self.actions.push(Action::PatchClaim {
-                    claim: claim_name,
-                    patch,
-                });
+        } else if let Some(patch) = remove_claim_finalizer(claim) {
+            if let Some(reads) = self.unconfirmed_host() {
+                return Some(Decision::Read(reads));
             }
+            self.actions.push(patch);
         }
         let message = format!("waiting for Metal3DataClaim {name} to be deleted");
         Some(Decision::UpdateStatus(Stage::Deleting(Deletion::UnderWay(message))))

@@ -1,15 +1,31 @@
 //! The status that a plan writes.
 
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineStatus};
+use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus};
+use metal3_runtime::work::Next;
 
+use super::events::events_of;
 use super::{HostOwnership, Plan, Planner};
-use crate::machine::action::{Action, HostChange};
+use crate::machine::action::{Action, HostChange, Reads, StatusWrite, Urgency};
 use crate::machine::conditions::{Conditions, Data, Deletion, Node, Request, Stage};
 
 impl Planner<'_> {
-    /// The plan with the status of a stage; without status when it is unchanged.
-    pub(super) fn with_status(mut self, stage: &Stage) -> Plan {
-        let before = &self.facts.machine.status;
+    /// The plan with the actions so far and the status of a stage.
+    pub(super) fn with_status(mut self, stage: Option<&Stage>) -> Plan {
+        let status = stage.and_then(|stage| self.status_at(stage));
+        let events = status.as_ref().map(|_| events_of(self.before, &self.machine));
+        let is_idle = self.actions.is_empty() && status.is_none();
+        Plan {
+            reads: Reads::Nothing,
+            actions: self.actions,
+            status,
+            events: events.unwrap_or_default(),
+            next: if is_idle { Next::Done } else { Next::Requeue },
+        }
+    }
+
+    /// The status of a stage, if it changes.
+    fn status_at(&mut self, stage: &Stage) -> Option<StatusWrite> {
+        let before = &self.before.status;
         let status = &mut self.machine.status;
         let older = status
             .deprecated
@@ -20,7 +36,7 @@ impl Planner<'_> {
             standard: std::mem::take(&mut status.conditions),
             legacy: older.conditions,
         };
-        let conditions = conditions.at(stage, self.facts.machine.metadata.generation, self.facts.now);
+        let conditions = conditions.at(stage, self.before.metadata.generation, self.facts.now);
         status.conditions = conditions.standard;
         // differs (`failure-cleared`): a failure written by the Go manager is permanent and stops the Machine.
         status.deprecated = Some(DeprecatedStatus {
@@ -30,39 +46,24 @@ impl Planner<'_> {
             }),
         });
         status.last_updated = before.last_updated;
-        let is_changed = *status != *before;
-        if is_changed {
-            status.last_updated = Some(self.facts.now);
+        if *status == *before {
+            return None;
         }
+        status.last_updated = Some(self.facts.now);
         // Cluster API waits only for `initialization`.
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);
         // Later reconciles depend on what the host was given, and only the claim shows that a host is reused.
         let is_reused = matches!(stage, Stage::Hosted { is_reused: true, .. });
-        let must_record = is_reused || self.actions.iter().any(is_provisioning);
-        let is_wait = resolves_by_itself(stage) && !must_record && status.initialization == before.initialization;
-        let status: Metal3MachineStatus = self.machine.status;
-        Plan {
-            confirm: false,
-            confirm_host: None,
-            actions: self.actions,
-            status: is_changed.then(|| Box::new(status)),
-            is_wait,
-            must_record,
-            needs_nodes: self.needs_nodes,
-        }
-    }
-
-    pub(super) fn without_status(self) -> Plan {
-        Plan {
-            confirm: false,
-            confirm_host: None,
-            actions: self.actions,
-            status: None,
-            is_wait: false,
-            must_record: false,
-            needs_nodes: self.needs_nodes,
-        }
+        let urgency = if is_reused || self.actions.iter().any(is_provisioning) {
+            Urgency::Record
+        } else if resolves_by_itself(stage) && status.initialization == before.initialization {
+            Urgency::Wait
+        } else {
+            Urgency::Report
+        };
+        let status = Box::new(status.clone());
+        Some(StatusWrite { status, urgency })
     }
 
     pub(super) fn stage_of_failure(&mut self, failed: &Action, why: &str) -> Option<Stage> {

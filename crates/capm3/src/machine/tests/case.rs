@@ -1,5 +1,7 @@
 //! A machine with its related objects as input of the plan, and a summary of the plan's writes.
 
+use std::sync::Arc;
+
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -8,12 +10,14 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::api_server::NAMESPACE;
-use super::simulation::{at, cluster, host_document, machine_document, metal3_cluster, owner, read};
+use super::simulation::{
+    at, cluster, cluster_key, host_document, machine_document, metal3_cluster, observed, owner, read,
+};
 use crate::machine::action::{Action, Plan};
-use crate::machine::facts::{Facts, Hosts, Nodes, Settings, is_machine, named};
+use crate::machine::facts::{Facts, Hosts, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
 use crate::machine::rules::Rules;
-use crate::node::NodeFacts;
+use crate::node::tests::nodes;
 
 /// The inputs of a plan, to be changed by a test.
 pub(super) struct Case {
@@ -28,7 +32,8 @@ pub(super) struct Case {
     pub(super) is_live: bool,
     pub(super) claim: Option<Metal3DataClaim>,
     pub(super) data: Option<Metal3Data>,
-    pub(super) nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>,
+    /// `None` when they are not read.
+    pub(super) nodes: Option<Vec<(&'static str, &'static str, &'static str, &'static str)>>,
     pub(super) settings: Settings,
     pub(super) rules: Rules,
 }
@@ -42,6 +47,12 @@ pub(super) fn document(mut base: Value, name: &str, patch: Value) -> Value {
 
 pub(super) const FINALIZER: &str = "metal3machine.infrastructure.cluster.x-k8s.io";
 pub(super) const UID: &str = "c0ffee00-1111-4222-8333-444455556666";
+
+/// The patch of a host without image and data.
+pub(super) fn blank() -> Value {
+    let spec = json!({ "online": false, "image": null, "userData": null, "metaData": null });
+    json!({ "spec": spec, "status": { "provisioning": { "state": "available" } } })
+}
 
 impl Case {
     /// A machine whose prerequisites are met.
@@ -58,7 +69,7 @@ impl Case {
             is_live: false,
             claim: None,
             data: None,
-            nodes: Vec::new(),
+            nodes: Some(Vec::new()),
             settings: Settings::default(),
             rules: Rules::ALL,
         }
@@ -106,56 +117,45 @@ impl Case {
         self.machine(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }))
     }
 
-    pub(super) fn decide(&self) -> Plan {
-        let nodes: Vec<NodeFacts<'_>> = self
-            .nodes
-            .iter()
-            .map(|(name, provider_id, host_uid, hostname)| NodeFacts {
-                name,
-                provider_id,
-                host_uid,
-                hostname,
-            })
-            .collect();
-        let clusters: Vec<_> = self.metal3_clusters.iter().collect();
-        let all: Vec<_> = self.hosts.iter().collect();
-        let is_claimed = |host: &&&BareMetalHost| {
-            host.spec
-                .consumer_ref
-                .as_ref()
-                .is_some_and(|one| is_machine(one, NAMESPACE, "m0"))
+    pub(super) fn facts(&self) -> Facts {
+        let all: Vec<_> = self.hosts.iter().cloned().map(Arc::new).collect();
+        let is_claimed = |host: &&Arc<BareMetalHost>| {
+            let consumer = host.spec.consumer_ref.as_ref();
+            consumer.is_some_and(|one| is_machine(one, NAMESPACE, "m0")) && self.unreadable.is_none()
         };
-        let claimed: Vec<_> = all
-            .iter()
-            .filter(is_claimed)
-            .copied()
-            .filter(|_| self.unreadable.is_none())
-            .collect();
         let called = named(&self.machine);
-        let found = self.hosts.iter().find(|host| host.metadata.name.as_deref() == called);
-        let facts = Facts {
-            machine: &self.machine,
+        let found = all.iter().find(|host| host.metadata.name.as_deref() == called);
+        Facts {
+            machine: Some(Arc::new(self.machine.clone())),
             confirmed: self.confirmed,
-            owner: Observed::from(self.owner.as_ref()),
-            cluster: Observed::from(self.cluster.as_ref()),
-            metal3_clusters: &clusters,
-            unreadable_cluster: self.unreadable_cluster,
+            owner: observed(self.owner.as_ref()),
+            cluster: observed(self.cluster.as_ref()),
+            cluster_key: cluster_key(),
+            metal3_clusters: self.metal3_clusters.iter().cloned().map(Arc::new).collect(),
+            unreadable_cluster: self.unreadable_cluster.map(ToOwned::to_owned),
             hosts: Hosts {
                 named: match self.unreadable {
                     Some(why) if called.is_some() => Observed::Unknown(UnknownReason::Unreadable(why.to_owned())),
-                    _ => Observed::from(found),
+                    _ => Observed::from(found.cloned()),
                 },
                 named_is_live: self.is_live,
-                claimed: &claimed,
-                all: &all,
-                unreadable: self.unreadable.map(|_| "h9"),
+                claimed: all.iter().filter(is_claimed).cloned().collect(),
+                all,
+                unreadable: self.unreadable.map(|_| "h9".to_owned()),
             },
-            claim: Observed::from(self.claim.as_ref()),
-            data: Observed::from(self.data.as_ref()),
-            nodes: Nodes::Listed(&nodes),
+            claim: observed(self.claim.as_ref()),
+            data: observed(self.data.as_ref()),
+            nodes: match &self.nodes {
+                Some(rows) => Observed::Present(nodes(rows).into()),
+                None => Observed::Unknown(UnknownReason::NotRead),
+            },
             settings: self.settings,
             now: at(0),
-        };
+        }
+    }
+
+    pub(super) fn decide(&self) -> Plan {
+        let facts = self.facts();
         let decided = plan_under(&facts, &self.rules);
         assert!(
             self.rules != Rules::ALL || decided == plan(&facts),
@@ -199,7 +199,7 @@ pub(super) fn host_patch(plan: &Plan) -> Value {
 
 /// Reason and message of a condition.
 pub(super) fn condition_of(plan: &Plan, condition_type: &str) -> (String, String) {
-    let conditions = &plan.status.as_ref().unwrap().conditions;
+    let conditions = &plan.status.as_ref().unwrap().status.conditions;
     let found = conditions
         .iter()
         .find(|condition| condition.type_ == condition_type)

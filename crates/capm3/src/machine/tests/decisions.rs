@@ -4,11 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::api_server::CLUSTER;
-use super::case::{Case, FINALIZER, UID, condition_of, document, host_patch, writes};
+use super::case::{Case, FINALIZER, UID, blank, condition_of, document, host_patch, writes};
 use super::simulation::{cluster, read};
-use crate::machine::action::{Action, HostChange, Plan};
+use crate::machine::action::{Action, HostChange, Plan, Reads};
 use crate::machine::facts::Settings;
-use crate::machine::rules::Rules;
 
 const HOST: &str = "AssociateBareMetalHost";
 const META: &str = "AssociateMetal3MachineMetaData";
@@ -41,9 +40,8 @@ fn machine_without_data_template_claims_its_host_and_provisions_it_after_a_live_
     let taking = bare(Case::new()).decide();
     let claim = &host_patch(&taking)["spec"];
     assert_eq!(claim.as_object().unwrap().keys().collect::<Vec<_>>(), ["consumerRef"]);
-    let blank = json!({ "spec": { "online": false, "image": null, "userData": null, "metaData": null }, "status": { "provisioning": { "state": "available" } } });
-    let mut case = bare(Case::running()).host(blank);
-    assert_eq!(case.decide(), Plan::confirm());
+    let mut case = bare(Case::running()).host(blank());
+    assert_eq!(case.decide(), Plan::reading(Reads::Machine));
     case.confirmed = true;
     let plan = case.decide();
     let spec = &host_patch(&plan)["spec"];
@@ -74,7 +72,7 @@ fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
             case.claim = Some(read(&document(claim, "claim", json!({}))));
             case.data = Some(read(&document(data, "data-m0", json!({}))));
         });
-    assert_eq!(case.decide(), Plan::confirm());
+    assert_eq!(case.decide(), Plan::reading(Reads::Machine));
     case.confirmed = true;
     let plan = case.decide();
     assert_eq!(writes(&plan), ["machine dataTemplate", "Provision h0"]);
@@ -82,7 +80,7 @@ fn host_gets_image_and_all_data_with_one_patch_after_a_live_read() {
     let names = ["userData", "metaData", "networkData"].map(|member| spec[member]["name"].as_str().unwrap_or_default());
     assert_eq!(names, ["m0-boot", "m0-metadata", "m0-networkdata"]);
     assert_eq!(
-        plan.status.unwrap().rendered_data.unwrap().name.as_deref(),
+        plan.status.unwrap().status.rendered_data.unwrap().name.as_deref(),
         Some("data-m0")
     );
 }
@@ -217,14 +215,8 @@ fn unreadable_host_is_neither_replaced_nor_released() {
     let upstream = unreadable(Case::new().machine(json!({ "metadata": { "finalizers": [FINALIZER] } })));
     assert!(writes(&upstream).is_empty() && condition_of(&upstream, HOST).1.contains("h9"));
     let blind = Case::running().deleting().with(|case| {
-        (case.unreadable, case.rules) = (
-            Some("odd"),
-            Rules {
-                respect_unreadable: false,
-                confirm_freed: false,
-                ..Rules::ALL
-            },
-        );
+        case.unreadable = Some("odd");
+        (case.rules.respect_unreadable, case.rules.confirm_freed) = (false, false);
     });
     assert_eq!(
         writes(&blind.decide()),
@@ -249,13 +241,7 @@ fn paused_cluster_pauses_the_host_and_stops_even_a_deletion() {
     assert_eq!(annotations["clusterctl.cluster.x-k8s.io/block-move"], Value::Null);
     assert_eq!(condition_of(&plan, "Paused").0, "Paused");
     let mut careless = paused(Case::running().deleting());
-    (careless.rules, careless.confirmed) = (
-        Rules {
-            respect_pause: false,
-            ..Rules::ALL
-        },
-        true,
-    );
+    (careless.rules.respect_pause, careless.confirmed) = (false, true);
     assert_eq!(
         writes(&careless.decide()),
         ["Deprovision h0"],
@@ -352,7 +338,7 @@ fn deletion_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
     case.hosts.clear();
     assert_eq!(
         case.decide(),
-        Plan::confirm_host("h0"),
+        Plan::reading(Reads::Host("h0".to_owned())),
         "the cached absence of the host may be outdated"
     );
     case.is_live = true;
@@ -383,7 +369,7 @@ fn released_host_stays_on_only_when_it_must_not_be_powered_off_or_is_cleaned_at_
 fn node_gets_its_provider_id_before_the_machine_and_initialization_is_set_last() {
     let id = "metal3://metal/h0/m0";
     let labelled = Case::running()
-        .with(|case| case.nodes = vec![("node-0", "", UID, "")])
+        .with(|case| case.nodes = Some(vec![("node-0", "", UID, "")]))
         .decide();
     assert_eq!(
         writes(&labelled),
@@ -393,21 +379,20 @@ fn node_gets_its_provider_id_before_the_machine_and_initialization_is_set_last()
             "machine providerID".to_owned()
         ]
     );
-    assert_eq!(labelled.status.unwrap().initialization.unwrap().provisioned, Some(true));
-    let waiting = Case::running().decide();
-    assert!(waiting.needs_nodes && waiting.status.unwrap().initialization.is_none());
+    let initialization = |plan: Plan| plan.status.unwrap().status.initialization;
+    assert_eq!(initialization(labelled).unwrap().provisioned, Some(true));
+    assert!(initialization(Case::running().decide()).is_none());
+    let unread = Case::running().with(|case| case.nodes = None);
+    assert_eq!(unread.decide(), Plan::reading(Reads::Nodes));
     let cloud = Case::running().with(|case| {
         case.metal3_clusters[0].spec.cloud_provider_enabled = Some(true);
-        case.nodes = vec![("node-0", "", UID, "")];
+        case.nodes = Some(vec![("node-0", "", UID, "")]);
     });
-    assert!(
-        cloud.decide().status.unwrap().initialization.is_none(),
-        "a cloud provider sets the ID"
-    );
-    let done = Case::running()
+    assert!(initialization(cloud.decide()).is_none(), "a cloud provider sets the ID");
+    let done = unread
         .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
         .decide();
-    assert!(!done.needs_nodes, "nothing waits for the Node");
+    assert_eq!(done.reads, Reads::Nothing, "nothing waits for the Node");
 }
 
 #[test]

@@ -2,13 +2,15 @@
 //! replicas with outdated caches and without leader election.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use chrono::DateTime;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -16,14 +18,32 @@ use serde_json::{Value, json};
 use super::api_server::{
     CLUSTER, NAMESPACE, OBJECT_KINDS, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
 };
-use crate::machine::action::{Action, Plan};
-use crate::machine::cleanup::{self, Orphans};
-use crate::machine::facts::{Facts, Hosts, Nodes, Settings, named};
+use crate::machine::action::{Action, Plan, Reads};
+use crate::machine::facts::{Facts, Hosts, Settings, named};
 use crate::machine::plan::plan_under;
 use crate::machine::rules::Rules;
 
 pub(super) fn read<K: DeserializeOwned>(document: &Value) -> K {
     serde_json::from_value(document.clone()).unwrap()
+}
+
+/// All rules but the one that `disable` switches off.
+pub(super) fn without(disable: fn(&mut Rules)) -> Rules {
+    let mut rules = Rules::ALL;
+    disable(&mut rules);
+    rules
+}
+
+/// A complete read: what it did not find is absent.
+pub(super) fn observed<K: Clone>(found: Option<&K>) -> Observed<Arc<K>> {
+    Observed::from(found.cloned().map(Arc::new))
+}
+
+pub(super) fn cluster_key() -> Key {
+    Key {
+        namespace: NAMESPACE.to_owned(),
+        name: CLUSTER.to_owned(),
+    }
 }
 
 pub(super) fn at(seconds: i64) -> Time {
@@ -93,7 +113,6 @@ pub(super) struct Simulation {
     /// Delayed requests whose sender has stopped.
     delayed: Vec<(String, String, Action)>,
     rules: Rules,
-    pub(super) unreadable: bool,
 }
 
 pub(super) const MACHINES: [&str; 3] = ["m0", "m1", "m2"];
@@ -110,7 +129,6 @@ impl Simulation {
             replicas: vec![Replica::default(); replicas],
             delayed: Vec::new(),
             rules,
-            unreadable: false,
         }
     }
 
@@ -188,9 +206,7 @@ impl Simulation {
         {
             self.delayed.push((pass.machine.clone(), pass.version.clone(), action));
         }
-        for sort in OBJECT_KINDS {
-            self.refresh(replica, sort);
-        }
+        self.refresh_all(replica);
     }
 
     pub(super) fn refresh(&mut self, replica: usize, sort: ObjectKind) {
@@ -259,7 +275,7 @@ impl Simulation {
                 self.replicas[replica].pass = Some(pass);
             }
             // A rejection shows that the cache is outdated.
-            Err(_) => OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(replica, sort)),
+            Err(_) => self.refresh_all(replica),
         }
     }
 
@@ -268,12 +284,12 @@ impl Simulation {
         let mut plan = self.plan(&cache, machine, (false, false));
         let key = (ObjectKind::Machine, machine.to_owned());
         let mut host_is_live = false;
-        if let Some(host) = plan.confirm_host.clone() {
-            copy(&mut cache, &self.server, ObjectKind::Host, &host);
+        if let Reads::Host(host) = &plan.reads {
+            copy(&mut cache, &self.server, ObjectKind::Host, host);
             host_is_live = true;
             plan = self.plan(&cache, machine, (false, host_is_live));
         }
-        if plan.confirm {
+        if plan.reads == Reads::Machine {
             let is_current = self.server.get(ObjectKind::Machine, machine) == cache.get(&key);
             copy(&mut cache, &self.server, ObjectKind::Machine, machine);
             if !is_current && cache.contains_key(&key) {
@@ -294,62 +310,46 @@ impl Simulation {
             machine: machine.to_owned(),
             version: version.unwrap_or_default(),
             todo: plan.actions.into(),
-            status: plan.status.map(|status| serde_json::to_value(status).unwrap()),
+            status: plan.status.map(|write| serde_json::to_value(write.status).unwrap()),
         });
     }
 
     fn plan(&self, cache: &Objects, name: &str, (confirmed, named_is_live): (bool, bool)) -> Plan {
         let of = |sort: ObjectKind, name: &str| cache.get(&(sort, name.to_owned()));
-        let hosts: Vec<BareMetalHost> = cache
+        let all: Vec<Arc<BareMetalHost>> = cache
             .iter()
             .filter(|((sort, _), _)| *sort == ObjectKind::Host)
-            .map(|(_, host)| read(host))
+            .map(|(_, host)| Arc::new(read(host)))
             .collect();
-        let is_claimed = |host: &&BareMetalHost| {
-            host.spec
-                .consumer_ref
-                .as_ref()
-                .is_some_and(|one| one.name.as_deref() == Some(name))
+        let is_claimed = |host: &&Arc<BareMetalHost>| {
+            let consumer = host.spec.consumer_ref.as_ref();
+            consumer.is_some_and(|one| one.name.as_deref() == Some(name))
         };
-        let all: Vec<&BareMetalHost> = hosts.iter().collect();
-        let claimed: Vec<&BareMetalHost> = hosts.iter().filter(is_claimed).collect();
-        let claim = of(ObjectKind::Claim, name).map(read);
-        let Some(machine) = of(ObjectKind::Machine, name).map(read::<Metal3Machine>) else {
-            return cleanup::plan(&Orphans {
-                confirmed,
-                hosts: &claimed,
-                unreadable: None,
-                claim: Observed::from(claim.as_ref()),
-            });
-        };
-        let data = of(ObjectKind::Data, &format!("data-{name}")).map(read);
-        let named_host =
-            named(&machine).and_then(|name| hosts.iter().find(|host| host.metadata.name.as_deref() == Some(name)));
-        let (owner, cluster, metal3_cluster) = (owner(name), cluster(false), metal3_cluster());
-        let is_unreadable = self.unreadable && named(&machine).is_some();
+        let machine = of(ObjectKind::Machine, name).map(read::<Metal3Machine>);
+        let named = machine.as_ref().and_then(named);
+        let named_host = all
+            .iter()
+            .find(|host| named.is_some() && host.metadata.name.as_deref() == named);
         let facts = Facts {
-            machine: &machine,
             confirmed,
-            owner: Observed::Present(&owner),
-            cluster: Observed::Present(&cluster),
-            metal3_clusters: &[&metal3_cluster],
+            owner: Observed::Present(Arc::new(owner(name))),
+            cluster: Observed::Present(Arc::new(cluster(false))),
+            cluster_key: cluster_key(),
+            metal3_clusters: vec![Arc::new(metal3_cluster())],
             unreadable_cluster: None,
             hosts: Hosts {
-                named: if is_unreadable {
-                    Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()))
-                } else {
-                    Observed::from(named_host)
-                },
+                named: Observed::from(named_host.cloned()),
                 named_is_live,
-                claimed: if is_unreadable { &[] } else { &claimed },
-                all: &all,
+                claimed: all.iter().filter(is_claimed).cloned().collect(),
+                all,
                 unreadable: None,
             },
-            claim: Observed::from(claim.as_ref()),
-            data: Observed::from(data.as_ref()),
-            nodes: Nodes::Listed(&[]),
+            claim: observed(of(ObjectKind::Claim, name).map(read).as_ref()),
+            data: observed(of(ObjectKind::Data, &format!("data-{name}")).map(read).as_ref()),
+            nodes: Observed::Present(Arc::from([])),
             settings: Settings::default(),
             now: at(0),
+            machine: machine.map(Arc::new),
         };
         plan_under(&facts, &self.rules)
     }
@@ -427,7 +427,7 @@ impl Simulation {
             let before = self.server.objects.clone();
             for machine in MACHINES {
                 self.reconcile_data(machine);
-                OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(0, sort));
+                self.refresh_all(0);
                 for _ in 0..8 {
                     self.reconcile(0, machine);
                 }

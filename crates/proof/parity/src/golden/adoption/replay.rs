@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use metal3_capi::workload::{NodeList, WakeFn, Workloads};
+use metal3_capi::workload::{Node, WakeFn, Workloads};
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Fault;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -21,6 +22,7 @@ use super::losses::{NamespaceObjects, losses};
 use super::snapshot::Snapshot;
 use crate::golden::data::controllers::start_addresses;
 use crate::golden::server::{PutError, Resource, TestServer, run_paused};
+use crate::values::text;
 
 /// Recordings of clusters and addresses; all others are of hosts.
 const CLUSTERS: [&str; 3] = ["cluster", "mixed-cluster", "ip-addresses"];
@@ -113,13 +115,13 @@ pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Ta
 async fn stop_hosts(server: &TestServer, namespace: &str) -> Result<()> {
     let place = Resource::new("metal3.io", "v1alpha1", "BareMetalHost");
     for host in server.all(&place, namespace).await? {
-        let at = |path: &str| host.pointer(path).cloned().unwrap_or_default();
-        let runs = !at("/spec/image").is_null() || !at("/spec/customDeploy").is_null();
-        let is_paused = !at("/metadata/annotations/baremetalhost.metal3.io~1paused").is_null();
-        let is_busy = ["provisioned", "provisioning", "deprovisioning"]
-            .contains(&at("/status/provisioning/state").as_str().unwrap_or_default());
+        let has = |path: &str| host.pointer(path).is_some_and(|value| !value.is_null());
+        let runs = has("/spec/image") || has("/spec/customDeploy");
+        let is_paused = has("/metadata/annotations/baremetalhost.metal3.io~1paused");
+        let is_busy =
+            ["provisioned", "provisioning", "deprovisioning"].contains(&text(&host, "/status/provisioning/state"));
         if !runs && !is_paused && is_busy {
-            let path = place.path(namespace, at("/metadata/name").as_str().unwrap_or_default());
+            let path = place.path(namespace, text(&host, "/metadata/name"));
             let change = json!({ "status": { "poweredOn": false, "provisioning": { "state": "available" } } });
             server.send("PATCH", &format!("{path}/status"), &change).await?;
         }
@@ -134,8 +136,9 @@ struct NoWorkloads;
 impl Workloads for NoWorkloads {
     fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, _: &Key, _: &Key) -> NodeList {
-        NodeList::Unknown("the workload cluster is not part of the recording".to_owned())
+    fn nodes(&self, _: &Key, _: &Key) -> Observed<Arc<[Node]>> {
+        let why = "the workload cluster is not part of the recording".to_owned();
+        Observed::Unknown(UnknownReason::Unreadable(why))
     }
 
     fn remove_waiter(&self, _: &Key) {}

@@ -4,15 +4,17 @@ use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::AddressType;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capm3::node::{self, Found, NodeFacts, NodeQuery, Trust};
+use metal3_capi::workload::Node;
+use metal3_capm3::node::{self, Found, NodeQuery, Trust};
 use metal3_domain::ids::Uid;
 use metal3_domain::provider_id::MachineProviderId;
 use serde_json::{Map, Value, json};
 
-use super::objects::{CaseObjects, items, text};
+use super::objects::CaseObjects;
 use super::rules;
 use crate::golden::case::Case;
 use crate::golden::group::Group;
+use crate::values::{list, text};
 
 pub(super) const GROUP: Group = Group {
     name: "naming/provider_id",
@@ -28,7 +30,7 @@ fn answer(case: &Case) -> Value {
     };
     let operation = text(&case.input, "/operation");
     let mut shown = Map::new();
-    let mut nodes: Map<String, Value> = items(&case.input, "workloadClusterNodes")
+    let mut nodes: Map<String, Value> = list(&case.input, "/workloadClusterNodes")
         .map(|node| {
             (
                 text(node, "/metadata/name").to_owned(),
@@ -99,12 +101,12 @@ fn look(
     let addresses = machine.status.addresses.iter();
     let hostnames = addresses.filter(|address| address.type_ == AddressType::Hostname);
     let hostnames: Vec<&str> = hostnames.map(|address| address.address.as_str()).collect();
-    let nodes: Vec<NodeFacts<'_>> = items(&case.input, "workloadClusterNodes")
-        .map(|node| NodeFacts {
-            name: text(node, "/metadata/name"),
-            provider_id: text(node, "/spec/providerID"),
-            host_uid: text(node, "/metadata/labels/metal3.io~1uuid"),
-            hostname: text(node, "/metadata/labels/kubernetes.io~1hostname"),
+    let nodes: Vec<Node> = list(&case.input, "/workloadClusterNodes")
+        .map(|node| Node {
+            name: text(node, "/metadata/name").to_owned(),
+            provider_id: text(node, "/spec/providerID").to_owned(),
+            host_uid: text(node, "/metadata/labels/metal3.io~1uuid").to_owned(),
+            hostname: text(node, "/metadata/labels/kubernetes.io~1hostname").to_owned(),
         })
         .collect();
     let wanted = NodeQuery {

@@ -5,43 +5,22 @@
 //! exist. A host with an image is not touched, because it may be in use; while such a host may exist its data are kept
 //! too, because the host uses the addresses in them.
 
+use std::time::Duration;
+
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::cluster_of;
 use metal3_runtime::patch::{Changes, remove_finalizer};
-use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
 
-use super::action::{Action, HostChange, Plan};
-use super::plan::host_changes;
+use super::host_changes;
 use crate::diff::{changes, version};
+use crate::machine::action::{Action, HostChange, Plan, Reads};
+use crate::machine::facts::{Facts, UNREADABLE};
 
-/// The objects of a machine that does not exist.
-#[derive(Debug, Clone)]
-pub struct Orphans<'a> {
-    /// Whether a live read after these objects were observed confirms that no machine of the name exists.
-    pub confirmed: bool,
-    /// The hosts whose consumer it is.
-    pub hosts: &'a [&'a BareMetalHost],
-    /// An unreadable host of the namespace, if any: its consumer may be the machine.
-    pub unreadable: Option<&'a str>,
-    /// The claim on data with its name.
-    pub claim: Observed<&'a Metal3DataClaim>,
-}
-
-impl Orphans<'_> {
-    /// Whether no host can still run with the machine's data.
-    fn is_inactive(&self) -> bool {
-        self.unreadable.is_none() && self.hosts.iter().all(|host| is_inactive(host))
-    }
-
-    /// The unreadable host that blocks the deletion of the claim. No event of that host is certain to enqueue the key.
-    #[must_use]
-    pub fn blocking_host(&self) -> Option<&str> {
-        self.unreadable
-            .filter(|_| self.claim.present().copied().and_then(remove_claim_finalizer).is_some())
-    }
-}
+/// No event of an unreadable host is certain to enqueue the machine's key.
+const RECHECK: Duration = Duration::from_secs(60);
 
 /// Whether a host has no image or data and no operation in progress.
 pub(super) fn is_inactive(host: &BareMetalHost) -> bool {
@@ -49,25 +28,33 @@ pub(super) fn is_inactive(host: &BareMetalHost) -> bool {
 }
 
 /// The cleanup plan.
-#[must_use]
-pub fn plan(orphans: &Orphans<'_>) -> Plan {
-    let hosts = orphans.hosts.iter().filter_map(|host| release(host));
-    let claim = orphans
-        .claim
-        .present()
-        .copied()
-        .filter(|_| orphans.is_inactive())
-        .and_then(remove_claim_finalizer);
-    let actions: Vec<Action> = hosts.chain(claim).collect();
-    if actions.is_empty() {
-        Plan::default()
-    } else if orphans.confirmed {
-        Plan {
-            actions,
+pub(super) fn plan(facts: &Facts) -> Plan {
+    let hosts = &facts.hosts;
+    let claim = facts.claim.present().and_then(|claim| remove_claim_finalizer(claim));
+    // An unreadable host may run with the data, as may one that is not idle.
+    let is_claim_free = hosts.unreadable.is_none() && hosts.claimed().all(is_inactive);
+    let is_blocked = claim.is_some();
+    let actions: Vec<Action> = hosts
+        .claimed()
+        .filter_map(release)
+        .chain(claim.filter(|_| is_claim_free))
+        .collect();
+    match &hosts.unreadable {
+        Some(host) if actions.is_empty() && is_blocked => Plan {
+            next: Next::waiting_with_recheck(
+                UNREADABLE,
+                format!("BareMetalHost {host} cannot be read and may run with the data; correct it"),
+                RECHECK,
+            ),
             ..Plan::default()
-        }
-    } else {
-        Plan::confirm()
+        },
+        _ if actions.is_empty() => Plan::default(),
+        _ if facts.confirmed => Plan {
+            actions,
+            next: Next::Requeue,
+            ..Plan::default()
+        },
+        _ => Plan::reading(Reads::Machine),
     }
 }
 

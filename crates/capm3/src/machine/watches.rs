@@ -1,0 +1,108 @@
+//! The machines to reconcile after a change of another object.
+//!
+//! A host that becomes available enqueues the machines of its namespace without a host, so nothing polls.
+
+use std::collections::BTreeSet;
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine};
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
+use metal3_runtime::cache::{Change, Key};
+
+use crate::controller::caches::{RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
+
+impl RelatedKeys {
+    /// The machines to reconcile after a change of a host: its consumer, those that name it, and those without a host.
+    pub(crate) fn machines_of_host(&self, change: &Change<'_, BareMetalHost>) -> BTreeSet<Key> {
+        let mut keys: BTreeSet<Key> = old_and_new(change, consumer).into_iter().collect();
+        let Some(host) = change.key() else { return keys };
+        self.machines.read(|machines| {
+            keys.extend(machines.by_host.get(&host).cloned());
+            // An unreadable host may belong to any machine.
+            if change.became_readable() || matches!(change, Change::Unreadable { .. }) {
+                keys.extend(machines.by_namespace.get(&host.namespace).cloned());
+            } else if !change.is_same(|old, new| claim_relevant_fields(old) == claim_relevant_fields(new)) {
+                keys.extend(machines.without_host.get(&host.namespace).cloned());
+            }
+        });
+        keys
+    }
+
+    /// The machines of a Cluster, when a relevant field changed.
+    pub(crate) fn machines_of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+        if change.is_same(is_cluster_unchanged) {
+            return Vec::new();
+        }
+        let Some(cluster) = change.key() else { return Vec::new() };
+        self.machines
+            .read(|machines| machines.by_cluster.get(&cluster).cloned().collect())
+    }
+
+    /// The machines that may belong to a Metal3Cluster, when a relevant field changed.
+    pub(crate) fn machines_of_metal3_cluster(&self, change: &Change<'_, Metal3Cluster>) -> Vec<Key> {
+        let Some(key) = change.key() else { return Vec::new() };
+        if change.is_same(is_same_for_machines) {
+            return Vec::new();
+        }
+        self.machines
+            .read(|machines| machines.by_namespace.get(&key.namespace).cloned().collect())
+    }
+}
+
+/// The fields that decide whether a machine can claim a host.
+fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
+    let meta = &host.metadata;
+    let state = matches!(
+        host.status.provisioning.state,
+        ProvisioningState::Available | ProvisioningState::Ready
+    );
+    let desired = (
+        &host.spec.consumer_ref,
+        &host.spec.image,
+        &host.spec.custom_deploy,
+        &host.spec.externally_provisioned,
+    );
+    let health = (host.status.operational_status, host.status.error_message.is_empty());
+    (
+        &meta.labels,
+        &meta.annotations,
+        meta.deletion_timestamp.is_some(),
+        state,
+        desired,
+        health,
+    )
+}
+
+/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint.
+fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
+    let spec = |one: &Metal3Cluster| Metal3ClusterSpec {
+        control_plane_endpoint: None,
+        ..one.spec.clone()
+    };
+    old.metadata.labels == new.metadata.labels && spec(old) == spec(new)
+}
+
+/// The Metal3Machine that a Machine references.
+pub(crate) fn machines_of_machine(change: &Change<'_, Machine>) -> Vec<Key> {
+    old_and_new(change, |machine| {
+        let reference = &machine.spec.infrastructure_ref;
+        let is_metal3_machine = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
+        let namespace = machine.metadata.namespace.clone()?;
+        is_metal3_machine.then(|| Key {
+            namespace,
+            name: reference.name.clone(),
+        })
+    })
+}
+
+/// The Metal3Machine of a Metal3Data: it has the name of the claim.
+pub(crate) fn machines_of_data(change: &Change<'_, Metal3Data>) -> Vec<Key> {
+    old_and_new(change, |data| {
+        let name = data.spec.claim.as_ref()?.name.clone()?;
+        Some(Key {
+            namespace: data.metadata.namespace.clone()?,
+            name,
+        })
+    })
+}
