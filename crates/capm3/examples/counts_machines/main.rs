@@ -8,6 +8,9 @@
 //! arguments.
 
 mod counting;
+#[path = "../../src/data/reconciler/tests/lab.rs"]
+#[expect(dead_code, reason = "the tests of data use the rest")]
+mod lab;
 mod nodes;
 mod programs;
 mod site;
@@ -104,7 +107,7 @@ async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
         .await?;
     let enrolled = site.requests();
     for number in 1..=machines {
-        site.machine(number).await?;
+        site.machine(number).await;
     }
     site.until(
         Awaited::Hosts,
@@ -113,7 +116,7 @@ async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
         count,
     )
     .await?;
-    site.join_nodes().await?;
+    site.join_nodes().await;
     site.until(
         Awaited::Machines,
         "/status/initialization/provisioned",
@@ -125,12 +128,12 @@ async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
     tokio::time::sleep(Duration::from_hours(24)).await;
     let idle = site.requests();
     for number in 1..=machines {
-        site.delete_machine(number).await?;
+        site.delete_machine(number).await;
     }
     site.until_left(Awaited::Machines, 0).await?;
     let released = site.requests();
     for number in 1..=machines {
-        site.delete_host(number).await?;
+        site.delete_host(number).await;
     }
     site.until_left(Awaited::Hosts, 0).await?;
     Ok([enrolled, provisioned, idle, released, site.requests()])

@@ -13,13 +13,10 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::counting::{Kind, RequestCounts};
+use crate::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, kinds, owner};
 use crate::nodes::WorkloadNodes;
 use crate::programs::{self, Environment};
 
-const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2/namespaces/default";
-const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default";
-const IPAM: &str = "/apis/ipam.metal3.io/v1alpha1/namespaces/default";
-const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/default";
 const CORE: &str = "/api/v1/namespaces/default";
 
 const CLUSTER: &str = "edge";
@@ -34,7 +31,7 @@ pub(crate) struct Site {
     ironic: Ironic,
     nodes: WorkloadNodes,
     counts: RequestCounts,
-    user: kube::Client,
+    user: User,
     _programs: JoinSet<()>,
 }
 
@@ -51,11 +48,7 @@ impl Site {
     /// A site with a cluster, a template and a pool, and with running programs.
     pub(crate) async fn new() -> Result<Self> {
         let cluster = Cluster::start(&Options::seeded(1));
-        let mut kinds = metal3_api::infrastructure::definitions();
-        kinds.extend(metal3_api::metal3::definitions());
-        kinds.extend(metal3_api::ipam::definitions());
-        kinds.extend(metal3_sim_cluster::cluster_api());
-        let installed = cluster.install(&kinds);
+        let installed = cluster.install(&kinds());
         installed.map_err(|rejection| anyhow::anyhow!("installing the kinds: {rejection:?}"))?;
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let ironic = Ironic::start(Metal::new(1, Arc::clone(&clock)));
@@ -69,7 +62,7 @@ impl Site {
         });
         let site = Self {
             counts,
-            user: cluster.client(USER),
+            user: User(cluster.client(USER)),
             cluster,
             ironic,
             nodes,
@@ -85,24 +78,25 @@ impl Site {
         let cluster = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": CLUSTER }, "spec": spec,
         });
-        let cluster = self.make(CLUSTER_API, "clusters", cluster).await?;
-        self.change(
-            CLUSTER_API,
-            &format!("clusters/{CLUSTER}/status"),
-            json!({ "status": status }),
-        )
-        .await?;
+        let cluster = self.user.make(CLUSTER_API, "clusters", cluster).await;
+        self.user
+            .change(
+                CLUSTER_API,
+                &format!("clusters/{CLUSTER}/status"),
+                json!({ "status": status }),
+            )
+            .await;
         let metal3_cluster = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
             "metadata": { "name": CLUSTER, "ownerReferences": [owner(&cluster)] },
             "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
         });
-        self.make(INFRASTRUCTURE, "metal3clusters", metal3_cluster).await?;
+        self.user.make(INFRASTRUCTURE, "metal3clusters", metal3_cluster).await;
         let pool = json!({
             "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPPool", "metadata": { "name": "pool" },
             "spec": { "namePrefix": "p", "prefix": 16, "pools": [{ "start": "10.0.0.10", "end": "10.0.200.10" }] },
         });
-        self.make(IPAM, "ippools", pool).await?;
+        self.user.make(IPAM, "ippools", pool).await;
         let link = json!({ "type": "phy", "id": "eth0", "macAddress": { "string": "52:54:00:aa:00:01" } });
         let template = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate",
@@ -115,37 +109,8 @@ impl Site {
                 },
             },
         });
-        self.make(INFRASTRUCTURE, "metal3datatemplates", template).await?;
+        self.user.make(INFRASTRUCTURE, "metal3datatemplates", template).await;
         self.until_idle().await
-    }
-
-    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let kind = if method == "PATCH" {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
-        };
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", kind)
-            .body(body.to_string().into_bytes())?;
-        let answer = self.user.request::<Value>(request).await;
-        answer.with_context(|| format!("{method} {path}"))
-    }
-
-    async fn make(&self, place: &str, plural: &str, object: Value) -> Result<Value> {
-        self.send("POST", &format!("{place}/{plural}"), &object).await
-    }
-
-    async fn change(&self, place: &str, object: &str, change: Value) -> Result<Value> {
-        self.send("PATCH", &format!("{place}/{object}"), &change).await
-    }
-
-    async fn items(&self, place: &str, plural: &str) -> Result<Vec<Value>> {
-        let mut list = self.send("GET", &format!("{place}/{plural}"), &json!({})).await?;
-        let items = list.get_mut("items").map(Value::take);
-        Ok(items.and_then(|items| items.as_array().cloned()).unwrap_or_default())
     }
 
     /// A server with its BMC, the Secret, and the host.
@@ -156,22 +121,23 @@ impl Site {
         let mac = macs.and_then(|macs| macs.into_iter().next()).context("a MAC address")?;
         let login = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("bmc-{number}") },
             "stringData": { "username": "admin", "password": "x" } });
-        self.make(CORE, "secrets", login).await?;
+        self.user.make(CORE, "secrets", login).await;
         let bmc = json!({ "address": address, "credentialsName": format!("bmc-{number}") });
         let host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": format!("host-{number}") },
             "spec": { "online": true, "bootMACAddress": mac, "bmc": bmc },
         });
-        self.make(HOSTS, "baremetalhosts", host).await.map(drop)
+        self.user.make(HOSTS, "baremetalhosts", host).await;
+        Ok(())
     }
 
     /// A Machine with its Metal3Machine and bootstrap data, as Cluster API creates them.
-    pub(crate) async fn machine(&self, number: u32) -> Result<()> {
+    pub(crate) async fn machine(&self, number: u32) {
         let name = format!("m-{number}");
         let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
         let boot = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("{name}-boot") },
             "stringData": { "value": "#cloud-config", "format": "cloud-config" } });
-        self.make(CORE, "secrets", boot).await?;
+        self.user.make(CORE, "secrets", boot).await;
         let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
         let bootstrap =
             json!({ "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") });
@@ -179,29 +145,29 @@ impl Site {
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": name, "labels": labels },
             "spec": { "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference },
         });
-        let owning = self.make(CLUSTER_API, "machines", owning).await?;
+        let owning = self.user.make(CLUSTER_API, "machines", owning).await;
         let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256", "diskFormat": "raw" });
         let machine = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
             "metadata": { "name": name, "labels": labels, "ownerReferences": [owner(&owning)] },
             "spec": { "image": image, "dataTemplate": { "name": "tpl" } },
         });
-        self.make(INFRASTRUCTURE, "metal3machines", machine).await.map(drop)
+        self.user.make(INFRASTRUCTURE, "metal3machines", machine).await;
     }
 
-    pub(crate) async fn delete_machine(&self, number: u32) -> Result<()> {
-        let path = format!("{INFRASTRUCTURE}/metal3machines/m-{number}");
-        self.send("DELETE", &path, &json!({})).await.map(drop)
+    pub(crate) async fn delete_machine(&self, number: u32) {
+        self.user
+            .delete(INFRASTRUCTURE, &format!("metal3machines/m-{number}"))
+            .await;
     }
 
-    pub(crate) async fn delete_host(&self, number: u32) -> Result<()> {
-        let path = format!("{HOSTS}/baremetalhosts/host-{number}");
-        self.send("DELETE", &path, &json!({})).await.map(drop)
+    pub(crate) async fn delete_host(&self, number: u32) {
+        self.user.delete(HOSTS, &format!("baremetalhosts/host-{number}")).await;
     }
 
     /// The Node of each provisioned host registers.
-    pub(crate) async fn join_nodes(&self) -> Result<()> {
-        for host in self.items(HOSTS, "baremetalhosts").await? {
+    pub(crate) async fn join_nodes(&self) {
+        for host in self.user.list(HOSTS, "baremetalhosts").await {
             let text = |place: &str| host.pointer(place).and_then(Value::as_str).unwrap_or_default();
             let (name, machine) = (text("/metadata/name"), text("/spec/consumerRef/name"));
             if text("/status/provisioning/state") == "provisioned" && !machine.is_empty() {
@@ -209,20 +175,19 @@ impl Site {
                     .join(format!("node-{machine}"), format!("metal3://default/{name}/{machine}"));
             }
         }
-        Ok(())
     }
 
     /// Waits until that many objects of a kind have the value at a path, and no writes occur.
     pub(crate) async fn until(&self, what: Awaited, place: &str, value: &Value, count: usize) -> Result<()> {
         let (root, plural) = what.path();
         for _ in 0..MAX_CHECKS {
-            let items = self.items(root, plural).await?;
+            let items = self.user.list(root, plural).await;
             if items.iter().filter(|item| item.pointer(place) == Some(value)).count() == count {
                 return self.until_idle().await;
             }
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
-        let data = self.items(INFRASTRUCTURE, "metal3datas").await?;
+        let data = self.user.list(INFRASTRUCTURE, "metal3datas").await;
         let messages: Vec<_> = data
             .iter()
             .filter_map(|data| data.pointer("/status/errorMessage"))
@@ -234,7 +199,7 @@ impl Site {
     pub(crate) async fn until_left(&self, what: Awaited, count: usize) -> Result<()> {
         let (root, plural) = what.path();
         for _ in 0..MAX_CHECKS {
-            if self.items(root, plural).await?.len() == count {
+            if self.user.list(root, plural).await.len() == count {
                 return self.until_idle().await;
             }
             tokio::time::sleep(CHECK_INTERVAL).await;
@@ -297,12 +262,4 @@ impl Awaited {
             Self::Machines => (INFRASTRUCTURE, "metal3machines"),
         }
     }
-}
-
-fn owner(object: &Value) -> Value {
-    let text = |place: &str| object.pointer(place).cloned().unwrap_or_default();
-    json!({
-        "apiVersion": text("/apiVersion"), "kind": text("/kind"), "controller": true,
-        "name": text("/metadata/name"), "uid": text("/metadata/uid"),
-    })
 }

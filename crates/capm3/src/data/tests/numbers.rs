@@ -31,6 +31,13 @@ fn allocate_all(objects: &[Metal3Data], claims: &[Metal3DataClaim]) -> Allocatio
     )
 }
 
+fn reference(name: impl Into<String>) -> Metal3ObjectRef {
+    Metal3ObjectRef {
+        name: Some(name.into()),
+        namespace: None,
+    }
+}
+
 /// Executes the actions.
 fn act(objects: &mut Vec<Metal3Data>, claims: &mut [Metal3DataClaim], allocation: Allocation) {
     for (name, answer) in allocation.claims {
@@ -42,36 +49,31 @@ fn act(objects: &mut Vec<Metal3Data>, claims: &mut [Metal3DataClaim], allocation
             Answer::Adopt(data) => Some(data),
             _ => None,
         };
-        let claim = claims
-            .iter_mut()
-            .find(|claim| claim.metadata.name.as_deref() == Some(&name))
-            .unwrap();
-        claim.status.rendered_data = data.map(|name| Metal3ObjectRef {
-            name: Some(name),
-            namespace: None,
-        });
+        let mut claims = claims.iter_mut();
+        let claim = claims.find(|claim| claim.metadata.name.as_deref() == Some(&name));
+        claim.unwrap().status.rendered_data = data.map(reference);
     }
 }
 
 #[test]
 fn every_machine_gets_an_index_beyond_the_limit_of_the_status() {
-    let (mut objects, mut claims) = (
-        Vec::new(),
-        (0..700).map(|n| claim(&format!("m-{n}"))).collect::<Vec<_>>(),
-    );
+    let mut objects = Vec::new();
+    let mut claims: Vec<_> = (0..700).map(|n| claim(&format!("m-{n}"))).collect();
+    let counts = |allocation: &Allocation| {
+        let Allocation {
+            claims,
+            published,
+            unpublished,
+        } = allocation;
+        (claims.len(), published.len(), *unpublished)
+    };
     let first = allocate_all(&objects, &claims);
-    assert_eq!(
-        (first.claims.len(), first.published.len(), first.unpublished),
-        (700, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT)
-    );
+    assert_eq!(counts(&first), (700, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT));
     act(&mut objects, &mut claims, first);
     let indexes: BTreeSet<i32> = objects.iter().filter_map(|object| object.spec.index).collect();
     assert!(indexes.into_iter().eq(0..700));
     let second = allocate_all(&objects, &claims);
-    assert_eq!(
-        (second.claims.len(), second.published.len(), second.unpublished),
-        (0, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT)
-    );
+    assert_eq!(counts(&second), (0, PUBLISHED_LIMIT, 700 - PUBLISHED_LIMIT));
 }
 
 #[test]

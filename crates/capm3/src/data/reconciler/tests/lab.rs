@@ -1,4 +1,5 @@
-//! Actions of users and other controllers.
+//! Actions of users and other controllers. The program that counts requests includes this file, so it has no imports
+//! from this crate.
 
 use std::sync::Arc;
 
@@ -203,7 +204,7 @@ pub(crate) fn address(number: u32) -> String {
     std::net::Ipv4Addr::from(0x0a00_000a + number).to_string()
 }
 
-fn owner(object: &Value) -> Value {
+pub(crate) fn owner(object: &Value) -> Value {
     json!({
         "apiVersion": object["apiVersion"], "kind": object["kind"], "controller": true,
         "name": object["metadata"]["name"], "uid": object["metadata"]["uid"],
@@ -225,10 +226,7 @@ pub(crate) fn address_management(client: &kube::Client, clock: &Arc<dyn Clock>) 
     };
     let controller = ipam::controller(parts, Writer::new(client.clone(), Mode::Perform));
     let watches = caches.watches(&WatchConfig::everywhere(client, clock, &stop));
-    let mut tasks = JoinSet::new();
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
+    let mut tasks: JoinSet<()> = watches.into_tasks().into_iter().collect();
     tasks.spawn(async move {
         controller.run(stop).await;
     });

@@ -34,13 +34,8 @@ fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
         data_workers: 2,
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
-    let mut tasks = JoinSet::new();
-    for task in caches
-        .watches(&WatchConfig::everywhere(client, clock, &stop))
-        .into_tasks()
-    {
-        tasks.spawn(task);
-    }
+    let watches = caches.watches(&WatchConfig::everywhere(client, clock, &stop));
+    let mut tasks: JoinSet<()> = watches.into_tasks().into_iter().collect();
     let stopped = stop.clone();
     tasks.spawn(async move {
         templates.run(stopped).await;
