@@ -1,8 +1,23 @@
-//! Differences of two JSON values.
+//! Members of JSON values, and differences of two.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+
+/// The text at a JSON pointer; empty if absent.
+pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The value at a JSON pointer; null if absent.
+pub(crate) fn at(value: &Value, pointer: &str) -> Value {
+    value.pointer(pointer).cloned().unwrap_or_default()
+}
+
+/// The list at a JSON pointer; empty if absent.
+pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
 
 /// A line for each difference: its path, the expected and the found value.
 pub(crate) fn differences(expected: &Value, found: &Value) -> Vec<String> {

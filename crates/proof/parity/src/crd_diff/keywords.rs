@@ -16,6 +16,16 @@ pub(super) const LOWER: [(&str, bool); 4] = [
     ("minProperties", true),
 ];
 pub(super) const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
+/// Flags, of which `false` is the default.
+pub(super) const FLAGS: [&str; 7] = [
+    "nullable",
+    "uniqueItems",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    PRESERVE,
+    EMBEDDED,
+    INT_OR_STRING,
+];
 /// Members that only restrict documents and have no order.
 pub(super) const RESTRICTIONS: [&str; 9] = [
     "pattern",

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::difference::{Difference, Direction, Node};
 use super::keywords::{
-    EMBEDDED, HANDLED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, LOWER, MAP_TYPE, PRESERVE, RESTRICTIONS, RULES, UPPER,
+    FLAGS, HANDLED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, LOWER, MAP_TYPE, PRESERVE, RESTRICTIONS, RULES, UPPER,
 };
 use Direction::{Narrower, Other, Wider};
 
 /// Differences of two nodes and of all below them, and the number of compared nodes of `upstream`.
 pub(crate) fn compare(node: &Node, upstream: &Value, project: &Value) -> (Vec<Difference>, usize) {
     let mut comparer = Comparer::default();
-    comparer.node(node, &Side::of(upstream), &Side::of(project));
+    comparer.node(node, upstream, project);
     (comparer.found, comparer.nodes)
 }
 
@@ -38,39 +38,20 @@ impl Side {
             map.remove("anyOf");
         }
         let ignored = ["int64", "double", "float"];
-        if map
-            .get("format")
-            .and_then(Value::as_str)
-            .is_some_and(|format| ignored.contains(&format))
-        {
-            map.remove("format");
-        }
-        if map.get("additionalProperties") == Some(&Value::Bool(true)) {
+        map.retain(|key, value| key != "format" || ignored.iter().all(|format| value != format));
+        if let Some(Value::Bool(accepts)) = map.get("additionalProperties").cloned() {
             map.remove("additionalProperties");
-            map.insert(PRESERVE.into(), true.into());
-        }
-        if map.get("additionalProperties") == Some(&Value::Bool(false)) {
-            map.remove("additionalProperties");
+            if accepts {
+                map.insert(PRESERVE.into(), true.into());
+            }
         }
         let stated_defaults = [(LIST_TYPE, "atomic"), (MAP_TYPE, "granular")];
-        for (key, value) in stated_defaults {
-            if map.get(key).is_some_and(|stated| stated == value) {
-                map.remove(key);
-            }
-        }
-        for key in [
-            "nullable",
-            "uniqueItems",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            PRESERVE,
-            EMBEDDED,
-            INT_OR_STRING,
-        ] {
-            if map.get(key) == Some(&Value::Bool(false)) {
-                map.remove(key);
-            }
-        }
+        map.retain(|key, stated| {
+            !stated_defaults
+                .iter()
+                .any(|(known, value)| key == known && stated == value)
+        });
+        map.retain(|key, value| *value != Value::Bool(false) || !FLAGS.contains(&key.as_str()));
         Self(map)
     }
 
@@ -107,33 +88,54 @@ pub(crate) fn texts(list: Option<&Value>) -> BTreeSet<&str> {
         .unwrap_or_default()
 }
 
+/// A node and its two schemas.
+struct Pair<'a> {
+    node: &'a Node,
+    upstream: Side,
+    project: Side,
+}
+
+impl Pair<'_> {
+    /// Both values of a key.
+    fn values(&self, key: &str) -> (Option<&Value>, Option<&Value>) {
+        (self.upstream.get(key), self.project.get(key))
+    }
+}
+
 impl Comparer {
-    fn node(&mut self, node: &Node, upstream: &Side, project: &Side) {
+    fn node(&mut self, node: &Node, upstream: &Value, project: &Value) {
+        let pair = Pair {
+            node,
+            upstream: Side::of(upstream),
+            project: Side::of(project),
+        };
         self.nodes += 1;
-        self.kind_of_value(node, upstream, project);
-        self.values(node, upstream, project);
-        self.bounds(node, upstream, project);
-        self.restrictions(node, upstream, project);
-        self.rules(node, upstream, project);
-        self.merging(node, upstream, project);
-        self.flags(node, upstream, project);
-        self.rest(node, upstream, project);
-        self.members(node, upstream, project);
-        self.below(node, upstream, project);
+        self.kind_of_value(&pair);
+        self.values(&pair);
+        self.bounds(&pair);
+        self.restrictions(&pair);
+        self.rules(&pair);
+        self.merging(&pair);
+        self.flags(&pair);
+        self.rest(&pair);
+        self.members(&pair);
+        for (key, step) in [("items", "[]"), ("additionalProperties", "{}")] {
+            self.below(&pair, &node.child(step), pair.values(key));
+        }
     }
 
-    fn add(
-        &mut self,
-        node: &Node,
-        aspect: &str,
-        direction: Direction,
-        upstream: Option<&Value>,
-        project: Option<&Value>,
-    ) {
-        self.found.push(node.difference(aspect, direction, upstream, project));
+    /// Reports the values of a key.
+    fn add(&mut self, pair: &Pair<'_>, key: &str, direction: Direction) {
+        self.add_as(pair, key, key, direction);
     }
 
-    fn kind_of_value(&mut self, node: &Node, upstream: &Side, project: &Side) {
+    fn add_as(&mut self, pair: &Pair<'_>, aspect: &str, key: &str, direction: Direction) {
+        let (upstream, project) = pair.values(key);
+        self.found
+            .push(pair.node.difference(aspect, direction, upstream, project));
+    }
+
+    fn kind_of_value(&mut self, pair: &Pair<'_>) {
         let text = |side: &Side| {
             if side.is(INT_OR_STRING) {
                 Some(Value::from("int-or-string"))
@@ -141,24 +143,24 @@ impl Comparer {
                 side.get("type").cloned()
             }
         };
-        let (expected, actual) = (text(upstream), text(project));
-        let direction = match (
-            expected.as_ref().and_then(Value::as_str),
-            actual.as_ref().and_then(Value::as_str),
-        ) {
+        let (expected, actual) = (text(&pair.upstream), text(&pair.project));
+        let name = |kind: &Option<Value>| kind.as_ref().and_then(Value::as_str).map(str::to_owned);
+        let direction = match (name(&expected).as_deref(), name(&actual).as_deref()) {
             (expected, actual) if expected == actual => return,
             (Some(_), None)
             | (Some("integer"), Some("number"))
             | (Some("integer" | "string"), Some("int-or-string")) => Wider,
             _ => Narrower,
         };
-        self.add(node, "type", direction, expected.as_ref(), actual.as_ref());
+        let found = pair
+            .node
+            .difference("type", direction, expected.as_ref(), actual.as_ref());
+        self.found.push(found);
     }
 
-    fn values(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        let (expected, actual) = (upstream.get("enum"), project.get("enum"));
-        let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
-        let direction = match (list(expected), list(actual)) {
+    fn values(&mut self, pair: &Pair<'_>) {
+        let list = |side: &Side| side.get("enum").and_then(Value::as_array).cloned();
+        let direction = match (list(&pair.upstream), list(&pair.project)) {
             (None, None) => None,
             (Some(_), None) => Some(Wider),
             (None, Some(_)) => Some(Narrower),
@@ -171,172 +173,144 @@ impl Comparer {
             }
         };
         if let Some(direction) = direction {
-            self.add(node, "enum", direction, expected, actual);
+            self.add(pair, "enum", direction);
         }
-        if upstream.get("default") != project.get("default") {
-            self.add(node, "default", Other, upstream.get("default"), project.get("default"));
+        let (expected, actual) = pair.values("default");
+        if expected != actual {
+            self.add(pair, "default", Other);
         }
     }
 
-    fn bounds(&mut self, node: &Node, upstream: &Side, project: &Side) {
+    fn bounds(&mut self, pair: &Pair<'_>) {
         for (key, zero_is_none) in LOWER {
             let bound = |side: &Side| {
                 let number = side.get(key).and_then(Value::as_f64);
-                number.filter(|number| !(zero_is_none && *number == 0.0))
+                let number = number.filter(|number| !(zero_is_none && *number == 0.0));
+                number.unwrap_or(f64::NEG_INFINITY)
             };
-            let (expected, actual) = (
-                bound(upstream).unwrap_or(f64::NEG_INFINITY),
-                bound(project).unwrap_or(f64::NEG_INFINITY),
-            );
-            self.bound(node, key, actual.total_cmp(&expected), upstream, project);
+            self.bound(pair, key, bound(&pair.project).total_cmp(&bound(&pair.upstream)));
         }
         for key in UPPER {
             let bound = |side: &Side| side.get(key).and_then(Value::as_f64).unwrap_or(f64::INFINITY);
-            self.bound(node, key, bound(upstream).total_cmp(&bound(project)), upstream, project);
+            self.bound(pair, key, bound(&pair.upstream).total_cmp(&bound(&pair.project)));
         }
     }
 
     /// `tightness` is greater when this project is stricter.
-    fn bound(&mut self, node: &Node, key: &str, tightness: std::cmp::Ordering, upstream: &Side, project: &Side) {
-        let direction = match tightness {
-            std::cmp::Ordering::Equal => return,
-            std::cmp::Ordering::Less => Wider,
-            std::cmp::Ordering::Greater => Narrower,
-        };
-        self.add(node, key, direction, upstream.get(key), project.get(key));
-    }
-
-    fn restrictions(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        for key in RESTRICTIONS.into_iter().chain(["anyOf", "oneOf"]) {
-            let (expected, actual) = (upstream.get(key), project.get(key));
-            if expected == actual {
-                continue;
-            }
-            // Containment of patterns is not decided: a different one counts as narrower.
-            let direction = if actual.is_none() { Wider } else { Narrower };
-            self.add(node, key, direction, expected, actual);
+    fn bound(&mut self, pair: &Pair<'_>, key: &str, tightness: std::cmp::Ordering) {
+        match tightness {
+            std::cmp::Ordering::Equal => {}
+            std::cmp::Ordering::Less => self.add(pair, key, Wider),
+            std::cmp::Ordering::Greater => self.add(pair, key, Narrower),
         }
     }
 
-    fn rules(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        let rules = |side: &Side| -> BTreeMap<String, Value> {
-            let list = side.get(RULES).and_then(Value::as_array).cloned().unwrap_or_default();
-            list.into_iter()
-                .map(|entry| (entry.get("rule").map(Value::to_string).unwrap_or_default(), entry))
-                .collect()
-        };
-        let (expected, actual) = (rules(upstream), rules(project));
-        let only = |of: &BTreeMap<String, Value>, other: &BTreeMap<String, Value>| {
-            of.keys().any(|rule| !other.contains_key(rule))
-        };
-        let direction = if only(&actual, &expected) {
-            Narrower
-        } else if only(&expected, &actual) {
-            Wider
-        } else {
-            return;
-        };
-        self.add(node, "rules", direction, upstream.get(RULES), project.get(RULES));
+    fn restrictions(&mut self, pair: &Pair<'_>) {
+        for key in RESTRICTIONS.into_iter().chain(["anyOf", "oneOf"]) {
+            let (expected, actual) = pair.values(key);
+            if expected != actual {
+                // Containment of patterns is not decided: a different one counts as narrower.
+                self.add(pair, key, if actual.is_none() { Wider } else { Narrower });
+            }
+        }
     }
 
-    fn merging(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        let (expected, actual) = (upstream.get(LIST_TYPE), project.get(LIST_TYPE));
+    fn rules(&mut self, pair: &Pair<'_>) {
+        let rules = |side: &Side| -> BTreeSet<String> {
+            let list = side.get(RULES).and_then(Value::as_array);
+            list.into_iter()
+                .flatten()
+                .map(|entry| entry.get("rule").map(Value::to_string).unwrap_or_default())
+                .collect()
+        };
+        let (expected, actual) = (rules(&pair.upstream), rules(&pair.project));
+        if !actual.is_subset(&expected) {
+            self.add_as(pair, "rules", RULES, Narrower);
+        } else if !expected.is_subset(&actual) {
+            self.add_as(pair, "rules", RULES, Wider);
+        }
+    }
+
+    fn merging(&mut self, pair: &Pair<'_>) {
+        let (expected, actual) = pair.values(LIST_TYPE);
         if expected != actual {
             // A set or a map rejects duplicates; an atomic list accepts them.
             let direction = if actual.is_none() { Other } else { Narrower };
-            self.add(node, "list-type", direction, expected, actual);
+            self.add_as(pair, "list-type", LIST_TYPE, direction);
         }
-        let (expected, actual) = (texts(upstream.get(LIST_KEYS)), texts(project.get(LIST_KEYS)));
+        let (expected, actual) = pair.values(LIST_KEYS);
+        let (expected, actual) = (texts(expected), texts(actual));
         if expected != actual {
             // With fewer keys, entries that are distinct upstream collide.
-            let direction = if actual.is_empty() || actual.is_superset(&expected) {
-                Other
-            } else {
-                Narrower
-            };
-            self.add(
-                node,
-                "list-keys",
-                direction,
-                upstream.get(LIST_KEYS),
-                project.get(LIST_KEYS),
-            );
+            let keeps = actual.is_empty() || actual.is_superset(&expected);
+            self.add_as(pair, "list-keys", LIST_KEYS, if keeps { Other } else { Narrower });
         }
-        if upstream.get(MAP_TYPE) != project.get(MAP_TYPE) {
-            self.add(node, "map-type", Other, upstream.get(MAP_TYPE), project.get(MAP_TYPE));
+        let (expected, actual) = pair.values(MAP_TYPE);
+        if expected != actual {
+            self.add_as(pair, "map-type", MAP_TYPE, Other);
         }
     }
 
-    fn flags(&mut self, node: &Node, upstream: &Side, project: &Side) {
+    fn flags(&mut self, pair: &Pair<'_>) {
         for (key, aspect) in [("nullable", "nullable"), (PRESERVE, "preserve-unknown")] {
-            match (upstream.is(key), project.is(key)) {
-                (true, false) => self.add(node, aspect, Narrower, upstream.get(key), project.get(key)),
-                (false, true) => self.add(node, aspect, Wider, upstream.get(key), project.get(key)),
+            match (pair.upstream.is(key), pair.project.is(key)) {
+                (true, false) => self.add_as(pair, aspect, key, Narrower),
+                (false, true) => self.add_as(pair, aspect, key, Wider),
                 _ => {}
             }
         }
     }
 
-    fn rest(&mut self, node: &Node, upstream: &Side, project: &Side) {
+    fn rest(&mut self, pair: &Pair<'_>) {
         let known = |key: &str| {
             HANDLED.contains(&key)
                 || RESTRICTIONS.contains(&key)
                 || UPPER.contains(&key)
                 || LOWER.iter().any(|(lower, _)| *lower == key)
         };
-        let keys: BTreeSet<&String> = upstream.0.keys().chain(project.0.keys()).collect();
+        let keys: BTreeSet<&String> = pair.upstream.0.keys().chain(pair.project.0.keys()).collect();
         for key in keys.into_iter().filter(|key| !known(key)) {
-            if upstream.get(key) != project.get(key) {
-                self.add(node, key, Other, upstream.get(key), project.get(key));
+            let (expected, actual) = pair.values(key);
+            if expected != actual {
+                self.add(pair, key, Other);
             }
         }
     }
 
-    fn members(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        let (expected, actual) = (upstream.members(), project.members());
-        let (expected_required, actual_required) = (upstream.required(), project.required());
+    fn members(&mut self, pair: &Pair<'_>) {
+        let (expected, actual) = (pair.upstream.members(), pair.project.members());
+        let (expected_required, actual_required) = (pair.upstream.required(), pair.project.required());
         for name in expected.keys().chain(actual.keys()).copied().collect::<BTreeSet<_>>() {
-            let child = node.child(name);
-            match (expected_required.contains(name), actual_required.contains(name)) {
-                (false, true) => self.add(&child, "required", Narrower, Some(&false.into()), Some(&true.into())),
-                (true, false) if actual.contains_key(name) => {
-                    self.add(&child, "required", Wider, Some(&true.into()), Some(&false.into()));
-                }
-                _ => {}
+            let child = pair.node.child(name);
+            let direction = match (expected_required.contains(name), actual_required.contains(name)) {
+                (false, true) => Some(Narrower),
+                (true, false) if actual.contains_key(name) => Some(Wider),
+                _ => None,
+            };
+            if let Some(direction) = direction {
+                let before = direction == Wider;
+                let found = child.difference("required", direction, Some(&before.into()), Some(&(!before).into()));
+                self.found.push(found);
             }
-            match (expected.get(name), actual.get(name)) {
-                (Some(expected), Some(actual)) => self.node(&child, &Side::of(expected), &Side::of(actual)),
-                (Some(expected), None) => {
-                    // Undescribed members are dropped, unless the parent keeps unknown members.
-                    let direction = if project.is(PRESERVE) { Wider } else { Narrower };
-                    self.add(&child, "property", direction, Some(&outline(expected)), None);
-                }
-                (None, Some(actual)) => {
-                    // Members that upstream drops or keeps unchecked are typed here.
-                    let direction = if upstream.is(PRESERVE) { Narrower } else { Wider };
-                    self.add(&child, "property", direction, None, Some(&outline(actual)));
-                }
-                (None, None) => {}
-            }
+            self.below(pair, &child, (expected.get(name).copied(), actual.get(name).copied()));
         }
     }
 
-    fn below(&mut self, node: &Node, upstream: &Side, project: &Side) {
-        for (key, step) in [("items", "[]"), ("additionalProperties", "{}")] {
-            let child = node.child(step);
-            match (upstream.get(key), project.get(key)) {
-                (Some(expected), Some(actual)) => self.node(&child, &Side::of(expected), &Side::of(actual)),
-                (Some(expected), None) => {
-                    let direction = if project.is(PRESERVE) { Wider } else { Narrower };
-                    self.add(&child, "property", direction, Some(&outline(expected)), None);
-                }
-                (None, Some(actual)) => {
-                    let direction = if upstream.is(PRESERVE) { Narrower } else { Wider };
-                    self.add(&child, "property", direction, None, Some(&outline(actual)));
-                }
-                (None, None) => {}
-            }
-        }
+    /// Compares a child of a node, which may be undescribed on one side.
+    fn below(&mut self, pair: &Pair<'_>, child: &Node, schemas: (Option<&Value>, Option<&Value>)) {
+        let direction = match schemas {
+            (Some(expected), Some(actual)) => return self.node(child, expected, actual),
+            (None, None) => return,
+            // Undescribed members are dropped, unless the parent keeps unknown members.
+            (Some(_), None) if pair.project.is(PRESERVE) => Wider,
+            (Some(_), None) => Narrower,
+            // Members that upstream drops or keeps unchecked are typed here.
+            (None, Some(_)) if pair.upstream.is(PRESERVE) => Narrower,
+            (None, Some(_)) => Wider,
+        };
+        let [expected, actual] = [schemas.0, schemas.1].map(|schema| schema.map(outline));
+        let found = child.difference("property", direction, expected.as_ref(), actual.as_ref());
+        self.found.push(found);
     }
 }
 

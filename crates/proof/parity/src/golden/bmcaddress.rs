@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::case::Case;
 use super::group::{Group, Rule};
+use crate::values::text;
 
 const UNKNOWN_TYPE: &str = "unknown-type";
 
@@ -22,23 +23,20 @@ pub(super) const GROUP: Group = Group {
 const UEFI_HTTP_WITHOUT_SYSTEM: Rule = Rule {
     row: "redfish-uefihttp-system-id",
     touches: |input| {
-        let address = input.get("address").and_then(Value::as_str).unwrap_or_default();
-        let (scheme, rest) = address.split_once("://").unwrap_or_default();
+        let (scheme, rest) = text(input, "/address").split_once("://").unwrap_or_default();
         let path = rest.split_once('/').map(|(_, path)| path).unwrap_or_default();
         scheme.starts_with("redfish-uefihttp") && ["", "redfish/v1"].contains(&path.trim_matches('/'))
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         if let Some(Value::Object(driver_info)) = recorded.get_mut("driverInfo") {
             driver_info.remove("redfish_system_id");
         }
-        recorded
     },
 };
 
 fn answer(case: &Case) -> Value {
-    let text = |name: &str| case.input.get(name).and_then(Value::as_str).unwrap_or_default();
     let unchecked = case.input.get("disableCertificateVerification") == Some(&Value::Bool(true));
-    let address = match BmcAddress::parse(text("address")) {
+    let address = match BmcAddress::parse(text(&case.input, "/address")) {
         Ok(address) => address,
         Err(error) => {
             return match error.class() {
@@ -48,8 +46,8 @@ fn answer(case: &Case) -> Value {
         }
     };
     let credentials = Credentials {
-        username: text("username"),
-        password: text("password"),
+        username: text(&case.input, "/username"),
+        password: text(&case.input, "/password"),
     };
     let profile = address.profile();
     let interfaces: Map<String, Value> = profile

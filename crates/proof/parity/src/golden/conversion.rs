@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::case::Case;
 use super::group::{Group, Rule};
+use crate::values::text;
 
 pub(super) const GROUP: Group = Group {
     name: "conversion",
@@ -44,17 +45,17 @@ const OUT_OF_RANGE: Rule = Rule {
             value.as_i64().is_some_and(|number| i32::try_from(number).is_err())
         })
     },
-    predict: |_, _| json!({ "error": true }),
+    predict: |_, recorded| *recorded = json!({ "error": true }),
 };
 
 /// Upstream drops the older member, and its default then reverses the meaning.
 const NO_CLOUD_PROVIDER: Rule = Rule {
     row: "conversion-no-cloud-provider",
     touches: |input| cluster_spec(document(input)).is_some_and(|spec| !spec.contains_key("cloudProviderEnabled")),
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         let without = cluster_spec(document(input)).and_then(|spec| spec.get("noCloudProvider")?.as_bool());
         if let Some(without) = without {
-            for_each_object(&mut recorded, &mut |object| {
+            for_each_object(recorded, &mut |object| {
                 let older = is_older(object);
                 if let Some(spec) = cluster_spec_mut(object) {
                     spec.insert("cloudProviderEnabled".into(), (!without).into());
@@ -64,7 +65,6 @@ const NO_CLOUD_PROVIDER: Rule = Rule {
                 }
             });
         }
-        recorded
     },
 };
 
@@ -72,13 +72,12 @@ const NO_CLOUD_PROVIDER: Rule = Rule {
 const NO_EMPTY_IMAGE: Rule = Rule {
     row: "conversion-no-empty-image",
     touches: |input| is_older(document(input)),
-    predict: |_, mut recorded| {
-        for_each_map(&mut recorded, &mut |map| {
+    predict: |_, recorded| {
+        for_each_map(recorded, &mut |map| {
             if map.get("image") == Some(&json!({ "checksum": "" })) {
                 map.remove("image");
             }
         });
-        recorded
     },
 };
 
@@ -86,12 +85,11 @@ const NO_EMPTY_IMAGE: Rule = Rule {
 const RESTORES_STORED: Rule = Rule {
     row: "conversion-restores-stored",
     touches: |input| !is_older(document(input)),
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         let stored = recorded.get(CONVERTED).cloned();
         if let (Some(back), Some(stored)) = (recorded.get_mut("roundTrip"), stored) {
             *back = stored;
         }
-        recorded
     },
 };
 
@@ -99,10 +97,10 @@ const RESTORES_STORED: Rule = Rule {
 const ANNOTATES_EVERY_KIND: Rule = Rule {
     row: "conversion-annotates-every-kind",
     touches: |input| {
-        let kind = document(input).get("kind").and_then(Value::as_str);
-        kind.is_some_and(|kind| !ANNOTATED_UPSTREAM.contains(&kind))
+        let kind = text(document(input), "/kind");
+        !kind.is_empty() && !ANNOTATED_UPSTREAM.contains(&kind)
     },
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         let older = is_older(document(input));
         let (stored, shown) = match older {
             true => ("object", "roundTrip"),
@@ -115,7 +113,6 @@ const ANNOTATES_EVERY_KIND: Rule = Rule {
             stored.entry("status").or_insert_with(|| json!({}));
             annotate(shown, stored.into());
         }
-        recorded
     },
 };
 
@@ -123,7 +120,7 @@ const ANNOTATES_EVERY_KIND: Rule = Rule {
 const NO_EMPTY_MEMBERS: Rule = Rule {
     row: "conversion-no-empty-members",
     touches: |_| true,
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         for name in ["object", "roundTrip"] {
             if let Some(Value::Object(object)) = recorded.get_mut(name) {
                 let annotations = object.get_mut("metadata").map(Value::take);
@@ -132,7 +129,6 @@ const NO_EMPTY_MEMBERS: Rule = Rule {
                 object.extend(annotations.map(|metadata| ("metadata".to_owned(), metadata)));
             }
         }
-        recorded
     },
 };
 
@@ -160,11 +156,7 @@ fn document(input: &Value) -> &Value {
 }
 
 fn is_older(object: &Value) -> bool {
-    object
-        .get("apiVersion")
-        .and_then(Value::as_str)
-        .and_then(Version::from_api_version)
-        .is_some_and(|version| version == Version::V1Beta1)
+    Version::from_api_version(text(object, "/apiVersion")) == Some(Version::V1Beta1)
 }
 
 fn cluster_spec(object: &Value) -> Option<&Map<String, Value>> {

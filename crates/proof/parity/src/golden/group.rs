@@ -22,8 +22,8 @@ pub(super) struct Rule {
     pub(super) row: &'static str,
     /// Whether it applies to an input.
     pub(super) touches: fn(&Value) -> bool,
-    /// The expected answer, from the input and the answer of upstream.
-    pub(super) predict: fn(&Value, Value) -> Value,
+    /// Turns the answer of upstream into the expected one for an input.
+    pub(super) predict: fn(&Value, &mut Value),
 }
 
 impl Group {

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::adoption::{Takeover, losses, take_over};
 use super::server::run_paused;
+use crate::values::{list, text};
 use metal3_files::documents;
 
 /// Folder of the recordings.
@@ -152,12 +153,11 @@ fn named<'a>(stored: &'a [Value], kind: &str) -> BTreeMap<&'a str, &'a Value> {
 }
 
 fn reports_conflict(object: &Value, fixed: Option<&(String, u64)>) -> bool {
-    let all = object.pointer("/status/conditions").and_then(Value::as_array);
     let is_conflict = |one: &Value| {
         let named = fixed.is_none_or(|(host, _)| text(one, "/message").contains(host.as_str()));
         text(one, "/reason") == "EndpointConflict" && named
     };
-    all.into_iter().flatten().any(is_conflict)
+    list(object, "/status/conditions").any(is_conflict)
 }
 
 /// Host and port, if both are set.
@@ -165,8 +165,4 @@ fn endpoint(object: &Value) -> Option<(String, u64)> {
     let stated = object.pointer(ENDPOINT)?;
     let host = text(stated, "/host");
     (!host.is_empty()).then_some((host.to_owned(), stated.get("port")?.as_u64()?))
-}
-
-fn text<'a>(value: &'a Value, place: &str) -> &'a str {
-    value.pointer(place).and_then(Value::as_str).unwrap_or_default()
 }

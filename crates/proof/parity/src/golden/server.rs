@@ -11,6 +11,8 @@ use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Options, TokioClock, cluster_api};
 use serde_json::{Map, Value, json};
 
+use crate::values::text;
+
 /// User of the test itself.
 pub(super) const USER: &str = "user";
 /// Metadata fields that the server sets.
@@ -136,7 +138,7 @@ impl TestServer {
             self.complete(object).await?;
         }
         for object in objects {
-            if !at(object, "/metadata/deletionTimestamp").is_null() {
+            if object.pointer("/metadata/deletionTimestamp").is_some() {
                 self.delete(object).await?;
             }
         }
@@ -186,8 +188,7 @@ impl TestServer {
     async fn complete(&self, object: &Value) -> Result<(), PutError> {
         let resource = Resource::of(object)?;
         let path = resource.path(text(object, "/metadata/namespace"), text(object, "/metadata/name"));
-        let owners = at(object, "/metadata/ownerReferences");
-        if !owners.is_null() {
+        if let Some(owners) = object.pointer("/metadata/ownerReferences") {
             let change = json!({ "metadata": { "ownerReferences": self.translated(owners, false) } });
             self.send("PATCH", &path, &change).await.map_err(anyhow::Error::from)?;
         }
@@ -348,13 +349,4 @@ impl Resource {
         }
         path
     }
-}
-
-/// The text at a JSON pointer; empty if absent.
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    at(value, pointer).as_str().unwrap_or_default()
-}
-
-fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
-    value.pointer(pointer).unwrap_or(&Value::Null)
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::golden::group::Rule;
+use crate::values::{list, text};
 
 /// Rules.
 pub(super) const RULES: &[Rule] = &[TEMPLATE_REPAIR, NO_STRATEGY, WIDER_LINKS];
@@ -12,40 +13,27 @@ const TEMPLATE_REPAIR: Rule = Rule {
     row: "cluster-template-repair",
     touches: |input| {
         let port = |which: &str| input.pointer(&format!("/{which}/spec/template/spec/controlPlaneEndpoint/port"));
-        let template = input
-            .pointer("/object/kind")
-            .is_some_and(|kind| kind == "Metal3ClusterTemplate");
+        let template = text(input, "/object/kind") == "Metal3ClusterTemplate";
         template && input.get("oldObject").is_some() && port("oldObject").is_none() && port("object").is_some()
     },
-    predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
+    predict: |input, recorded| *recorded = json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
 };
 
 /// Values of the older version are stored by the newer one too: a small MTU, a plain bond parameter.
 const WIDER_LINKS: Rule = Rule {
     row: "data-template-wider-links",
     touches: |input| {
-        let links = |kind: &str| {
-            let path = format!("/object/spec/networkData/links/{kind}");
-            input
-                .pointer(&path)
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
-        };
+        let links = |kind: &str| list(input, &format!("/object/spec/networkData/links/{kind}"));
         let small = |link: &Value| link.get("mtu").and_then(Value::as_i64).is_some_and(|mtu| mtu < 1280);
         let plain = |bond: &Value| {
-            let parameters = bond.get("parameters").and_then(Value::as_array);
-            parameters
-                .into_iter()
-                .flatten()
-                .any(|parameter| parameter.get("value").is_some_and(|value| !value.is_object()))
+            list(bond, "/parameters").any(|parameter| parameter.get("value").is_some_and(|value| !value.is_object()))
         };
         ["ethernets", "bonds", "vlans"]
             .iter()
-            .any(|kind| links(kind).iter().any(small))
-            || links("bonds").iter().any(plain)
+            .any(|kind| links(kind).any(small))
+            || links("bonds").any(plain)
     },
-    predict: |input, _| json!({ "allowed": true, "object": defaulted_links(input), "warnings": [] }),
+    predict: |input, recorded| *recorded = json!({ "allowed": true, "object": defaulted_links(input), "warnings": [] }),
 };
 
 /// The object with the default MTU of links.
@@ -66,10 +54,8 @@ fn defaulted_links(input: &Value) -> Value {
 const NO_STRATEGY: Rule = Rule {
     row: "remediation-template-without-strategy",
     touches: |input| {
-        let template = input
-            .pointer("/object/kind")
-            .is_some_and(|kind| kind == "Metal3RemediationTemplate");
+        let template = text(input, "/object/kind") == "Metal3RemediationTemplate";
         template && input.pointer("/object/spec/template/spec/strategy").is_none()
     },
-    predict: |input, _| json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
+    predict: |input, recorded| *recorded = json!({ "allowed": true, "object": input.get("object"), "warnings": [] }),
 };

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::case::Case;
 use super::group::{Group, Rule};
 use crate::admission::{self, Answer};
+use crate::values::{list, text};
 
 /// All groups of `admission`.
 pub(super) const GROUPS: [Group; 3] = [
@@ -33,10 +34,8 @@ const fn group(name: &'static str, rules: &'static [Rule]) -> Group {
 }
 
 fn answer(case: &Case) -> Value {
-    match admission::answer(
-        case.input.get("object").unwrap_or(&Value::Null),
-        case.input.get("oldObject"),
-    ) {
+    let object = case.input.get("object").unwrap_or(&Value::Null);
+    match admission::answer(object, case.input.get("oldObject")) {
         Answer::Schema(errors) => refusal(errors.into_iter().map(|error| error.field).collect()),
         Answer::Webhook(decision, _) if !decision.allowed() => {
             let fields: Vec<String> = decision
@@ -66,11 +65,8 @@ fn refusal(fields: Vec<String>) -> Value {
 fn expectation(case: &Case) -> Value {
     if case.expect.get("allowed") == Some(&Value::Bool(true)) {
         let unchanged = || case.input.get("object").cloned().unwrap_or_default();
-        let object = case
-            .expect
-            .get("objectAfterDefaulting")
-            .cloned()
-            .unwrap_or_else(unchanged);
+        let defaulted = case.expect.get("objectAfterDefaulting").cloned();
+        let object = defaulted.unwrap_or_else(unchanged);
         let warnings = case.expect.get("warnings").and_then(Value::as_array).map(Vec::len);
         return json!({ "allowed": true, "object": object, "warnings": warnings.map_or(json!([]), |count| json!(count)) });
     }
@@ -82,20 +78,18 @@ fn expectation(case: &Case) -> Value {
     }
 }
 
-fn errors(expect: &Value) -> impl Iterator<Item = &Value> {
-    expect.get("errors").and_then(Value::as_array).into_iter().flatten()
-}
-
 fn fields(expect: &Value, source: &str) -> Vec<String> {
-    errors(expect)
-        .filter(|error| error.get("source").is_some_and(|found| found == source))
+    list(expect, "/errors")
+        .filter(|error| text(error, "/source") == source)
         .filter_map(|error| error.get("field")?.as_str().map(str::to_owned))
         .collect()
 }
 
 /// Whether only a webhook rejects, without a field.
 fn names_no_field(expect: &Value) -> bool {
-    errors(expect).next().is_some() && fields(expect, "schema").is_empty() && fields(expect, "webhook").is_empty()
+    list(expect, "/errors").next().is_some()
+        && fields(expect, "schema").is_empty()
+        && fields(expect, "webhook").is_empty()
 }
 
 fn names_warnings(expect: &Value) -> bool {

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_hosts::controller::{DeprovisionBudget, Parts, caches::Caches, controller};
+use metal3_hosts::reconciler::{DeprovisionBudget, Parts, caches::Caches, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
@@ -21,7 +21,8 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_ironic::{Ironic, Options, describe_request};
-use serde_json::{Value, json};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,7 @@ use super::intervals::Interval;
 use super::snapshot::Snapshot;
 use super::timeline::{RecordedValue, Request};
 use crate::golden::server::{PutError, Resource, TestServer};
+use crate::values::{at, text};
 
 /// Run time of the controller: longer than all recorded reactions of upstream.
 const RUN_TIME: Duration = Duration::from_mins(10);
@@ -123,7 +125,7 @@ pub(super) async fn replay(snapshot: &Snapshot, allowed: &BTreeSet<String>) -> R
     let after = hosts(&server, &namespace).await?;
     let mut errors = lost(&before, &after);
     errors.extend(check_progress(&metrics, before.len()));
-    let requests = transport.requests.lock().unwrap_or_else(PoisonError::into_inner);
+    let requests = transport.requests.lock();
     let disruptive: BTreeSet<&String> = requests.iter().filter(|requests| is_disruptive(requests)).collect();
     // The recording of deletions is incomplete, and some machines were off.
     let has_deletion = before
@@ -163,11 +165,8 @@ async fn hosts(server: &TestServer, namespace: &str) -> Result<Vec<Value>> {
 /// Hosts record the resource version of their credentials, and this server assigns its own.
 async fn logins(server: &TestServer, namespace: &str) -> Result<()> {
     for host in hosts(server, namespace).await? {
-        let name = host
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let mut status = json!({});
+        let name = text(&host, "/metadata/name");
+        let mut status = Map::new();
         for sort in ["goodCredentials", "triedCredentials"] {
             let of = host.pointer(&format!("/status/{sort}/credentials/name"));
             let Some(secret) = of.and_then(Value::as_str) else {
@@ -178,12 +177,10 @@ async fn logins(server: &TestServer, namespace: &str) -> Result<()> {
             let Ok(secret) = server.send("GET", &path, &json!({})).await else {
                 continue;
             };
-            let version = secret.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
-            if let Some(members) = status.as_object_mut() {
-                members.insert(sort.to_owned(), json!({ "credentialsVersion": version }));
-            }
+            let version = at(&secret, "/metadata/resourceVersion");
+            status.insert(sort.to_owned(), json!({ "credentialsVersion": version }));
         }
-        if status == json!({}) {
+        if status.is_empty() {
             continue;
         }
         let path = format!("{}/status", place().path(namespace, name));
@@ -194,7 +191,6 @@ async fn logins(server: &TestServer, namespace: &str) -> Result<()> {
 
 /// Hosts with a changed spec, and hosts that disappeared without a deletion.
 fn lost(before: &[Value], after: &[Value]) -> Vec<String> {
-    let at = |host: &Value, place: &str| host.pointer(place).cloned().unwrap_or_default();
     let mut errors = Vec::new();
     for host in before {
         let name = at(host, "/metadata/name");
@@ -231,8 +227,7 @@ impl fmt::Debug for RecordingTransport {
 impl Transport for RecordingTransport {
     fn exchange(&self, request: http::Request<Vec<u8>>) -> ResponseFuture<'_> {
         if request.method() != http::Method::GET {
-            let mut transport = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-            transport.extend(describe_request(&request));
+            self.requests.lock().extend(describe_request(&request));
         }
         self.ironic.exchange(request)
     }
@@ -246,7 +241,6 @@ fn start(server: &TestServer, ironic: &Arc<RecordingTransport>, metrics: &Metric
         CancellationToken::new(),
     );
     let (events, _) = EventRecorder::bounded(1);
-    let mut tasks = JoinSet::new();
     let endpoint = Endpoint::parse("http://ironic.example")?;
     let wire: Arc<dyn Transport> = Arc::<RecordingTransport>::clone(ironic);
     let parts = Parts {
@@ -264,9 +258,7 @@ fn start(server: &TestServer, ironic: &Arc<RecordingTransport>, metrics: &Metric
     };
     let running = controller(parts, Writer::new(client.clone(), Mode::Perform));
     let watches = caches.watches(&WatchConfig::everywhere(&client, &server.clock, &stop));
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
+    let mut tasks: JoinSet<()> = watches.into_tasks().into_iter().collect();
     tasks.spawn(running.run(stop));
     Ok(tasks)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::golden::server::{Resource, TestServer};
+use crate::values::{list, text};
 
 const OURS: &str = "infrastructure.cluster.x-k8s.io";
 
@@ -60,10 +61,6 @@ impl NamespaceObjects {
     }
 }
 
-fn text<'a>(value: &'a Value, place: &str) -> &'a str {
-    value.pointer(place).and_then(Value::as_str).unwrap_or_default()
-}
-
 fn remains(objects: &Named, name: &str) -> bool {
     objects
         .get(name)
@@ -72,8 +69,7 @@ fn remains(objects: &Named, name: &str) -> bool {
 
 /// The name of the owner of a kind; empty if absent.
 fn owner<'a>(object: &'a Value, kind: &str) -> &'a str {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    let owner = owners.into_iter().flatten().find(|owner| text(owner, "/kind") == kind);
+    let owner = list(object, "/metadata/ownerReferences").find(|owner| text(owner, "/kind") == kind);
     owner.map_or("", |owner| text(owner, "/name"))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use metal3_capm3::data::claims::Naming;
 use metal3_capm3::data::reconciler::{self as data, Parts, controllers};
-use metal3_ipam::controller as ipam;
+use metal3_ipam::reconciler as ipam;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchConfig;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::objects::{items, text};
 use crate::golden::case::Case;
 use crate::golden::server::{PutError, Resource, TestServer, run_paused};
+use crate::values::{list, text};
 
 const NAMESPACE: &str = "metal";
 const OURS: &str = "infrastructure.cluster.x-k8s.io";
@@ -50,7 +50,7 @@ async fn run(case: &Case, controllers_to_run: Controllers, naming: Naming) -> Re
     for namespace in [NAMESPACE, "elsewhere", "other"] {
         server.namespace(namespace).await?;
     }
-    let objects: Vec<&Value> = items(&case.input, "objects").collect();
+    let objects: Vec<&Value> = list(&case.input, "/objects").collect();
     match server.put(&objects).await {
         Ok(()) => {}
         Err(PutError::Rejected(_)) => return Ok(None),
@@ -58,16 +58,16 @@ async fn run(case: &Case, controllers_to_run: Controllers, naming: Naming) -> Re
     }
     let _controllers = start(&server, controllers_to_run, naming);
     server.settle(async |server| provide(server, &case.input).await).await?;
-    for step in items(&case.input, "steps") {
+    for step in list(&case.input, "/steps") {
         // Owners are created first.
-        let mut applied: Vec<&Value> = items(step, "apply").collect();
+        let mut applied: Vec<&Value> = list(step, "/apply").collect();
         applied.sort_by_key(|object| text(object, "/kind") == "Metal3DataClaim");
         match server.put(&applied).await {
             Ok(()) => {}
             Err(PutError::Rejected(_)) => return Ok(None),
             Err(PutError::Other(error)) => return Err(error),
         }
-        for object in items(step, "delete") {
+        for object in list(step, "/delete") {
             server.delete(object).await?;
         }
         server.settle(async |_| Ok(())).await?;
@@ -90,7 +90,7 @@ async fn provide(server: &TestServer, input: &Value) -> Result<()> {
     let place = Resource::new("ipam.cluster.x-k8s.io", "v1beta2", "IPAddressClaim");
     for claim in server.all(&place, NAMESPACE).await? {
         let name = text(&claim, "/metadata/name");
-        let granted = items(input, "externalIPAM").find(|grant| text(grant, "/claim") == name);
+        let granted = list(input, "/externalIPAM").find(|grant| text(grant, "/claim") == name);
         if let Some(grant) = granted.filter(|_| text(&claim, "/status/addressRef/name").is_empty()) {
             let answer = json!({ "status": { "addressRef": { "name": text(grant, "/address") } } });
             let path = format!("{}/status", place.path(NAMESPACE, name));
@@ -116,11 +116,8 @@ fn start(server: &TestServer, controllers_to_run: Controllers, naming: Naming) -
         data_workers: 1,
     };
     let (templates, objects) = controllers(parts, &Writer::new(client.clone(), Mode::Perform));
-    let mut tasks = JoinSet::new();
     let watches = caches.watches(&WatchConfig::everywhere(&client, &server.clock, &stop));
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
-    }
+    let mut tasks: JoinSet<()> = watches.into_tasks().into_iter().collect();
     let stopped = stop.clone();
     tasks.spawn(async move {
         templates.run(stopped).await;

@@ -6,6 +6,7 @@ use metal3_api::kind::Kind;
 use serde_json::Value;
 
 use crate::golden::case::Case;
+use crate::values::{list, text};
 
 /// Objects of one namespace, with the UIDs of the recordings.
 #[derive(Default)]
@@ -15,14 +16,17 @@ impl CaseObjects {
     /// Initial objects of a case.
     pub(super) fn of(case: &Case) -> Self {
         let mut stored = Self::default();
-        items(&case.input, "objects").for_each(|object| stored.apply(object));
+        list(&case.input, "/objects").for_each(|object| stored.apply(object));
         stored
     }
 
     /// Stores an object, replacing one with the same name.
     fn apply(&mut self, object: &Value) {
         let mut object = object.clone();
-        let (kind, name) = key(&object);
+        let (kind, name) = (
+            text(&object, "/kind").to_owned(),
+            text(&object, "/metadata/name").to_owned(),
+        );
         let group = text(&object, "/apiVersion")
             .rsplit_once('/')
             .map_or("", |(group, _)| group)
@@ -58,22 +62,4 @@ impl CaseObjects {
         let of_kind = self.0.keys().filter(|(kind, _)| kind == K::KIND).count();
         of_kind != self.all::<K>().len()
     }
-}
-
-/// Kind and name.
-fn key(object: &Value) -> (String, String) {
-    (
-        text(object, "/kind").to_owned(),
-        text(object, "/metadata/name").to_owned(),
-    )
-}
-
-/// Text at a place; empty if there is none.
-pub(super) fn text<'a>(value: &'a Value, place: &str) -> &'a str {
-    value.pointer(place).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Items of a list; none if there is no list.
-pub(super) fn items<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
-    value.get(member).and_then(Value::as_array).into_iter().flatten()
 }

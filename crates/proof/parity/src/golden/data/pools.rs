@@ -6,7 +6,8 @@ use metal3_api::meta::{IpText, ObjectReference};
 use metal3_domain::ip::{AnyRange, EntryText, PoolEntry, address_text};
 use serde_json::Value;
 
-use super::objects::{CaseObjects, items, text};
+use super::objects::CaseObjects;
+use crate::values::{list, text};
 
 /// The claim after allocation by its pool, and the address.
 pub(super) fn answer(stored: &CaseObjects, mut claim: IPClaim) -> (IPClaim, Option<IPAddress>) {
@@ -48,7 +49,7 @@ pub(super) fn answer_elsewhere(
     mut claim: cluster::IPAddressClaim,
 ) -> (cluster::IPAddressClaim, Option<cluster::IPAddress>) {
     let name = claim.metadata.name.clone().unwrap_or_default();
-    let granted = items(input, "externalIPAM").find(|grant| text(grant, "/claim") == name);
+    let granted = list(input, "/externalIPAM").find(|grant| text(grant, "/claim") == name);
     let Some(address) = granted.map(|grant| text(grant, "/address")) else {
         return (claim, None);
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::objects::{items, text};
 use crate::golden::group::Rule;
+use crate::values::{list, text};
 
 pub(super) const RENDER: &[Rule] = &[
     YAML_ESCAPES,
@@ -36,8 +36,8 @@ const YAML_ESCAPES: Rule = Rule {
             .values()
             .any(|value| value.contains(|c| SIGNS.iter().any(|(sign, _)| *sign == c)))
     },
-    predict: |input, mut recorded| {
-        let mut lines: BTreeMap<String, String> = text(&recorded, "/metaData")
+    predict: |input, recorded| {
+        let mut lines: BTreeMap<String, String> = text(recorded, "/metaData")
             .lines()
             .filter_map(|line| line.split_once(": "))
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
@@ -56,17 +56,12 @@ const YAML_ESCAPES: Rule = Rule {
             .into_iter()
             .map(|(key, value)| format!("{key}: {value}\n"))
             .collect();
-        set(&mut recorded, "metaData", rendered.into());
-        if recorded
-            .as_object_mut()
-            .and_then(|members| members.remove("error"))
-            .is_some()
-        {
-            set(&mut recorded, "ready", true.into());
+        set(recorded, "metaData", rendered.into());
+        if take(recorded, "error") {
+            set(recorded, "ready", true.into());
             let secret = format!("{}-metadata", name_of(input, "Metal3Machine"));
-            set(&mut recorded, "secrets", json!([secret]));
+            set(recorded, "secrets", json!([secret]));
         }
-        recorded
     },
 };
 
@@ -74,7 +69,7 @@ const YAML_ESCAPES: Rule = Rule {
 const YAML_QUOTES: Rule = Rule {
     row: "yaml-quotes",
     touches: |_| true,
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         for part in ["metaData", "networkData"] {
             if let Some(Value::String(rendered)) = recorded.get_mut(part) {
                 let lines = rendered.lines().map(|line| match line.split_once(": ") {
@@ -86,7 +81,6 @@ const YAML_QUOTES: Rule = Rule {
                 *rendered = lines.collect();
             }
         }
-        recorded
     },
 };
 
@@ -112,28 +106,16 @@ fn is_oddly_spelt(text: &str) -> bool {
 const METADATA_DNS_SERVERS: Rule = Rule {
     row: "metadata-dns-servers",
     touches: |input| template(input).pointer("/metaData/dnsServersFromPool").is_some(),
-    predict: |input, mut recorded| {
-        let mut lines: Vec<String> = text(&recorded, "/metaData").lines().map(ToOwned::to_owned).collect();
-        for entry in items(
-            template(input).get("metaData").unwrap_or(&Value::Null),
-            "dnsServersFromPool",
-        ) {
+    predict: |input, recorded| {
+        let mut lines: Vec<String> = text(recorded, "/metaData").lines().map(ToOwned::to_owned).collect();
+        for entry in list(template(input), "/metaData/dnsServersFromPool") {
             let pool = object(input, "IPPool", text(entry, "/name"));
-            let servers: Vec<&str> = items(pool.get("spec").unwrap_or(&Value::Null), "dnsServers")
-                .filter_map(Value::as_str)
-                .collect();
+            let servers: Vec<&str> = list(pool, "/spec/dnsServers").filter_map(Value::as_str).collect();
             lines.push(format!("{}: {}", text(entry, "/key"), servers.join(",")));
         }
         lines.sort();
-        let rendered: String = lines
-            .into_iter()
-            .map(|line| {
-                line + "
-"
-            })
-            .collect();
-        set(&mut recorded, "metaData", rendered.into());
-        recorded
+        let rendered: String = lines.into_iter().map(|line| format!("{line}\n")).collect();
+        set(recorded, "metaData", rendered.into());
     },
 };
 
@@ -141,7 +123,7 @@ const METADATA_DNS_SERVERS: Rule = Rule {
 const POOL_KIND_HONOURED: Rule = Rule {
     row: "pool-kind-honoured",
     touches: |input| foreign_entry(input).is_some(),
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         let claim = recorded.pointer("/claims/0/name").cloned();
         if let (Some(entry), Some(members)) = (foreign_entry(input), recorded.as_object_mut()) {
             let pool = json!({
@@ -157,31 +139,28 @@ const POOL_KIND_HONOURED: Rule = Rule {
                 json!([{ "name": claim, "kind": "IPAddressClaim", "poolRef": pool }]),
             );
         }
-        recorded
     },
 };
 
 fn foreign_entry(input: &Value) -> Option<&Value> {
-    let meta_data = template(input).get("metaData")?;
-    items(meta_data, "ipAddressesFromPool").find(|entry| !["", "ipam.metal3.io"].contains(&text(entry, "/apiGroup")))
+    let mut entries = list(template(input), "/metaData/ipAddressesFromPool");
+    entries.find(|entry| !["", "ipam.metal3.io"].contains(&text(entry, "/apiGroup")))
 }
 
 /// Upstream claims from both pools of a network and uses that of the annotation.
 const CLAIMS_USED_POOLS_ONLY: Rule = Rule {
     row: "claims-used-pools-only",
     touches: |input| doubly_fed(input).next().is_some(),
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         if let Some(Value::Array(claims)) = recorded.get_mut("claims") {
             claims.retain(|claim| doubly_fed(input).all(|pool| text(claim, "/pool") != pool));
         }
-        recorded
     },
 };
 
 /// Pools of networks that also have an annotation.
 fn doubly_fed(input: &Value) -> impl Iterator<Item = &str> {
-    let networks = template(input).pointer("/networkData/networks").unwrap_or(&Value::Null);
-    items(networks, "ipv4")
+    list(template(input), "/networkData/networks/ipv4")
         .filter(|network| network.get("fromPoolAnnotation").is_some())
         .map(|network| text(network, "/ipAddressFromIPPool"))
         .filter(|pool| !pool.is_empty())
@@ -191,19 +170,17 @@ fn doubly_fed(input: &Value) -> impl Iterator<Item = &str> {
 const NETWORK_FAMILY: Rule = Rule {
     row: "network-family",
     touches: |input| {
-        let networks = template(input).pointer("/networkData/networks").unwrap_or(&Value::Null);
-        items(networks, "ipv4").any(|network| {
+        list(template(input), "/networkData/networks/ipv4").any(|network| {
             let pool = object(input, "IPPool", text(network, "/ipAddressFromIPPool"));
             text(pool, "/spec/pools/0/start").contains(':')
         })
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         if let Some(members) = recorded.as_object_mut() {
             members.retain(|name, _| name == "claims");
             members.insert("ready".into(), false.into());
             members.insert("error".into(), true.into());
         }
-        recorded
     },
 };
 
@@ -212,46 +189,39 @@ const TEMPLATE_UNREADABLE: Rule = Rule {
     row: "template-unreadable",
     touches: |input| {
         let template = template(input);
-        let vlans = template.pointer("/networkData/links").unwrap_or(&Value::Null);
-        let names = template.get("metaData").unwrap_or(&Value::Null);
         let objects = ["machine", "metal3machine", "baremetalhost"];
-        items(vlans, "vlans").any(|vlan| vlan.get("vlanLink").is_none())
-            || items(names, "objectNames").any(|entry| !objects.contains(&text(entry, "/object")))
+        list(template, "/networkData/links/vlans").any(|vlan| vlan.get("vlanLink").is_none())
+            || list(template, "/metaData/objectNames").any(|entry| !objects.contains(&text(entry, "/object")))
     },
-    predict: |_, _| json!({ "ready": false, "error": true }),
+    predict: |_, recorded| *recorded = json!({ "ready": false, "error": true }),
 };
 
 /// Upstream adds a finalizer to a claim that it cannot fulfil.
 const DATA_CLAIM_UNOWNED: Rule = Rule {
     row: "data-claim-unowned",
     touches: |input| {
-        let applied = items(input, "steps").flat_map(|step| items(step, "apply"));
+        let applied = list(input, "/steps").flat_map(|step| list(step, "/apply"));
         let mut claims = applied.filter(|object| text(object, "/kind") == "Metal3DataClaim");
         claims.any(|claim| claim.pointer("/metadata/ownerReferences").is_none())
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         let claims = recorded.get_mut("claims").and_then(Value::as_array_mut);
         let unanswered = |claim: &&mut Value| claim.pointer("/status/renderedData").is_none();
         for claim in claims.into_iter().flatten().filter(unanswered) {
             set(claim, "finalizers", Value::Null);
         }
-        recorded
     },
 };
 
 /// Upstream waits forever for the name.
 const DATA_NAME_TAKEN: Rule = Rule {
     row: "data-name-taken",
-    touches: |input| items(input, "objects").any(|object| text(object, "/metadata/name") == "tpl-0"),
-    predict: |input, mut recorded| {
-        let taken = recorded
-            .as_object_mut()
-            .and_then(|members| members.remove("waits"))
-            .is_some();
-        if !taken {
-            return recorded;
+    touches: |input| list(input, "/objects").any(|object| text(object, "/metadata/name") == "tpl-0"),
+    predict: |input, recorded| {
+        if !take(recorded, "waits") {
+            return;
         }
-        let claim = text(&recorded, "/claims/0/name").to_owned();
+        let claim = text(recorded, "/claims/0/name").to_owned();
         let (group, version) = ("infrastructure.cluster.x-k8s.io", "v1beta2");
         let owner = |kind: &str| {
             let uid = format!("uid:{group}:{kind}:{claim}");
@@ -265,7 +235,7 @@ const DATA_NAME_TAKEN: Rule = Rule {
             let status = json!({ "renderedData": { "name": name, "namespace": "metal" } });
             set(answered, "status", status);
         }
-        set(&mut recorded, "templateIndexes", json!([{ "name": claim, "index": 1 }]));
+        set(recorded, "templateIndexes", json!([{ "name": claim, "index": 1 }]));
         let made = json!({
             "apiVersion": format!("{group}/{version}"),
             "kind": "Metal3Data",
@@ -285,7 +255,6 @@ const DATA_NAME_TAKEN: Rule = Rule {
         if let Some(Value::Array(objects)) = recorded.get_mut("metal3Datas") {
             objects.push(made);
         }
-        recorded
     },
 };
 
@@ -293,20 +262,19 @@ const DATA_NAME_TAKEN: Rule = Rule {
 const NODE_STRANGERS: Rule = Rule {
     row: "node-strangers",
     touches: |input| text(input, "/operation") == "cloudProvider",
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         let id = format!("metal3://{}", provider_id(input));
-        let has_it = items(input, "workloadClusterNodes").any(|node| text(node, "/spec/providerID") == id);
+        let has_it = list(input, "/workloadClusterNodes").any(|node| text(node, "/spec/providerID") == id);
         if let (true, Some(members)) = (has_it, recorded.as_object_mut()) {
             members.remove("waits");
             members.insert("machineProviderID".into(), id.into());
             members.insert("provisioned".into(), true.into());
         }
-        recorded
     },
 };
 
 fn objects_of<'a>(input: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
-    items(input, "objects").filter(move |object| text(object, "/kind") == kind)
+    list(input, "/objects").filter(move |object| text(object, "/kind") == kind)
 }
 
 fn object<'a>(input: &'a Value, kind: &str, name: &str) -> &'a Value {
@@ -330,8 +298,7 @@ fn template(input: &Value) -> &Value {
 
 /// Fixed values of the metadata.
 fn strings(input: &Value) -> BTreeMap<&str, &str> {
-    let meta_data = template(input).get("metaData").unwrap_or(&Value::Null);
-    items(meta_data, "strings")
+    list(template(input), "/metaData/strings")
         .map(|entry| (text(entry, "/key"), text(entry, "/value")))
         .collect()
 }
@@ -341,6 +308,12 @@ fn provider_id(input: &Value) -> String {
     let machine = objects_of(input, "Metal3Machine").next().unwrap_or(&Value::Null);
     let host = text(machine, "/metadata/annotations/metal3.io~1BareMetalHost");
     format!("{host}/{}", text(machine, "/metadata/name"))
+}
+
+/// Removes a member and returns whether it was there.
+fn take(value: &mut Value, member: &str) -> bool {
+    let members = value.as_object_mut();
+    members.is_some_and(|members| members.remove(member).is_some())
 }
 
 fn set(value: &mut Value, member: &str, new: Value) {

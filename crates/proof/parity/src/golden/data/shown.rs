@@ -4,9 +4,9 @@ use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 
 use super::controllers::FinalState;
-use super::objects::{items, text};
 use super::render::show_claim;
 use crate::golden::case::Case;
+use crate::values::{list, text};
 
 /// Answer of a rendering case.
 pub(super) fn rendered(case: &Case, state: &FinalState) -> Value {
@@ -29,7 +29,7 @@ pub(super) fn rendered(case: &Case, state: &FinalState) -> Value {
         };
         shown.insert(how.into(), true.into());
     }
-    let given: Vec<&str> = items(&case.input, "objects")
+    let given: Vec<&str> = list(&case.input, "/objects")
         .map(|object| text(object, "/metadata/name"))
         .collect();
     let made = state

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::case::Case;
 use super::group::Group;
+use crate::values::list;
 
 pub(super) const GROUP: Group = Group {
     name: "ipam",
@@ -20,7 +21,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn answer(case: &Case) -> Value {
-    let in_full = view::list(&case.expect, "/final/addresses").any(|address| address.get("metadata").is_some());
+    let in_full = list(&case.expect, "/final/addresses").any(|address| address.get("metadata").is_some());
     match run::run_case(&case.input, in_full) {
         Ok(answer) => answer,
         Err(error) => json!({ "error": format!("{error:#}") }),

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::view::{list, list_mut};
+use super::view::list_mut;
 use crate::golden::group::Rule;
+use crate::values::{list, text};
 
 /// Rules in their order of application.
 pub(super) const RULES: &[Rule] = &[
@@ -28,20 +29,15 @@ const FINALIZER: &str = "ipclaim.ipam.metal3.io";
 const MIXED_FAMILIES: Rule = Rule {
     row: "pool-mixed-families",
     touches: |input| {
-        let mapped = |range: &Value| {
-            range
-                .get("end")
-                .is_some_and(|end| end.as_str().is_some_and(|end| end.starts_with("::ffff:")))
-        };
+        let mapped = |range: &Value| text(range, "/end").starts_with("::ffff:");
         pools(input).any(|pool| list(pool, "/spec/pools").any(mapped))
     },
-    predict: |_, mut recorded| {
-        put(&mut recorded, "/final/addresses", json!([]));
-        for claim in claims(&mut recorded) {
+    predict: |_, recorded| {
+        put(recorded, "/final/addresses", json!([]));
+        for claim in claims(recorded) {
             refuse(claim, "Exhausted IP Pools");
         }
-        each_pool(&mut recorded, |pool| drop(pool.remove("indexes")));
-        recorded
+        each_pool(recorded, |pool| drop(pool.remove("indexes")));
     },
 };
 
@@ -49,21 +45,20 @@ const MIXED_FAMILIES: Rule = Rule {
 const EMPTY_CLUSTER_NAME: Rule = Rule {
     row: "ipam-empty-cluster-name",
     touches: |input| pools(input).any(|pool| pool.pointer("/spec/clusterName").is_some_and(|name| name == "")),
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         put(
-            &mut recorded,
+            recorded,
             "/final/addresses",
             json!([address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a")]),
         );
-        each_pool(&mut recorded, |pool| {
+        each_pool(recorded, |pool| {
             pool.remove("labels");
             pool.insert("finalizers".to_owned(), json!(["ippool.ipam.metal3.io"]));
             pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" }));
         });
-        for claim in claims(&mut recorded) {
+        for claim in claims(recorded) {
             grant(claim, "p-10-0-0-10", "10.0.0.10");
         }
-        recorded
     },
 };
 
@@ -71,13 +66,12 @@ const EMPTY_CLUSTER_NAME: Rule = Rule {
 const PAUSE_WITHOUT_CLUSTER: Rule = Rule {
     row: "ipam-pause-without-cluster",
     touches: |input| pools(input).any(|pool| pool.pointer("/metadata/annotations/cluster.x-k8s.io~1paused").is_some()),
-    predict: |_, mut recorded| {
-        put(&mut recorded, "/final/addresses", json!([]));
-        each_pool(&mut recorded, |pool| pool.retain(|member, _| member == "name"));
-        for claim in claims(&mut recorded) {
+    predict: |_, recorded| {
+        put(recorded, "/final/addresses", json!([]));
+        each_pool(recorded, |pool| pool.retain(|member, _| member == "name"));
+        for claim in claims(recorded) {
             retain(claim, &["name", "kind"]);
         }
-        recorded
     },
 };
 
@@ -87,13 +81,12 @@ const FOREIGN_POOL_KIND: Rule = Rule {
     touches: |input| {
         applied(input).any(|claim| claim.pointer("/spec/poolRef/kind").is_some_and(|kind| kind != "IPPool"))
     },
-    predict: |_, mut recorded| {
-        put(&mut recorded, "/final/addresses", json!([]));
-        each_pool(&mut recorded, |pool| drop(pool.remove("indexes")));
-        for claim in claims(&mut recorded) {
+    predict: |_, recorded| {
+        put(recorded, "/final/addresses", json!([]));
+        each_pool(recorded, |pool| drop(pool.remove("indexes")));
+        for claim in claims(recorded) {
             retain(claim, &["name", "kind"]);
         }
-        recorded
     },
 };
 
@@ -101,10 +94,10 @@ const FOREIGN_POOL_KIND: Rule = Rule {
 const CLAIMS_OF_ONE_NAME: Rule = Rule {
     row: "ipam-claims-of-one-name",
     touches: |input| {
-        let kinds = |kind: &str| applied(input).any(|claim| claim.get("kind").is_some_and(|found| found == kind));
+        let kinds = |kind: &str| applied(input).any(|claim| text(claim, "/kind") == kind);
         kinds("IPClaim") && kinds("IPAddressClaim")
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         let foreign_address = json!({
             "name": "p-10-0-0-11",
             "apiVersion": "ipam.cluster.x-k8s.io/v1beta2",
@@ -118,18 +111,15 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
         if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
             addresses.push(foreign_address);
         }
-        each_pool(&mut recorded, |pool| {
-            pool.insert(
-                "indexes".to_owned(),
-                json!({ "c1": "10.0.0.10", "ipaddressclaim/c1": "10.0.0.11" }),
-            );
-        });
-        for claim in claims(&mut recorded).filter(|claim| claim.get("addressObject").is_some()) {
+        set_indexes(
+            recorded,
+            &json!({ "c1": "10.0.0.10", "ipaddressclaim/c1": "10.0.0.11" }),
+        );
+        for claim in claims(recorded).filter(|claim| claim.get("addressObject").is_some()) {
             retain(claim, &["name", "kind", "finalizers"]);
             put(claim, "/address", json!("p-10-0-0-11"));
             put(claim, "/ip", json!("10.0.0.11"));
         }
-        recorded
     },
 };
 
@@ -146,17 +136,14 @@ const MATCH_BY_UID: Rule = Rule {
                 .is_some_and(|name| names.contains(&name))
         })
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
             addresses.insert(0, address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a"));
         }
-        each_pool(&mut recorded, |pool| {
-            drop(pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" })))
-        });
-        for claim in claims(&mut recorded) {
+        set_indexes(recorded, &json!({ "c1": "10.0.0.10" }));
+        for claim in claims(recorded) {
             grant(claim, "p-10-0-0-10", "10.0.0.10");
         }
-        recorded
     },
 };
 
@@ -164,12 +151,11 @@ const MATCH_BY_UID: Rule = Rule {
 const PRE_ALLOCATION_HELD: Rule = Rule {
     row: "ipam-pre-allocation-held",
     touches: |input| list(input, "/steps").any(|step| step.get("mergePatch").is_some()),
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         let text = "Pre-allocated IP not available: 10.0.0.10 is granted to another claim; delete that claim, or change spec.preAllocations";
-        for claim in claims(&mut recorded).filter(|claim| claim.get("address").is_none()) {
+        for claim in claims(recorded).filter(|claim| claim.get("address").is_none()) {
             put(claim, "/errorMessage", json!(text));
         }
-        recorded
     },
 };
 
@@ -177,23 +163,22 @@ const PRE_ALLOCATION_HELD: Rule = Rule {
 const REQUESTED_OUTSIDE: Rule = Rule {
     row: "ipam-requested-outside",
     touches: |input| requested_addresses(input).next().is_some(),
-    predict: |input, mut recorded| {
+    predict: |input, recorded| {
         let requested_addresses: Vec<(String, String)> = requested_addresses(input).collect();
-        for claim in claims(&mut recorded) {
-            let name = claim.get("name").and_then(Value::as_str).unwrap_or_default();
+        for claim in claims(recorded) {
+            let name = text(claim, "/name");
             let Some((_, requested)) = requested_addresses.iter().find(|(asking, _)| asking == name) else {
                 continue;
             };
-            let text = json!(format!(
+            let message = json!(format!(
                 "Exhausted IP Pools: requested address {requested} is not part of any range"
             ));
             for place in ["/errorMessage", "/conditions/0/message"] {
-                if claim.pointer(place).is_some_and(|text| text == "Exhausted IP Pools") {
-                    put(claim, place, text.clone());
+                if text(claim, place) == "Exhausted IP Pools" {
+                    put(claim, place, message.clone());
                 }
             }
         }
-        recorded
     },
 };
 
@@ -206,17 +191,16 @@ const NAME_COLLISION: Rule = Rule {
             .collect();
         matches!(prefixes.as_slice(), [one, other] if one == other)
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
             addresses.push(address("x-10-0-0-11", "10.0.0.11", "c2", "pool-b"));
         }
-        each_pool(&mut recorded, |pool| {
+        each_pool(recorded, |pool| {
             pool.entry("indexes").or_insert_with(|| json!({ "c2": "10.0.0.11" }));
         });
-        for claim in claims(&mut recorded).filter(|claim| claim.get("address").is_none()) {
+        for claim in claims(recorded).filter(|claim| claim.get("address").is_none()) {
             grant(claim, "x-10-0-0-11", "10.0.0.11");
         }
-        recorded
     },
 };
 
@@ -224,61 +208,51 @@ const NAME_COLLISION: Rule = Rule {
 const POOL_DELETING: Rule = Rule {
     row: "ipam-pool-deleting",
     touches: |input| {
-        list(input, "/steps")
-            .any(|step| list(step, "/delete").any(|object| object.get("kind").is_some_and(|kind| kind == "IPPool")))
+        list(input, "/steps").any(|step| list(step, "/delete").any(|object| text(object, "/kind") == "IPPool"))
     },
-    predict: |_, mut recorded| {
+    predict: |_, recorded| {
         if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.retain(|address| address.pointer("/spec/claim/name").is_some_and(|name| name == "c1"));
+            addresses.retain(|address| text(address, "/spec/claim/name") == "c1");
         }
-        each_pool(&mut recorded, |pool| {
-            drop(pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" })))
-        });
-        for claim in claims(&mut recorded).filter(|claim| claim.get("name").is_some_and(|name| name == "c2")) {
+        set_indexes(recorded, &json!({ "c1": "10.0.0.10" }));
+        for claim in claims(recorded).filter(|claim| text(claim, "/name") == "c2") {
             retain(claim, &["name", "kind"]);
             put(claim, "/errorMessage", json!("The pool is being deleted"));
         }
-        recorded
     },
 };
 
 /// The address of a Cluster API claim has the owner references of the contract.
 const OWNER_REFERENCES: Rule = Rule {
     row: "ipam-owner-references",
-    touches: |input| applied(input).any(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim")),
-    predict: |_, mut recorded| {
-        for held in list_mut(&mut recorded, "/final/addresses")
-            .filter(|held| held.get("apiVersion").is_some_and(|v| v != METAL3))
-        {
+    touches: |input| applied(input).any(|claim| text(claim, "/kind") == "IPAddressClaim"),
+    predict: |_, recorded| {
+        for held in list_mut(recorded, "/final/addresses").filter(|held| text(held, "/apiVersion") != METAL3) {
             for owner in list_mut(held, "/metadata/ownerReferences") {
-                let controls = owner.get("kind").is_some_and(|kind| kind == "IPAddressClaim");
+                let controls = text(owner, "/kind") == "IPAddressClaim";
                 put(owner, "/controller", json!(controls));
                 put(owner, "/blockOwnerDeletion", json!(true));
             }
         }
-        recorded
     },
 };
 
 /// A Cluster API claim with an address is ready, with a reason.
 const CLAIM_READY: Rule = Rule {
     row: "ipam-claim-ready",
-    touches: |input| applied(input).any(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim")),
-    predict: |_, mut recorded| {
+    touches: |input| applied(input).any(|claim| text(claim, "/kind") == "IPAddressClaim"),
+    predict: |_, recorded| {
         let ready = json!([{ "type": "Ready", "status": "True", "reason": "Ready", "message": "" }]);
-        for claim in
-            claims(&mut recorded).filter(|claim| claim.get("kind").is_some_and(|kind| kind == "IPAddressClaim"))
-        {
+        for claim in claims(recorded).filter(|claim| text(claim, "/kind") == "IPAddressClaim") {
             if claim.get("address").is_some() {
                 put(claim, "/conditions", ready.clone());
             }
         }
-        recorded
     },
 };
 
 fn pools(input: &Value) -> impl Iterator<Item = &Value> {
-    list(input, "/objects").filter(|object| object.get("kind").is_some_and(|kind| kind == "IPPool"))
+    list(input, "/objects").filter(|object| text(object, "/kind") == "IPPool")
 }
 
 fn applied(input: &Value) -> impl Iterator<Item = &Value> {
@@ -288,9 +262,8 @@ fn applied(input: &Value) -> impl Iterator<Item = &Value> {
 /// Claims with a requested address.
 fn requested_addresses(input: &Value) -> impl Iterator<Item = (String, String)> {
     applied(input).filter_map(|claim| {
-        let text = |pointer: &str| claim.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
-        let requested = text("/metadata/annotations/ipAddress").filter(|requested| !requested.is_empty())?;
-        Some((text("/metadata/name")?, requested))
+        let requested = text(claim, "/metadata/annotations/ipAddress");
+        (!requested.is_empty()).then(|| (text(claim, "/metadata/name").to_owned(), requested.to_owned()))
     })
 }
 
@@ -302,6 +275,12 @@ fn each_pool(recorded: &mut Value, change: impl Fn(&mut serde_json::Map<String, 
     list_mut(recorded, "/final/pools")
         .filter_map(Value::as_object_mut)
         .for_each(change);
+}
+
+fn set_indexes(recorded: &mut Value, indexes: &Value) {
+    each_pool(recorded, |pool| {
+        drop(pool.insert("indexes".to_owned(), indexes.clone()))
+    });
 }
 
 /// Sets a member of an existing parent.

@@ -2,22 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-/// The list at a pointer; empty when absent.
-pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
-}
+use crate::values::{at, list, text};
 
-/// The same, mutable.
+/// The list at a pointer, for changes.
 pub(super) fn list_mut<'a>(value: &'a mut Value, pointer: &str) -> impl Iterator<Item = &'a mut Value> + use<'a> {
     value
         .pointer_mut(pointer)
         .and_then(Value::as_array_mut)
         .into_iter()
         .flatten()
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn of<'a>(objects: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -34,10 +27,6 @@ fn filled<const N: usize>(members: [(&str, Value); N]) -> Value {
     };
     let kept = members.into_iter().filter(|(_, value)| is_filled(value));
     Value::Object(kept.map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
-fn at(object: &Value, pointer: &str) -> Value {
-    object.pointer(pointer).cloned().unwrap_or_default()
 }
 
 /// Claims, IPClaims first.
@@ -108,7 +97,7 @@ pub(super) fn addresses(objects: &[Value], in_full: bool) -> Vec<Value> {
             ("name", at(held, "/metadata/name")),
             ("namespace", at(held, "/metadata/namespace")),
             ("finalizers", at(held, "/metadata/finalizers")),
-            ("ownerReferences", owners(held, objects)),
+            ("ownerReferences", at(held, "/metadata/ownerReferences")),
         ]);
         filled([
             ("apiVersion", at(held, "/apiVersion")),
@@ -127,7 +116,7 @@ pub(super) fn pools(objects: &[Value]) -> Vec<Value> {
             ("name", at(pool, "/metadata/name")),
             ("finalizers", at(pool, "/metadata/finalizers")),
             ("labels", at(pool, "/metadata/labels")),
-            ("ownerReferences", owners(pool, objects)),
+            ("ownerReferences", at(pool, "/metadata/ownerReferences")),
             (
                 "deletionTimestamp",
                 json!(pool.pointer("/metadata/deletionTimestamp").map(|_| "<time>")),
@@ -136,23 +125,4 @@ pub(super) fn pools(objects: &[Value]) -> Vec<Value> {
         ])
     };
     of(objects, "IPPool").into_iter().map(shown).collect()
-}
-
-/// Owner references, with placeholders for UIDs.
-fn owners(object: &Value, objects: &[Value]) -> Value {
-    let shown = |owner: &Value| {
-        let mut owner = owner.clone();
-        let there = objects
-            .iter()
-            .find(|object| at(object, "/metadata/uid") == at(&owner, "/uid"));
-        if let Some(there) = there {
-            let group = text(there, "/apiVersion").split('/').next().unwrap_or_default();
-            let uid = format!("uid:{group}:{}:{}", text(there, "/kind"), text(there, "/metadata/name"));
-            if let Some(members) = owner.as_object_mut() {
-                members.insert("uid".to_owned(), uid.into());
-            }
-        }
-        owner
-    };
-    list(object, "/metadata/ownerReferences").map(shown).collect()
 }

@@ -1,13 +1,14 @@
 //! Versions of the objects that the stand-ins wrote, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use metal3_sandbox::world::{NAMESPACE, World};
+use parking_lot::Mutex;
 
 use super::fields::{self, ComparedKind, Fields, ObjectId, Placeholders};
-use super::text;
 use super::timeline::Writes;
+use crate::values::text;
 
 /// Recorded versions. Clones share them.
 #[derive(Clone, Default)]
@@ -124,7 +125,7 @@ impl History {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Versions) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
 

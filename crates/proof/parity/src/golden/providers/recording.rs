@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::fields::{self, Fields, ObjectId, Placeholders};
-use super::text;
+use crate::values::text;
 use metal3_files::documents;
 
 /// A recording.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::recording::Recording;
 use super::script::UserAction;
-use super::text;
+use crate::values::text;
 
 const MERGE: &str = "application/merge-patch+json";
 
