@@ -1,6 +1,6 @@
 //! Records every write of a run in the journal and checks the invariants.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Result;
 use metal3_ironic::model::state::PowerState;
@@ -8,6 +8,7 @@ use metal3_sandbox::world::World;
 use metal3_scenario::ObservedStates;
 use metal3_sim_capi::view::Object;
 use metal3_sim_cluster::WriteEvent;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::invariants::{Invariants, MachineState};
@@ -83,6 +84,6 @@ impl Recorder {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Records) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 }
