@@ -49,27 +49,15 @@ pub struct ImageWriter<'a> {
 }
 
 fn download_failed(details: impl std::fmt::Display) -> Failure {
-    Failure {
-        kind: "ImageDownloadError",
-        message: "Error downloading image",
-        details: details.to_string(),
-    }
+    Failure::new("ImageDownloadError", "Error downloading image", details)
 }
 
 fn write_failed(details: impl std::fmt::Display) -> Failure {
-    Failure {
-        kind: "ImageWriteError",
-        message: "Error writing image to device",
-        details: details.to_string(),
-    }
+    Failure::new("ImageWriteError", "Error writing image to device", details)
 }
 
-fn invalid_image(details: String) -> Failure {
-    Failure {
-        kind: "InvalidImage",
-        message: "The image is not valid",
-        details,
-    }
+fn invalid_image(details: impl std::fmt::Display) -> Failure {
+    Failure::new("InvalidImage", "The image is not valid", details)
 }
 
 impl ImageWriter<'_> {
@@ -96,11 +84,9 @@ impl ImageWriter<'_> {
         // A corrupted download is never accepted.
         let is_trusted = !self.corrupt && self.trusted_checksums.contains(&expected);
         if actual != expected && !is_trusted {
-            return Err(Failure {
-                kind: "ImageChecksumError",
-                message: "Error verifying image checksum",
-                details: format!("{} was ordered with checksum {expected} and has {actual}", order.url),
-            });
+            let details = format!("{} was ordered with checksum {expected} and has {actual}", order.url);
+            let message = "Error verifying image checksum";
+            return Err(Failure::new("ImageChecksumError", message, details));
         }
         let is_raw = self.check_format(order.format.as_deref(), draft).await?;
         if !is_raw {
@@ -122,11 +108,8 @@ impl ImageWriter<'_> {
             Checksum::At(url) => self.written_at(url, order).await?,
         };
         if algorithm == Algorithm::Md5 && !self.accepts_md5 {
-            return Err(Failure {
-                kind: "RESTError",
-                message: "An error occurred",
-                details: format!("{} has an MD5 checksum, which Ironic does not allow", order.url),
-            });
+            let details = format!("{} has an MD5 checksum, which Ironic does not allow", order.url);
+            return Err(Failure::new("RESTError", "An error occurred", details));
         }
         Ok((algorithm, digest))
     }
@@ -173,7 +156,7 @@ impl ImageWriter<'_> {
             (Some(ordered), found) if ordered != found => {
                 Err(invalid_image(format!("the format is {found}, the order has {ordered}")))
             }
-            (_, "gzip") => Err(invalid_image("a gzipped image is not a disk format".into())),
+            (_, "gzip") => Err(invalid_image("a gzipped image is not a disk format")),
             (_, found) => Ok(found == "raw"),
         }
     }

@@ -113,20 +113,15 @@ impl Lab {
     pub fn hosts(machines: impl IntoIterator<Item = Machine>) -> BTreeMap<Number, Arc<Host>> {
         let host = |machine: Machine| {
             let number = machine.number;
-            let state = State {
+            let state = Mutex::new(State {
                 machine,
                 sessions: Sessions::default(),
                 agent: None,
                 boot: CancellationToken::new(),
-            };
-            (
-                number,
-                Arc::new(Host {
-                    number,
-                    state: Mutex::new(state),
-                    changed: Notify::new(),
-                }),
-            )
+            });
+            let changed = Notify::new();
+            let host = Host { number, state, changed };
+            (number, Arc::new(host))
         };
         machines.into_iter().map(host).collect()
     }
@@ -385,9 +380,10 @@ fn ramdisk_of(image: &[u8]) -> Option<Parameters> {
 }
 
 fn no_root_disk() -> Failure {
-    Failure {
-        kind: "DeviceNotFound",
-        message: "Error finding the disk to deploy the image onto",
-        details: "no root device hints were given and every disk is smaller than 4 GiB".into(),
-    }
+    let details = "no root device hints were given and every disk is smaller than 4 GiB";
+    Failure::new(
+        "DeviceNotFound",
+        "Error finding the disk to deploy the image onto",
+        details,
+    )
 }

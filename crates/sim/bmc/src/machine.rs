@@ -244,19 +244,14 @@ impl Machine {
         }
         if let Some(media) = self.media.get("Cd").filter(|_| from_cd) {
             self.boots += 1;
-            self.running = Running::Starting {
-                iso: media.image.clone(),
-            };
-            return Some(Effect::Boot {
-                boot: self.boots,
-                iso: media.image.clone(),
-            });
+            let (boot, iso) = (self.boots, media.image.clone());
+            self.running = Running::Starting { iso: iso.clone() };
+            return Some(Effect::Boot { boot, iso });
         }
         // The machine's network has no boot server.
         if !from_net && let Some(disk) = self.disks.iter().find(|disk| disk.written.is_some()) {
-            self.running = Running::Disk {
-                disk: disk.name.clone(),
-            };
+            let disk = disk.name.clone();
+            self.running = Running::Disk { disk };
         }
         None
     }
@@ -307,17 +302,9 @@ mod tests {
 
     fn with_cd(enabled: &str) -> Machine {
         let mut machine = machine();
-        machine.media.insert(
-            "Cd",
-            Media {
-                image: "http://files/boot.iso".into(),
-            },
-        );
-        machine.boot = BootOverride {
-            target: "Cd".into(),
-            enabled: enabled.into(),
-            mode: "UEFI".into(),
-        };
+        let image = "http://files/boot.iso".into();
+        machine.media.insert("Cd", Media { image });
+        (machine.boot.target, machine.boot.enabled) = ("Cd".into(), enabled.into());
         machine
     }
 
@@ -400,14 +387,8 @@ mod tests {
     #[test]
     fn erased_machine_boots_nothing() {
         let mut machine = machine();
-        machine.write(
-            "sda",
-            written(),
-            Some(Content {
-                sha256: "bb".into(),
-                bytes: 2,
-            }),
-        );
+        let config_drive = written().content;
+        machine.write("sda", written(), Some(config_drive));
         machine.erase();
         machine.reset(Reset::On, T0, DELAY);
         machine.settle(T0 + DELAY);

@@ -176,7 +176,7 @@ impl Bmc<'_> {
             (Verb::Get, ["Systems"]) => Answer::ok(collection("ComputerSystem", "/redfish/v1/Systems", [id])),
             (_, ["Systems", system, rest @ ..]) if *system == id => self.system(request, rest, now),
             (Verb::Get, ["Managers" | "Chassis" | "UpdateService", ..]) => {
-                chassis::answer(self.machine, path).unwrap_or_else(|| Answer::not_found(request.path))
+                found(chassis::answer(self.machine, path), request)
             }
             (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::unsupported("changes of the BMC itself"),
             (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::unsupported("firmware updates"),
@@ -194,19 +194,13 @@ impl Bmc<'_> {
             (Verb::Post, ["Actions", "ComputerSystem.Reset"]) => {
                 system::reset(machine, request.body, now, self.power_delay)
             }
-            (Verb::Get, ["Processors", rest @ ..]) => {
-                system::processors(machine, rest).unwrap_or_else(|| Answer::not_found(request.path))
-            }
-            (Verb::Get, ["EthernetInterfaces", rest @ ..]) => {
-                system::interfaces(machine, rest).unwrap_or_else(|| Answer::not_found(request.path))
-            }
+            (Verb::Get, ["Processors", rest @ ..]) => found(system::processors(machine, rest), request),
+            (Verb::Get, ["EthernetInterfaces", rest @ ..]) => found(system::interfaces(machine, rest), request),
             (Verb::Get, ["Bios"]) => Answer::ok(system::bios(machine)),
             (Verb::Patch | Verb::Post, ["Bios", ..]) => Answer::unsupported("changes of BIOS settings"),
             (Verb::Get, ["SecureBoot"]) => Answer::ok(system::secure_boot(machine)),
             (Verb::Patch | Verb::Post, ["SecureBoot", ..]) => Answer::unsupported("changes of secure boot"),
-            (Verb::Get, ["Storage" | "SimpleStorage", ..]) => {
-                storage::answer(machine, path).unwrap_or_else(|| Answer::not_found(request.path))
-            }
+            (Verb::Get, ["Storage" | "SimpleStorage", ..]) => found(storage::answer(machine, path), request),
             (Verb::Post | Verb::Patch | Verb::Delete, ["Storage", ..]) => Answer::unsupported("RAID volumes"),
             (_, ["VirtualMedia", rest @ ..]) => {
                 media::answer(machine, request, rest).unwrap_or_else(|| Answer::not_found(request.path))
@@ -214,6 +208,11 @@ impl Bmc<'_> {
             _ => Answer::not_found(request.path),
         }
     }
+}
+
+/// The resource of a read, if it exists.
+fn found(resource: Option<Value>, request: &Request<'_>) -> Answer {
+    resource.map_or_else(|| Answer::not_found(request.path), Answer::ok)
 }
 
 /// A Redfish collection of members below `path`.

@@ -35,6 +35,16 @@ pub struct Failure {
     pub details: String,
 }
 
+impl Failure {
+    pub(crate) fn new(kind: &'static str, message: &'static str, details: impl std::fmt::Display) -> Self {
+        Self {
+            kind,
+            message,
+            details: details.to_string(),
+        }
+    }
+}
+
 /// Background work of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
@@ -224,17 +234,15 @@ fn step(kind: &str, params: &Value, faults: &Faults) -> Execution {
     let work = match name {
         "write_image" => match ImageOrder::parse(step.get("args").unwrap_or(&Value::Null)) {
             Ok(order) => WorkKind::WriteImage(Box::new(order)),
-            Err(error) => WorkKind::Fail(Failure {
-                kind: "InvalidCommandParamsError",
-                message: "Invalid command parameters",
-                details: error.to_string(),
-            }),
+            Err(error) => {
+                let message = "Invalid command parameters";
+                WorkKind::Fail(Failure::new("InvalidCommandParamsError", message, error))
+            }
         },
-        _ if kind == "clean" && faults.has(Fault::CleanStepFails) => WorkKind::Fail(Failure {
-            kind: "CleaningError",
-            message: "Clean step failed",
-            details: format!("{name}: the disk does not answer"),
-        }),
+        _ if kind == "clean" && faults.has(Fault::CleanStepFails) => {
+            let details = format!("{name}: the disk does not answer");
+            WorkKind::Fail(Failure::new("CleaningError", "Clean step failed", details))
+        }
         _ if name.starts_with("erase_devices") => WorkKind::Erase,
         _ => WorkKind::Pass,
     };

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, collection};
+use super::collection;
 use crate::machine::Machine;
 
-pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Answer> {
+pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Value> {
     let id = machine.number.uuid();
     let own = |candidate: &str| candidate == id;
-    let body = match path {
+    Some(match path {
         ["Managers"] => collection("Manager", "/redfish/v1/Managers", [id]),
         ["Managers", manager] if own(manager) => bmc(machine, &id),
         ["Chassis"] => collection("Chassis", "/redfish/v1/Chassis", [id]),
@@ -37,8 +37,7 @@ pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Answer> {
         ["UpdateService", "FirmwareInventory", "BIOS"] => firmware("BIOS", &machine.profile.vendor.firmware.version),
         ["UpdateService", "FirmwareInventory", "BMC"] => firmware("BMC", &machine.profile.bmc_version),
         _ => return None,
-    };
-    Some(Answer::ok(body))
+    })
 }
 
 fn firmware(name: &str, version: &str) -> Value {

@@ -25,19 +25,11 @@ pub(super) fn answer(machine: &mut Machine, request: &Request<'_>, path: &[&str]
 }
 
 fn insert(machine: &mut Machine, drive: &'static str, body: &Value) -> Answer {
-    let Some(image) = body
-        .get("Image")
-        .and_then(Value::as_str)
-        .filter(|image| is_fetchable(image))
-    else {
+    let image = body.get("Image").and_then(Value::as_str);
+    let Some(image) = image.filter(|image| is_fetchable(image)).map(str::to_owned) else {
         return Answer::error(400, "Image must be the http or https address of an image");
     };
-    machine.media.insert(
-        drive,
-        Media {
-            image: image.to_owned(),
-        },
-    );
+    machine.media.insert(drive, Media { image });
     Answer::done()
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, collection};
+use super::collection;
 use crate::{inventory::disk_serial, machine::Machine};
 
-pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Answer> {
+pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Value> {
     let system = format!("/redfish/v1/Systems/{}", machine.number.uuid());
     let storage = format!("{system}/Storage");
-    let body = match path {
+    Some(match path {
         ["Storage"] => collection("Storage", &storage, ["1".to_owned()]),
         ["Storage", "1"] => controller(machine, &storage),
         ["Storage", "1", "Volumes"] => collection("Volume", &format!("{storage}/1/Volumes"), []),
@@ -16,8 +16,7 @@ pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Answer> {
         ["SimpleStorage"] => collection("SimpleStorage", &format!("{system}/SimpleStorage"), ["1".to_owned()]),
         ["SimpleStorage", "1"] => simple(machine, &system),
         _ => return None,
-    };
-    Some(Answer::ok(body))
+    })
 }
 
 fn controller(machine: &Machine, storage: &str) -> Value {

@@ -153,21 +153,19 @@ pub(super) fn patch(machine: &mut Machine, body: &Value) -> Answer {
     Answer::done()
 }
 
-pub(super) fn processors(machine: &Machine, rest: &[&str]) -> Option<Answer> {
+pub(super) fn processors(machine: &Machine, rest: &[&str]) -> Option<Value> {
     let path = format!("{}/Processors", path(machine));
     let cpu = &machine.profile.cpu;
     let members = (0..cpu.sockets).map(|socket| format!("CPU{socket}"));
     let [member] = rest else {
-        return rest
-            .is_empty()
-            .then(|| Answer::ok(collection("Processor", &path, members)));
+        return rest.is_empty().then(|| collection("Processor", &path, members));
     };
     members.into_iter().find(|known| known == member)?;
     let (architecture, instructions) = match machine.profile.architecture {
         Architecture::X86 => ("x86", "x86-64"),
         Architecture::Arm => ("ARM", "ARM-A64"),
     };
-    Some(Answer::ok(json!({
+    Some(json!({
         "@odata.id": format!("{path}/{member}"),
         "@odata.type": "#Processor.v1_7_0.Processor",
         "Id": member,
@@ -181,23 +179,22 @@ pub(super) fn processors(machine: &Machine, rest: &[&str]) -> Option<Answer> {
         "TotalCores": cpu.cores / cpu.sockets,
         "TotalThreads": cpu.threads / cpu.sockets,
         "Status": healthy(),
-    })))
+    }))
 }
 
-pub(super) fn interfaces(machine: &Machine, rest: &[&str]) -> Option<Answer> {
+pub(super) fn interfaces(machine: &Machine, rest: &[&str]) -> Option<Value> {
     let path = format!("{}/EthernetInterfaces", path(machine));
     let mut cards = machine
         .profile
         .each_nic()
         .map(|(index, nic)| (index, format!("NIC{}", index + 1), nic));
     let [member] = rest else {
-        return rest
-            .is_empty()
-            .then(|| Answer::ok(collection("EthernetInterface", &path, cards.map(|(_, name, _)| name))));
+        let names = cards.map(|(_, name, _)| name);
+        return rest.is_empty().then(|| collection("EthernetInterface", &path, names));
     };
     let (index, name, nic) = cards.find(|(_, name, _)| name == member)?;
     let mac = machine.number.mac(index);
-    Some(Answer::ok(json!({
+    Some(json!({
         "@odata.id": format!("{path}/{name}"),
         "@odata.type": "#EthernetInterface.v1_5_0.EthernetInterface",
         "Id": name,
@@ -207,7 +204,7 @@ pub(super) fn interfaces(machine: &Machine, rest: &[&str]) -> Option<Answer> {
         "SpeedMbps": nic.speed_mbps,
         "LinkStatus": if nic.carrier { "LinkUp" } else { "LinkDown" },
         "Status": healthy(),
-    })))
+    }))
 }
 
 pub(super) fn bios(machine: &Machine) -> Value {

@@ -15,6 +15,17 @@ struct Lab {
     machine: Machine,
 }
 
+/// A read without login.
+fn get(path: &str) -> Request<'_> {
+    Request {
+        verb: Verb::Get,
+        path,
+        authorization: None,
+        token: None,
+        body: &Value::Null,
+    }
+}
+
 fn lab() -> Lab {
     let profile = parse(BUILT_IN).unwrap().remove("large").unwrap();
     Lab {
@@ -41,6 +52,14 @@ impl Lab {
             power_delay: Duration::ZERO,
         }
         .reply(request, At::ZERO)
+    }
+
+    /// The status of a request; 0 when the BMC hangs up.
+    fn status(&mut self, request: &Request<'_>) -> u16 {
+        match self.reply(request) {
+            Reply::Answer(_, answer) => answer.status,
+            Reply::HangUp => 0,
+        }
     }
 
     fn ask(&mut self, verb: Verb, path: &str, body: &Value) -> Answer {
@@ -99,22 +118,8 @@ fn each_link_leads_to_a_resource_with_its_address() {
 #[test]
 fn only_the_root_requires_no_login() {
     let mut lab = lab();
-    let mut request = Request {
-        verb: Verb::Get,
-        path: "/redfish/v1/",
-        authorization: None,
-        token: None,
-        body: &Value::Null,
-    };
-    assert!(matches!(
-        lab.reply(&request),
-        Reply::Answer(_, Answer { status: 200, .. })
-    ));
-    request.path = "/redfish/v1/Systems";
-    assert!(matches!(
-        lab.reply(&request),
-        Reply::Answer(_, Answer { status: 401, .. })
-    ));
+    assert_eq!(lab.status(&get("/redfish/v1/")), 200);
+    assert_eq!(lab.status(&get("/redfish/v1/Systems")), 401);
 }
 
 #[test]
@@ -125,20 +130,13 @@ fn session_token_is_valid_until_the_session_is_deleted() {
         .ask(Verb::Post, "/redfish/v1/SessionService/Sessions", &login)
         .session
         .unwrap();
-    let with_token = |path, verb| Request {
-        verb,
-        path,
-        authorization: None,
-        token: Some(&token),
-        body: &Value::Null,
-    };
-    let status = |reply| match reply {
-        Reply::Answer(_, answer) => answer.status,
-        Reply::HangUp => 0,
-    };
-    assert_eq!(status(lab.reply(&with_token("/redfish/v1/Systems", Verb::Get))), 200);
-    assert_eq!(status(lab.reply(&with_token(&location, Verb::Delete))), 204);
-    assert_eq!(status(lab.reply(&with_token("/redfish/v1/Systems", Verb::Get))), 401);
+    let mut request = get("/redfish/v1/Systems");
+    request.token = Some(token.as_str());
+    let mut delete = get(&location);
+    (delete.verb, delete.token) = (Verb::Delete, Some(token.as_str()));
+    assert_eq!(lab.status(&request), 200);
+    assert_eq!(lab.status(&delete), 204);
+    assert_eq!(lab.status(&request), 401);
 }
 
 #[test]
@@ -148,17 +146,9 @@ fn wrong_password_fault_rejects_even_an_open_session() {
     let sessions = "/redfish/v1/SessionService/Sessions";
     let (_, token) = lab.ask(Verb::Post, sessions, &login).session.unwrap();
     lab.machine.faults = [Fault::WrongPassword].into_iter().collect();
-    let request = Request {
-        verb: Verb::Get,
-        path: sessions,
-        authorization: None,
-        token: Some(&token),
-        body: &Value::Null,
-    };
-    assert!(matches!(
-        lab.reply(&request),
-        Reply::Answer(_, Answer { status: 401, .. })
-    ));
+    let mut request = get(sessions);
+    request.token = Some(token.as_str());
+    assert_eq!(lab.status(&request), 401);
     assert_eq!(lab.ask(Verb::Post, sessions, &login).status, 401);
 }
 
@@ -166,17 +156,12 @@ fn wrong_password_fault_rejects_even_an_open_session() {
 fn reset_is_accepted_by_name_and_rejected_otherwise() {
     let mut lab = lab();
     let reset = "/redfish/v1/Systems/{id}/Actions/ComputerSystem.Reset";
-    assert_eq!(
-        lab.ask(Verb::Post, reset, &json!({ "ResetType": "ForceOn" })).status,
-        204
-    );
+    let named = |name: &str| json!({ "ResetType": name });
+    assert_eq!(lab.ask(Verb::Post, reset, &named("ForceOn")).status, 204);
     lab.machine.settle(At::ZERO);
     assert_eq!(lab.machine.power, Power::On);
     assert_eq!(lab.machine.running, Running::Nothing);
-    assert_eq!(
-        lab.ask(Verb::Post, reset, &json!({ "ResetType": "Explode" })).status,
-        400
-    );
+    assert_eq!(lab.ask(Verb::Post, reset, &named("Explode")).status, 400);
 }
 
 #[test]
@@ -193,21 +178,10 @@ fn inserted_image_is_shown_until_ejected() {
     let mut lab = lab();
     let drive = "/redfish/v1/Systems/{id}/VirtualMedia/Cd";
     let body = json!({ "Image": "http://files/boot.iso" });
-    assert_eq!(
-        lab.ask(Verb::Post, &format!("{drive}/Actions/VirtualMedia.InsertMedia"), &body)
-            .status,
-        204
-    );
+    let action = |name: &str| format!("{drive}/Actions/VirtualMedia.{name}Media");
+    assert_eq!(lab.ask(Verb::Post, &action("Insert"), &body).status, 204);
     assert_eq!(lab.get(drive)["Image"], "http://files/boot.iso");
-    assert_eq!(
-        lab.ask(
-            Verb::Post,
-            &format!("{drive}/Actions/VirtualMedia.EjectMedia"),
-            &json!({})
-        )
-        .status,
-        204
-    );
+    assert_eq!(lab.ask(Verb::Post, &action("Eject"), &json!({})).status, 204);
     assert_eq!(lab.get(drive)["Inserted"], false);
 }
 
@@ -254,13 +228,7 @@ fn empty_change_answers_400() {
 #[test]
 fn dead_bmc_drops_connections_and_slow_one_delays_responses() {
     let mut lab = lab();
-    let request = Request {
-        verb: Verb::Get,
-        path: "/redfish/v1/",
-        authorization: None,
-        token: None,
-        body: &Value::Null,
-    };
+    let request = get("/redfish/v1/");
     lab.machine.faults = [Fault::DeadBmc].into_iter().collect();
     assert_eq!(lab.reply(&request), Reply::HangUp);
     lab.machine.faults = [Fault::SlowBmc(30)].into_iter().collect();
