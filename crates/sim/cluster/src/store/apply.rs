@@ -57,16 +57,12 @@ impl Store {
             Some(live) => {
                 check_name(call, &object)?;
                 let (new, warnings) = normalized(call, object, &config)?;
-                self.update(
-                    call,
-                    options,
-                    &live,
-                    Revision {
-                        new,
-                        managers,
-                        warnings,
-                    },
-                )
+                let revision = Revision {
+                    new,
+                    managers,
+                    warnings,
+                };
+                self.update(call, options, &live, revision)
             }
             None => self.create_applied(call, options, &config, Applied { object, managers }),
         }
@@ -93,16 +89,13 @@ impl Store {
         check_name(call, &object)?;
         self.check_kind_stays(&call.kind, name)?;
         let (body, warnings) = normalized(call, object, config)?;
-        self.create_object(
-            call,
-            options,
-            Draft {
-                body,
-                managers,
-                warnings,
-                given_version: false,
-            },
-        )
+        let draft = Draft {
+            body,
+            managers,
+            warnings,
+            given_version: false,
+        };
+        self.create_object(call, options, draft)
     }
 }
 

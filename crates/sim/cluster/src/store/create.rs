@@ -9,8 +9,7 @@ use super::metadata::{generated_name, read_body, timestamp, uid, with_separate_m
 use super::object;
 use super::options::{FieldValidation, WriteOptions};
 use super::refusal::Refusal;
-use super::request::Call;
-use super::request::Verb;
+use super::request::{Call, Verb};
 use super::{Answer, ObjectKey, Store};
 
 /// Attempts to find a free generated name.
@@ -46,16 +45,13 @@ impl Store {
         }
         let managers = Managers::requested(given.as_ref(), &StoredManagers::default());
         let managers = self.tracker(call).updated(None, &body, managers, &options.manager);
-        self.create_object(
-            call,
-            &options,
-            Draft {
-                body,
-                managers,
-                warnings,
-                given_version,
-            },
-        )
+        let draft = Draft {
+            body,
+            managers,
+            warnings,
+            given_version,
+        };
+        self.create_object(call, &options, draft)
     }
 
     /// Creates an object whose fields and field managers are known.

@@ -217,51 +217,48 @@ impl Store {
         &mut self,
         kind: &Kind,
         key: &ObjectKey,
-        mut object: Value,
+        object: Value,
         stored_managers: StoredManagers,
     ) -> Arc<Stored> {
-        let version = self.next_version();
-        object::set(&mut object, "resourceVersion", version.to_string());
-        let new = Arc::new(Stored {
-            document: object,
-            managers: stored_managers,
-        });
+        self.write(kind, key, (object, stored_managers), false)
+    }
+
+    /// Removes an object under the next version. `last` is its final state.
+    fn expunge(&mut self, kind: &Kind, key: &ObjectKey, last: Value) {
+        let stored_managers = self.stored_managers(kind, key);
+        self.write(kind, key, (last, stored_managers), true);
+        self.after_write(kind, key);
+    }
+
+    fn write(
+        &mut self,
+        kind: &Kind,
+        key: &ObjectKey,
+        (mut document, managers): (Value, StoredManagers),
+        deleted: bool,
+    ) -> Arc<Stored> {
+        self.version = self.version.saturating_add(1);
+        object::set(&mut document, "resourceVersion", self.version.to_string());
+        let new = Arc::new(Stored { document, managers });
         let resource = resource_key(kind);
-        let old = self
-            .objects
-            .entry(resource.clone())
-            .or_default()
-            .insert(key.clone(), Arc::clone(&new));
-        self.record(Entry {
-            version,
+        let objects = self.objects.entry(resource.clone()).or_default();
+        let old = if deleted {
+            objects.remove(key)
+        } else {
+            objects.insert(key.clone(), Arc::clone(&new))
+        };
+        self.log.push_back(Entry {
+            version: self.version,
             resource,
             key: key.clone(),
             old,
             new: Arc::clone(&new),
-            deleted: false,
+            deleted,
         });
+        while self.log.len() > self.history {
+            self.log.pop_front();
+        }
         new
-    }
-
-    /// Removes an object under the next version. `last` is its final state.
-    fn expunge(&mut self, kind: &Kind, key: &ObjectKey, mut last: Value) {
-        let stored_managers = self.stored_managers(kind, key);
-        let version = self.next_version();
-        object::set(&mut last, "resourceVersion", version.to_string());
-        let resource = resource_key(kind);
-        let old = self.objects.get_mut(&resource).and_then(|objects| objects.remove(key));
-        self.record(Entry {
-            version,
-            resource,
-            key: key.clone(),
-            old,
-            new: Arc::new(Stored {
-                document: last,
-                managers: stored_managers,
-            }),
-            deleted: true,
-        });
-        self.after_write(kind, key);
     }
 
     /// Converts a stored object to a version and adds its managed fields.
@@ -278,18 +275,6 @@ impl Store {
             metadata::with_separate_metadata(&mut stored, |stored| schema.default(stored));
         }
         Ok(stored)
-    }
-
-    fn next_version(&mut self) -> u64 {
-        self.version = self.version.saturating_add(1);
-        self.version
-    }
-
-    fn record(&mut self, entry: Entry) {
-        self.log.push_back(entry);
-        while self.log.len() > self.history {
-            self.log.pop_front();
-        }
     }
 }
 

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::object;
 use super::options::{At, limit, list_at};
 use super::refusal::Refusal;
-use super::request::Call;
-use super::request::Verb;
+use super::request::{Call, Verb};
 use super::selector::Selector;
 use super::{Answer, ObjectKey, Objects, Store, Stored, resource_key};
 
@@ -73,12 +72,7 @@ impl Store {
 
     /// The stored objects that match the namespace and the selectors of a request.
     pub(super) fn selected(&self, call: &Call<'_>, version: u64) -> Result<Objects, Refusal> {
-        let request = call.request;
-        let selector = Selector::parse(
-            request.option("labelSelector"),
-            request.option("fieldSelector"),
-            &call.kind,
-        )?;
+        let selector = Selector::of(call)?;
         let (namespace, name) = (&call.target.namespace, &call.target.name);
         let chosen = |key: &ObjectKey, object: &Stored| {
             (namespace.is_empty() || key.0 == *namespace)

@@ -33,6 +33,12 @@ impl Refusal {
         self
     }
 
+    /// The error about an object of a kind.
+    fn of(kind: &Kind, name: &str, (code, reason): (u16, &'static str), why: &str) -> Self {
+        let message = format!("{} {name:?} {why}", kind.resource());
+        Self::new(code, reason, message).about(details(name, &kind.group, &kind.plural))
+    }
+
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
@@ -43,11 +49,8 @@ impl Refusal {
 
     /// A feature of the real server that is not simulated.
     pub(crate) fn unsupported(what: &str) -> Self {
-        Self::new(
-            501,
-            "NotImplemented",
-            format!("the simulated API server does not support {what}"),
-        )
+        let message = format!("the simulated API server does not support {what}");
+        Self::new(501, "NotImplemented", message)
     }
 
     pub(crate) fn no_such_resource() -> Self {
@@ -64,12 +67,8 @@ impl Refusal {
     }
 
     pub(crate) fn patch_rejected() -> Self {
-        Self::new(
-            422,
-            "Invalid",
-            "the server rejected our request due to an error in our request",
-        )
-        .about(json!({}))
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", message).about(json!({}))
     }
 
     pub(crate) fn unknown_patch_type(accepted: &str) -> Self {
@@ -79,20 +78,11 @@ impl Refusal {
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
-        Self::new(404, "NotFound", format!("{} {name:?} not found", kind.resource())).about(details(
-            name,
-            &kind.group,
-            &kind.plural,
-        ))
+        Self::of(kind, name, (404, "NotFound"), "not found")
     }
 
     pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
-        Self::new(
-            409,
-            "AlreadyExists",
-            format!("{} {name:?} already exists", kind.resource()),
-        )
-        .about(details(name, &kind.group, &kind.plural))
+        Self::of(kind, name, (409, "AlreadyExists"), "already exists")
     }
 
     /// The object changed since it was read.
@@ -150,19 +140,13 @@ impl Refusal {
     }
 
     pub(crate) fn kind_terminating(kind: &Kind, name: &str) -> Self {
-        let message = format!(
-            "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
-            kind.resource()
-        );
-        Self::new(403, "Forbidden", message).about(details(name, &kind.group, &kind.plural))
+        let why = "is forbidden: create not allowed while custom resource definition is terminating";
+        Self::of(kind, name, (403, "Forbidden"), why)
     }
 
     pub(crate) fn denied(hook: &str, code: u16, reason: &'static str, message: &str) -> Self {
-        Self::new(
-            code,
-            reason,
-            format!("admission webhook {hook:?} denied the request: {message}"),
-        )
+        let message = format!("admission webhook {hook:?} denied the request: {message}");
+        Self::new(code, reason, message)
     }
 
     pub(crate) fn expired(message: impl Into<String>) -> Self {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::kind::Kind;
 use super::object;
 use super::refusal::Refusal;
+use super::request::Call;
 
 /// A parsed label and field selector.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,10 +41,11 @@ struct FieldTest {
 }
 
 impl Selector {
-    pub(crate) fn parse(labels: &str, fields: &str, kind: &Kind) -> Result<Self, Refusal> {
+    /// The selectors of a list or a watch.
+    pub(crate) fn of(call: &Call<'_>) -> Result<Self, Refusal> {
         Ok(Self {
-            labels: Tokens::of(labels).requirements()?,
-            fields: field_tests(fields, kind)?,
+            labels: Tokens::of(call.request.option("labelSelector")).requirements()?,
+            fields: field_tests(call.request.option("fieldSelector"), &call.kind)?,
         })
     }
 

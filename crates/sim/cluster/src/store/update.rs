@@ -94,16 +94,12 @@ impl Store {
         let given = given.filter(|_| call.target.subresource.is_empty());
         let managers = Managers::requested(given.as_ref(), &self.stored_managers(&call.kind, &call.key()));
         let managers = self.tracker(call).updated(Some(old), &new, managers, &options.manager);
-        self.update(
-            call,
-            options,
-            old,
-            Revision {
-                new,
-                managers,
-                warnings,
-            },
-        )
+        let revision = Revision {
+            new,
+            managers,
+            warnings,
+        };
+        self.update(call, options, old, revision)
     }
 
     /// The stored object in the version of the request.

@@ -52,11 +52,7 @@ impl Store {
             kind: Arc::clone(&call.kind),
             version: call.target.version.clone(),
             namespace: call.target.namespace.clone(),
-            selector: Selector::parse(
-                request.option("labelSelector"),
-                request.option("fieldSelector"),
-                &call.kind,
-            )?,
+            selector: Selector::of(call)?,
             form: item_form(call)?,
             cursor: start.after.unwrap_or(self.version),
             first: VecDeque::new(),
