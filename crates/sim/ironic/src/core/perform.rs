@@ -14,15 +14,13 @@ use crate::work::{Action, Kind, TimedAction};
 /// The delay of a ramdisk's heartbeat while the node is locked.
 const HEARTBEAT_RETRY: Duration = Duration::from_secs(1);
 
-/// The result of an action.
+/// The result of an action; there is none when the node is gone or other work replaced this work.
 pub(super) enum Outcome {
     Done,
     /// The work fails after this time.
     Fails(Duration, String),
     /// Retry the action.
     Later,
-    /// Other work replaced this work.
-    Replaced,
 }
 
 impl Core {
@@ -36,40 +34,26 @@ impl Core {
         let kind = job.kind;
         let Some(due) = job.script.pop_front() else { return };
         match self.run_action(serial, kind, &due.action, now) {
-            Outcome::Done => self.schedule(serial, slot, now),
-            Outcome::Replaced => {}
-            Outcome::Later => {
-                let after = HEARTBEAT_RETRY;
-                self.replace_next(
-                    serial,
-                    slot,
-                    [TimedAction {
-                        after,
-                        action: due.action,
-                    }],
-                    now,
-                );
-            }
-            Outcome::Fails(after, message) => {
+            None => {}
+            Some(Outcome::Done) => self.schedule(serial, slot, now),
+            Some(Outcome::Later) => self.replace_next(serial, slot, HEARTBEAT_RETRY, due.action, now),
+            Some(Outcome::Fails(after, message)) => {
                 if let Some(job) = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot)) {
                     job.script.clear();
                 }
-                let action = Action::Fail(message);
-                self.replace_next(serial, slot, [TimedAction { after, action }], now);
+                self.replace_next(serial, slot, after, Action::Fail(message), now);
             }
         }
     }
 
-    fn replace_next<const N: usize>(&mut self, serial: u64, slot: Slot, actions: [TimedAction; N], now: Now) {
+    fn replace_next(&mut self, serial: u64, slot: Slot, after: Duration, action: Action, now: Now) {
         if let Some(job) = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot)) {
-            for due in actions.into_iter().rev() {
-                job.script.push_front(due);
-            }
+            job.script.push_front(TimedAction { after, action });
         }
         self.schedule(serial, slot, now);
     }
 
-    fn run_action(&mut self, serial: u64, kind: Kind, action: &Action, now: Now) -> Outcome {
+    fn run_action(&mut self, serial: u64, kind: Kind, action: &Action, now: Now) -> Option<Outcome> {
         match action {
             Action::Move(event) => self.moved(serial, *event, now),
             Action::Verify => self.verify(serial, now),
@@ -86,22 +70,20 @@ impl Core {
             Action::Boot(field, value) => self.client_boot(serial, field, value),
             Action::Fail(message) => {
                 self.fail(serial, kind, message.clone(), now);
-                Outcome::Done
+                Some(Outcome::Done)
             }
             Action::RecordError(message) => {
                 self.record_error(serial, message.clone(), now);
-                Outcome::Done
+                Some(Outcome::Done)
             }
         }
     }
 
     /// Applies an event of the work.
-    fn moved(&mut self, serial: u64, event: Event, now: Now) -> Outcome {
-        let Some(node) = self.nodes.get_mut(&serial) else {
-            return Outcome::Replaced;
-        };
+    fn moved(&mut self, serial: u64, event: Event, now: Now) -> Option<Outcome> {
+        let node = self.nodes.get_mut(&serial)?;
         if event == Event::Resume && node.lock.is_some() {
-            return Outcome::Later;
+            return Some(Outcome::Later);
         }
         if let Some(at) = step(&node.provision, event) {
             node.enter(at, now.wall);
@@ -112,13 +94,11 @@ impl Core {
             _ => {}
         }
         self.touch(serial, now);
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
-    fn verify(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn verify(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let reached = match machine {
             None if node.is_fake() => Ok(()),
             None => Err((Duration::ZERO, NO_BMC.to_owned())),
@@ -132,46 +112,42 @@ impl Core {
         };
         if let Err((after, message)) = reached {
             let message = format!("Failed to get power state for node {}. Error: {message}", node.uuid);
-            return Outcome::Fails(after, message);
+            return Some(Outcome::Fails(after, message));
         }
         self.moved(serial, Event::Done, now)
     }
 
     /// Changes the power as part of the work.
-    fn switch(&mut self, serial: u64, to: &PowerState, now: Now) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn switch(&mut self, serial: u64, to: &PowerState, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let Some(machine) = machine else {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         };
         // A machine with `disable_power_off` is rebooted instead of powered off and on.
         if *to == PowerState::Off && node.is_set("disable_power_off") {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         }
         if let Err(error) = machine.switch(to) {
-            return Outcome::Fails(error.after, error.message);
+            return Some(Outcome::Fails(error.after, error.message));
         }
         node.power = Some(machine.power.clone());
         self.touch(serial, now);
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
     /// Checks that the ramdisk responds; otherwise the work fails after the ramdisk timeout.
-    fn ramdisk(&mut self, serial: u64, kind: Kind) -> Outcome {
+    fn ramdisk(&mut self, serial: u64, kind: Kind) -> Option<Outcome> {
         let rest = self.pace.ramdisk_timeout.saturating_sub(self.pace.boot);
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+        let (node, machine) = self.node_and_machine(serial)?;
         if node.lock.is_some() {
-            return Outcome::Later;
+            return Some(Outcome::Later);
         }
         let Some(machine) = machine else {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         };
         let is_wrong_mac = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
         if machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         }
         let during = match kind {
             Kind::Inspect => "inspecting the node".to_owned(),
@@ -179,23 +155,19 @@ impl Core {
             Kind::Service => "servicing the node".to_owned(),
             _ => "cleaning the node".to_owned(),
         };
-        Outcome::Fails(rest, format!("Timeout reached while {during}"))
+        Some(Outcome::Fails(rest, format!("Timeout reached while {during}")))
     }
 
-    fn check(&mut self, serial: u64, list: &[Value]) -> Outcome {
-        let Some(node) = self.nodes.get(&serial) else {
-            return Outcome::Replaced;
-        };
-        match steps::refused(node, list) {
+    fn check(&mut self, serial: u64, list: &[Value]) -> Option<Outcome> {
+        let node = self.nodes.get(&serial)?;
+        Some(match steps::refused(node, list) {
             Some(message) => Outcome::Fails(Duration::ZERO, format!("Cannot clean node {}: {message}", node.uuid)),
             None => Outcome::Done,
-        }
+        })
     }
 
-    fn run_steps(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Outcome {
-        let Some((node, mut machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn run_steps(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Option<Outcome> {
+        let (node, mut machine) = self.node_and_machine(serial)?;
         let field = if kind == Kind::Service {
             "service_step"
         } else {
@@ -211,35 +183,31 @@ impl Core {
         for step in list {
             if kind == Kind::Service && step.get("step") == Some(&json!("trigger_servicewait")) {
                 let at = crate::life::step(&node.provision, Event::Wait);
-                node.steps.insert(
-                    field,
-                    with(step, &[("abortable", json!(false)), ("priority", json!(0))]),
-                );
+                let shown = with(step, &[("abortable", json!(false)), ("priority", json!(0))]);
+                node.steps.insert(field, shown);
                 node.lock = None;
                 node.jobs.remove(&Slot::Life);
                 if let Some(at) = at {
                     node.enter(at, now.wall);
                 }
                 self.touch(serial, now);
-                return Outcome::Replaced;
+                return None;
             }
             node.steps.insert(field, step.clone());
             let unknown = || steps::refused(node, std::slice::from_ref(step));
             let failed = if kind == Kind::Service { unknown() } else { None };
             if let Some(message) = failed.or_else(|| steps::run(node, machine.as_deref_mut(), step).err()) {
-                return Outcome::Fails(Duration::ZERO, format!("Node {}: {message}", node.uuid));
+                return Some(Outcome::Fails(Duration::ZERO, format!("Node {}: {message}", node.uuid)));
             }
         }
         node.steps.remove(field);
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
-    fn write(&mut self, serial: u64) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn write(&mut self, serial: u64) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let Some(machine) = machine else {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         };
         let image = Image {
             source: node.image("image_source").unwrap_or_default().to_owned(),
@@ -249,44 +217,38 @@ impl Core {
                 .map(str::to_owned),
             config_drive: node.field("instance_info").get("configdrive").cloned(),
         };
-        match machine.write(image) {
+        Some(match machine.write(image) {
             Ok(()) => Outcome::Done,
-            Err(message) => Outcome::Fails(
-                Duration::ZERO,
-                format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid),
-            ),
-        }
+            Err(message) => {
+                let message = format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid);
+                Outcome::Fails(Duration::ZERO, message)
+            }
+        })
     }
 
-    fn insert(&mut self, serial: u64) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn insert(&mut self, serial: u64) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         if let Some(machine) = machine {
             machine.media = node.image("boot_iso").map(str::to_owned);
         }
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
     /// Adoption of a live image requires its URL.
-    fn take_over(&mut self, serial: u64) -> Outcome {
-        let Some(node) = self.nodes.get(&serial) else {
-            return Outcome::Replaced;
-        };
+    fn take_over(&mut self, serial: u64) -> Option<Outcome> {
+        let node = self.nodes.get(&serial)?;
         if node.is_live() && !node.has_image("boot_iso") {
             let message = format!(
                 "Error while attempting to adopt node {}: boot_iso is missing.",
                 node.uuid
             );
-            return Outcome::Fails(Duration::ZERO, message);
+            return Some(Outcome::Fails(Duration::ZERO, message));
         }
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
-    fn clear_instance(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    fn clear_instance(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         if let Some(machine) = machine.filter(|_| node.is_live()) {
             machine.media = None;
         }
@@ -294,12 +256,10 @@ impl Core {
         node.fields.insert("instance_uuid".into(), Value::Null);
         node.fields.insert("instance_name".into(), Value::Null);
         self.moved(serial, Event::Clean, now);
-        let Some(node) = self.nodes.get(&serial) else {
-            return Outcome::Replaced;
-        };
+        let node = self.nodes.get(&serial)?;
         let script = work::clean(node, &self.pace, None);
         self.begin(serial, Slot::Life, Kind::Clean, script, now);
-        Outcome::Replaced
+        None
     }
 
     /// The effect of a failure on the node; `docs/ironic-faults.md` lists real results.

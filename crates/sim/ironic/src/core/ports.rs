@@ -139,12 +139,10 @@ impl Core {
     }
 
     /// Stores the inventory and creates missing ports.
-    pub(super) fn store_inventory(&mut self, serial: u64, now: Now) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    pub(super) fn store_inventory(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let Some(machine) = machine else {
-            return Outcome::Done;
+            return Some(Outcome::Done);
         };
         if machine.faults.has(Fault::InspectionError) {
             let message = format!(
@@ -154,7 +152,7 @@ impl Core {
                  error: the collector of the default inventory failed",
                 node.uuid
             );
-            return Outcome::Fails(std::time::Duration::ZERO, message);
+            return Some(Outcome::Fails(std::time::Duration::ZERO, message));
         }
         let (macs, uuid) = (machine.macs(), node.uuid.clone());
         node.inventory = Some(machine.inventory());
@@ -162,6 +160,6 @@ impl Core {
             // An existing port does not change.
             drop(self.add_port(uuid.clone(), mac, false, now));
         }
-        Outcome::Done
+        Some(Outcome::Done)
     }
 }

@@ -91,10 +91,8 @@ impl Core {
     }
 
     /// Runs a client's power change.
-    pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    pub(super) fn client_switch(&mut self, serial: u64, verb: &str, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let to = if verb.ends_with("power off") {
             PowerState::Off
         } else {
@@ -103,7 +101,7 @@ impl Core {
         let restart = verb.ends_with("rebooting");
         if machine.is_none() && !node.is_fake() {
             let message = format!("Failed to change power state to '{to}' by '{verb}': {NO_BMC}");
-            return Outcome::Fails(Duration::ZERO, message);
+            return Some(Outcome::Fails(Duration::ZERO, message));
         }
         if let Some(machine) = machine {
             let states: &[PowerState] = if restart {
@@ -114,35 +112,33 @@ impl Core {
             for state in states {
                 if let Err(error) = machine.switch(state) {
                     let message = format!("Failed to change power state to '{to}' by '{verb}': {}", error.message);
-                    return Outcome::Fails(error.after, message);
+                    return Some(Outcome::Fails(error.after, message));
                 }
             }
         }
         (node.power, node.target_power) = (Some(to), None);
         self.touch(serial, now);
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
-    pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> Outcome {
-        let Some((node, machine)) = self.node_and_machine(serial) else {
-            return Outcome::Replaced;
-        };
+    pub(super) fn client_boot(&mut self, serial: u64, field: &str, value: &Value) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
         let Some(machine) = machine else {
             let message = format!(
                 "Failed to change {field} state: Driver {} does not support it.",
                 node.driver()
             );
-            return Outcome::Fails(Duration::ZERO, message);
+            return Some(Outcome::Fails(Duration::ZERO, message));
         };
         if let Err(error) = machine.reach() {
-            return Outcome::Fails(error.after, error.message);
+            return Some(Outcome::Fails(error.after, error.message));
         }
         match field {
             "boot_mode" => value.as_str().unwrap_or_default().clone_into(&mut machine.boot_mode),
             _ => machine.secure_boot = value.as_bool().unwrap_or_default(),
         }
         node.record_bmc(machine);
-        Outcome::Done
+        Some(Outcome::Done)
     }
 
     pub(super) fn set_maintenance(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
