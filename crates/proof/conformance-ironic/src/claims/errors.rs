@@ -13,7 +13,7 @@ use crate::lab::{Lab, expect_error};
 
 pub(crate) async fn an_unknown_node_is_not_found(lab: &Lab) -> anyhow::Result<()> {
     let call = calls::node::get(&NodeRef::Name("contract~missing".into()));
-    expect_error(lab.client.send(&call).await, "not_found").map(|_| ())
+    lab.refused(&call, "not_found").await.map(|_| ())
 }
 
 pub(crate) async fn a_node_name_must_be_unused(lab: &Lab) -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ pub(crate) async fn a_node_name_must_be_unused(lab: &Lab) -> anyhow::Result<()> 
         .send(&calls::node::get(&NodeRef::Name(new.name.clone())))
         .await?;
     ensure!(by_name.value.uuid == uuid, "found {}", by_name.value.uuid);
-    expect_error(lab.client.send(&calls::node::create(new)?).await, "exists")?;
+    lab.refused(&calls::node::create(new)?, "exists").await?;
     lab.remove(&uuid).await
 }
 
@@ -40,10 +40,10 @@ pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result
     lab.client.send(&associate(&first)?).await?;
     // Repeating the association is accepted.
     lab.client.send(&associate(&first)?).await?;
-    expect_error(lab.client.send(&associate(&second)?).await, "wrong_state")?;
+    lab.refused(&associate(&second)?, "wrong_state").await?;
     let mut new = lab.new_node();
     new.more.insert("instance_uuid".into(), instance.clone().into());
-    expect_error(lab.client.send(&calls::node::create(new.clone())?).await, "exists")?;
+    lab.refused(&calls::node::create(new.clone())?, "exists").await?;
     // After the first node releases the instance, the second can use it.
     let give_up = calls::node::patch(&NodeRef::from(&first), Patch::new().remove(&["instance_uuid"]))?;
     lab.client.send(&give_up).await?;
@@ -57,7 +57,7 @@ pub(crate) async fn an_instance_belongs_to_one_node(lab: &Lab) -> anyhow::Result
 pub(crate) async fn an_unknown_driver_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let mut new = lab.new_node();
     new.driver = "abacus".into();
-    expect_error(lab.client.send(&calls::node::create(new)?).await, "invalid").map(|_| ())
+    lab.refused(&calls::node::create(new)?, "invalid").await.map(|_| ())
 }
 
 pub(crate) async fn an_action_that_the_state_does_not_permit_is_wrong_state(lab: &Lab) -> anyhow::Result<()> {
@@ -71,7 +71,7 @@ pub(crate) async fn an_action_that_the_state_does_not_permit_is_wrong_state(lab:
         },
     ] {
         let call = calls::provision::request(&NodeRef::from(&uuid), transition)?;
-        expect_error(lab.client.send(&call).await, "wrong_state")?;
+        lab.refused(&call, "wrong_state").await?;
     }
     lab.remove(&uuid).await
 }
@@ -82,7 +82,7 @@ pub(crate) async fn removing_a_missing_value_is_invalid_and_an_empty_patch_is_ac
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
     let remove = calls::node::patch(&node, Patch::new().remove(&["extra", "absent"]))?;
-    expect_error(lab.client.send(&remove).await, "invalid")?;
+    lab.refused(&remove, "invalid").await?;
     lab.client.send(&calls::node::patch(&node, Patch::new())?).await?;
     lab.remove(&uuid).await
 }
@@ -116,13 +116,12 @@ pub(crate) async fn a_node_with_work_in_progress_is_locked(lab: &Lab) -> anyhow:
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.client.send(&calls::state::set_power(&node, Power::On)).await?;
     let patch = calls::node::patch(&node, Patch::new().set(&["extra", "k"], 1))?;
-    expect_error(lab.client.send(&patch).await, "locked")
+    lab.refused(&patch, "locked")
+        .await
         .context("was Ironic started with slow_power.conf as its EXTRA_CONF?")?;
-    expect_error(
-        lab.client.send(&calls::state::set_power(&node, Power::Off)).await,
-        "locked",
-    )?;
-    expect_error(lab.client.send(&calls::node::delete(&node)).await, "locked")?;
+    lab.refused(&calls::state::set_power(&node, Power::Off), "locked")
+        .await?;
+    lab.refused(&calls::node::delete(&node), "locked").await?;
     lab.remove(&uuid).await
 }
 
@@ -148,23 +147,13 @@ pub(crate) async fn a_port_address_must_be_unused_and_is_found_in_upper_and_lowe
     let number = std::process::id().to_be_bytes();
     let tail: Vec<String> = number.iter().map(|byte| format!("{byte:02X}")).collect();
     let address = MacAddress::parse(&format!("02:AB:{}", tail.join(":")))?;
-    let made = lab
-        .client
-        .send(&calls::port::create(&uuid, &address, true))
-        .await?
-        .value;
+    let made = lab.send(&calls::port::create(&uuid, &address, true)).await?;
     ensure!(made.address == address.to_string(), "{}", made.address);
-    expect_error(
-        lab.client.send(&calls::port::create(&uuid, &address, true)).await,
-        "exists",
-    )?;
-    let found = lab.client.send(&calls::port::with_address(&address)).await?.value;
+    lab.refused(&calls::port::create(&uuid, &address, true), "exists")
+        .await?;
+    let found = lab.send(&calls::port::with_address(&address)).await?;
     ensure!(found.items == [made], "{found:?}");
-    let of_node = lab
-        .client
-        .send(&calls::port::of_node(&NodeRef::from(&uuid), None))
-        .await?
-        .value;
+    let of_node = lab.send(&calls::port::of_node(&NodeRef::from(&uuid), None)).await?;
     ensure!(of_node.items == found.items, "{of_node:?}");
     lab.remove(&uuid).await
 }
@@ -172,21 +161,17 @@ pub(crate) async fn a_port_address_must_be_unused_and_is_found_in_upper_and_lowe
 pub(crate) async fn a_port_of_an_unknown_node_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let unknown = metal3_domain::ids::NodeUuid::parse("00000000-0000-0000-0000-000000000000")?;
     let address = MacAddress::parse("02:00:00:00:00:01")?;
-    expect_error(
-        lab.client.send(&calls::port::create(&unknown, &address, true)).await,
-        "invalid",
-    )
-    .map(|_| ())
+    lab.refused(&calls::port::create(&unknown, &address, true), "invalid")
+        .await
+        .map(|_| ())
 }
 
 pub(crate) async fn an_active_node_is_deleted_only_in_maintenance(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
     lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
-    expect_error(
-        lab.client.send(&calls::node::delete(&NodeRef::from(&uuid))).await,
-        "wrong_state",
-    )?;
+    lab.refused(&calls::node::delete(&NodeRef::from(&uuid)), "wrong_state")
+        .await?;
     lab.remove(&uuid).await?;
     expect_error(lab.read(&uuid).await, "not_found").map(|_| ())
 }

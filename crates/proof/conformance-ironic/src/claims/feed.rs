@@ -14,16 +14,12 @@ use metal3_ironic::model::state::ProvisionState;
 use tokio::sync::mpsc;
 
 use super::life::deploy;
-use crate::lab::{Lab, expect_error};
+use crate::lab::Lab;
 
 async fn listed(lab: &Lab, order: Order) -> anyhow::Result<BTreeSet<NodeUuid>> {
     let (mut seen, mut behind) = (BTreeSet::new(), None);
     loop {
-        let page = lab
-            .client
-            .send(&calls::node::list::<Node>(order, 1, behind.as_ref()))
-            .await?
-            .value;
+        let page = lab.send(&calls::node::list::<Node>(order, 1, behind.as_ref())).await?;
         ensure!(page.unreadable.is_empty(), "{:?}", page.unreadable);
         seen.extend(page.items.into_iter().map(|node| node.uuid));
         match page.next {
@@ -80,10 +76,8 @@ pub(crate) async fn a_full_page_has_a_next_link(lab: &Lab) -> anyhow::Result<()>
     let count = u16::try_from(listed(lab, Order::Created).await?.len())?;
     for (limit, more) in [(count, true), (count.saturating_add(1), false)] {
         let page = lab
-            .client
             .send(&calls::node::list::<Node>(Order::Created, limit, None))
-            .await?
-            .value;
+            .await?;
         ensure!(page.next.is_some() == more, "limit {limit} of {count}: {:?}", page.next);
     }
     lab.remove(&uuid).await
@@ -187,7 +181,7 @@ pub(crate) async fn a_rejected_change_sets_the_update_time_and_a_read_does_not(l
     lab.client.send(&calls::state::get(&node)).await?;
     ensure!(lab.read(&uuid).await?.updated_at == before, "a read moved it");
     let delete = calls::node::delete(&node);
-    expect_error(lab.client.send(&delete).await, "wrong_state")?;
+    lab.refused(&delete, "wrong_state").await?;
     ensure!(lab.read(&uuid).await?.updated_at > before, "it did not move");
     lab.remove(&uuid).await
 }

@@ -8,7 +8,7 @@ use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, json};
 
-use crate::lab::{Lab, expect_error, object};
+use crate::lab::{Lab, object};
 
 pub(crate) fn deploy() -> Transition {
     Transition::Deploy {
@@ -89,10 +89,10 @@ pub(crate) async fn the_instance_of_a_node_in_transition_can_be_removed_only_in_
     let maintenance = calls::node::set_maintenance(&node, "contract");
     let alone = || calls::node::patch(&node, Patch::new().remove(&["instance_uuid"]));
     let with_more = Patch::new().remove(&["instance_uuid"]).set(&["extra", "k"], 1);
-    expect_error(lab.client.send(&alone()?).await, "wrong_state")?;
+    lab.refused(&alone()?, "wrong_state").await?;
     lab.unlocked(|| lab.client.send(&maintenance)).await?;
     let with_more = calls::node::patch(&node, with_more)?;
-    expect_error(lab.client.send(&with_more).await, "wrong_state")?;
+    lab.refused(&with_more, "wrong_state").await?;
     let call = alone()?;
     lab.unlocked(|| lab.client.send(&call)).await?;
     ensure!(lab.read(&uuid).await?.instance_uuid.is_none(), "it has its instance");
@@ -109,7 +109,7 @@ pub(crate) async fn a_failed_service_step_sets_maintenance_which_prevents_an_abo
     ensure!(failed.maintenance, "no maintenance");
     ensure!(failed.fault.as_deref() == Some("service failure"), "{:?}", failed.fault);
     let abort = calls::provision::request(&node, Transition::Abort)?;
-    expect_error(lab.client.send(&abort).await, "wrong_state")?;
+    lab.refused(&abort, "wrong_state").await?;
     let clear = calls::node::clear_maintenance(&node);
     lab.unlocked(|| lab.client.send(&clear)).await?;
     ensure!(lab.read(&uuid).await?.fault.is_none(), "the fault stayed");

@@ -73,7 +73,7 @@ pub(crate) async fn an_inspection_creates_a_port_for_each_network_card(lab: &Lab
     let uuid = machine.node(Map::new()).await?;
     machine.go(&uuid, Transition::Inspect, &S::Manageable).await?;
     let ports = calls::port::of_node(&NodeRef::from(&uuid), None);
-    let ports = lab.client.send(&ports).await?.value.items;
+    let ports = lab.send(&ports).await?.items;
     let mut found: Vec<String> = ports.into_iter().map(|port| port.address).collect();
     found.sort();
     ensure!(found == machine.macs(), "ports {found:?}, cards {:?}", machine.macs());
@@ -114,7 +114,7 @@ pub(crate) async fn virtual_media_are_attached_listed_and_detached(lab: &Lab) ->
         lab.unlocked(|| lab.client.send(&change)).await?;
         // Accepted immediately, done asynchronously.
         machine.until(&uuid, "free", |node| node.reservation.is_none()).await?;
-        let media = lab.client.send(&calls::hardware::virtual_media(&node)).await?.value;
+        let media = lab.send(&calls::hardware::virtual_media(&node)).await?;
         let found = media.iter().any(|medium| medium.inserted);
         ensure!(found == inserted, "{media:?}");
     }
@@ -181,7 +181,7 @@ pub(crate) async fn a_live_image_is_booted_without_writing_and_its_rebuild_is_an
     ensure!(seen.is_on && !seen.is_written, "{seen:?}");
     let config_drive = ConfigDrive(Map::new());
     let rebuild = calls::provision::request(&NodeRef::from(&uuid), Transition::Rebuild { config_drive })?;
-    expect_error(lab.client.send(&rebuild).await, "unexpected")?;
+    lab.refused(&rebuild, "unexpected").await?;
     lab.remove(&uuid).await
 }
 
@@ -191,7 +191,7 @@ pub(crate) async fn a_boot_device_for_one_boot_is_set_on_the_machine(lab: &Lab) 
     let node = NodeRef::from(&uuid);
     let set = calls::state::set_boot_device(&node, "cdrom", false);
     lab.unlocked(|| lab.client.send(&set)).await?;
-    let found = lab.client.send(&calls::state::boot_device(&node)).await?.value;
+    let found = lab.send(&calls::state::boot_device(&node)).await?;
     ensure!(
         found.boot_device.as_deref() == Some("cdrom") && found.persistent == Some(false),
         "{found:?}"

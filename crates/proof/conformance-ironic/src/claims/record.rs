@@ -9,7 +9,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Map, Value};
 
-use crate::lab::{Lab, POLL_INTERVAL, TIMEOUT, expect_error};
+use crate::lab::{Lab, POLL_INTERVAL, TIMEOUT};
 
 pub(crate) async fn a_password_is_masked_in_responses(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
@@ -27,20 +27,8 @@ pub(crate) async fn a_new_node_has_no_update_time_and_a_patch_without_a_change_s
     ensure!(node.updated_at.is_none(), "{:?}", node.updated_at);
     let patch = || Patch::new().set(&["extra", "same"], 1);
     let call = calls::node::patch(&NodeRef::from(&uuid), patch())?;
-    let first = lab
-        .client
-        .send(&call)
-        .await?
-        .value
-        .updated_at
-        .context("no time after a patch")?;
-    let second = lab
-        .client
-        .send(&call)
-        .await?
-        .value
-        .updated_at
-        .context("no time after a patch")?;
+    let first = lab.send(&call).await?.updated_at.context("no time after a patch")?;
+    let second = lab.send(&call).await?.updated_at.context("no time after a patch")?;
     ensure!(second > first, "{first} and {second}");
     lab.remove(&uuid).await
 }
@@ -57,10 +45,10 @@ pub(crate) async fn reading_the_boot_device_changes_the_update_time(lab: &Lab) -
 pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
     let node = NodeRef::from(&uuid);
-    let validation = lab.client.send(&calls::node::validate(&node)).await?.value;
+    let validation = lab.send(&calls::node::validate(&node)).await?;
     ensure!(!validation.0.is_empty(), "no validation results");
     ensure!(validation.deploy_errors().is_empty(), "{validation:?}");
-    let states = lab.client.send(&calls::state::get(&node)).await?.value;
+    let states = lab.send(&calls::state::get(&node)).await?;
     ensure!(states.provision_state == ProvisionState::Enroll, "{states:?}");
     lab.client.send(&calls::hardware::bios(&node)).await?;
     lab.client.send(&calls::hardware::firmware(&node)).await?;
@@ -69,7 +57,7 @@ pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::
     lab.client.send(&calls::port::groups_of_node(&node)).await?;
     let traits = ["CUSTOM_CONTRACT".to_owned()];
     lab.client.send(&calls::hardware::set_traits(&node, &traits)).await?;
-    let read = lab.client.send(&calls::hardware::traits(&node)).await?.value;
+    let read = lab.send(&calls::hardware::traits(&node)).await?;
     ensure!(read == traits, "{read:?}");
     let raid = serde_json::json!({"size_gb": 10, "raid_level": "1"});
     lab.client.send(&calls::state::set_target_raid(&node, &[raid])).await?;
@@ -82,10 +70,8 @@ pub(crate) async fn every_report_about_a_node_can_be_read(lab: &Lab) -> anyhow::
 
 pub(crate) async fn an_inventory_is_not_found_before_an_inspection(lab: &Lab) -> anyhow::Result<()> {
     let uuid = lab.node().await?;
-    expect_error(
-        lab.client.send(&calls::node::inventory(&NodeRef::from(&uuid))).await,
-        "not_found",
-    )?;
+    lab.refused(&calls::node::inventory(&NodeRef::from(&uuid)), "not_found")
+        .await?;
     lab.remove(&uuid).await
 }
 
@@ -108,7 +94,7 @@ pub(super) async fn is_in_history(lab: &Lab, node: &NodeUuid, text: &str) -> any
     let begun = lab.clock.monotonic();
     let call = calls::node::history(&NodeRef::from(node));
     loop {
-        let history = lab.client.send(&call).await?.value;
+        let history = lab.send(&call).await?;
         let mut events = history.items.iter().filter_map(|entry| entry.event.as_deref());
         if events.any(|event| event.contains(text)) {
             return Ok(());

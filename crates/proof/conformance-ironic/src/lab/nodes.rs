@@ -10,9 +10,10 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic::request::Call;
 use serde_json::{Map, json};
 
-use super::{Lab, POLL_INTERVAL, TIMEOUT};
+use super::{Lab, POLL_INTERVAL, TIMEOUT, expect_error};
 
 /// The name prefix of nodes of claims.
 const NAME_PREFIX: &str = "contract~";
@@ -45,8 +46,18 @@ impl Lab {
         }
     }
 
+    /// Sends a request and returns the value of the answer.
+    pub(crate) async fn send<T>(&self, call: &Call<T>) -> Result<T, Error> {
+        self.client.send(call).await.map(|answer| answer.value)
+    }
+
+    /// Expects that a request fails with an error of this category.
+    pub(crate) async fn refused<T>(&self, call: &Call<T>, category: &str) -> anyhow::Result<Error> {
+        expect_error(self.client.send(call).await, category)
+    }
+
     pub(crate) async fn create(&self, new: NewNode) -> anyhow::Result<NodeUuid> {
-        Ok(self.client.send(&calls::node::create(new)?).await?.value.uuid)
+        Ok(self.send(&calls::node::create(new)?).await?.uuid)
     }
 
     pub(crate) async fn node(&self) -> anyhow::Result<NodeUuid> {
@@ -54,8 +65,7 @@ impl Lab {
     }
 
     pub(crate) async fn read(&self, uuid: &NodeUuid) -> Result<Node, Error> {
-        let call = calls::node::get(&NodeRef::from(uuid));
-        self.client.send(&call).await.map(|answered| answered.value)
+        self.send(&calls::node::get(&NodeRef::from(uuid))).await
     }
 
     /// Requests a transition, with retries while the node is locked.
