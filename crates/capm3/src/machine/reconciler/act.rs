@@ -12,29 +12,10 @@ use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 use serde_json::json;
 
-use super::Machines;
+use super::{ActError, Machines};
 use crate::machine::action::{Action, HostChange, Plan, StatusWrite, Urgency};
 use crate::machine::facts::Facts;
 use crate::needs::Machines as Role;
-
-/// Why the actions of a plan ended early.
-pub(super) enum ActError {
-    /// The API server rejected the write of an action, or its outcome is unknown.
-    Write {
-        action: Action,
-        error: WriteError,
-        /// The machine at its last version in this reconcile.
-        latest: Option<Metal3Machine>,
-    },
-    /// A read failed, the write of the status, or the request to the workload cluster.
-    Other(Fault),
-}
-
-impl From<Fault> for ActError {
-    fn from(fault: Fault) -> Self {
-        Self::Other(fault)
-    }
-}
 
 /// Why one action failed.
 enum ActionError {

@@ -16,13 +16,11 @@ use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
-use metal3_runtime::write::{WriteErrorKind, Writer};
-
-use act::ActError;
+use metal3_runtime::write::{WriteError, WriteErrorKind, Writer};
 
 use crate::cluster::reconciler::is_served;
 use crate::controller::caches::{Caches, host_of};
-use crate::machine::action::{Plan, Reads};
+use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, Settings, UNREADABLE, associated};
 use crate::machine::plan::{after_failure, plan};
 use crate::machine::watches::{machines_of_data, machines_of_machine};
@@ -247,6 +245,25 @@ impl Machines {
                 unreadable: unreadable.map(|one| one.name.clone()),
             }
         })
+    }
+}
+
+/// Why the actions of a plan ended early.
+enum ActError {
+    /// The API server rejected the write of an action, or its outcome is unknown.
+    Write {
+        action: Action,
+        error: WriteError,
+        /// The machine at its last version in this reconcile.
+        latest: Option<Metal3Machine>,
+    },
+    /// A read failed, the write of the status, or the request to the workload cluster.
+    Other(Fault),
+}
+
+impl From<Fault> for ActError {
+    fn from(fault: Fault) -> Self {
+        Self::Other(fault)
     }
 }
 
