@@ -4,7 +4,7 @@
 //! It serves TLS like Ironic and forwards requests unchanged, login included.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
@@ -12,6 +12,7 @@ use http::{Method, Request, Response};
 use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_ironic_life::ironic::{Endpoint, client};
 use metal3_sim_ironic::describe_request;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than the program's timeout.
@@ -73,8 +74,7 @@ impl Interceptor {
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, RequestLog> {
-        // Each change is a single step, so the log is consistent after a panic.
-        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.log.lock()
     }
 
     async fn handle(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {

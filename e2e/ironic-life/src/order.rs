@@ -63,7 +63,7 @@ pub fn images(folder: &Path, url: &str) -> anyhow::Result<Vec<Image>> {
 }
 
 fn image(folder: &Path, url: &str, index: usize) -> anyhow::Result<Image> {
-    let bytes = disk_bytes(u64::try_from(index)?);
+    let bytes = disk_bytes(u64::try_from(index)?.wrapping_add(1));
     let (raw, qcow2) = (
         folder.join(format!("disk-{index}.raw")),
         folder.join(format!("disk-{index}.qcow2")),
@@ -90,15 +90,16 @@ fn image(folder: &Path, url: &str, index: usize) -> anyhow::Result<Image> {
     })
 }
 
-/// A boot sector with one partition, as Ironic's format inspection requires, then bytes that differ by image.
-fn disk_bytes(index: u64) -> Vec<u8> {
+/// A boot sector with one partition, as Ironic's format inspection requires, then bytes that differ by seed.
+#[must_use]
+pub fn disk_bytes(seed: u64) -> Vec<u8> {
     const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
     let mut bytes = vec![0; 446];
     bytes.extend(PARTITION);
     bytes.resize(510, 0);
     bytes.extend([0x55, 0xaa]);
     // A linear congruential generator: the bytes are the same in each run.
-    let mut state = index.wrapping_add(1);
+    let mut state = seed;
     while bytes.len() < IMAGE_BYTES {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)

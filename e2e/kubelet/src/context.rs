@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use parking_lot::Mutex;
 
 use crate::events::{EventType, Events};
 use crate::machine::addresses::Pool;
@@ -43,15 +43,11 @@ pub(crate) struct Limits {
 
 impl Context {
     pub(crate) fn take_address(&self) -> Option<Ipv4Addr> {
-        // A pool is consistent after each call, also after a panic elsewhere.
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.pool.lock().take()
     }
 
     pub(crate) fn release(&self, address: Ipv4Addr) {
-        self.pool
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .release(address);
+        self.pool.lock().release(address);
     }
 
     pub(crate) async fn event(&self, pod: &Pod, event_type: EventType, reason: &str, note: String) {

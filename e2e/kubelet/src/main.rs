@@ -20,12 +20,13 @@ mod server;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use parking_lot::Mutex;
 
 use crate::context::{Context, Limits};
 use crate::events::Events;

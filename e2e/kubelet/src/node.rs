@@ -10,9 +10,9 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use crate::clock;
+use crate::clock::bounded;
 use crate::context::Context;
 use crate::plan::environment::ALLOCATABLE;
-use crate::pod::bounded;
 
 /// A Node without heartbeats for 40 s is marked unreachable: three may be lost.
 const HEARTBEAT: Duration = Duration::from_secs(10);

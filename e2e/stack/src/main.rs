@@ -8,6 +8,7 @@
 //! process, so an orderly stop and a hard kill leave the same: files, which the next command removes.
 
 mod build;
+mod claim;
 mod claims;
 mod components;
 mod facts;

@@ -1,7 +1,6 @@
 //! Reads the objects that a Pod refers to. A missing object is a result, a failed request an error.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
@@ -10,7 +9,7 @@ use kube::Api;
 use kube::api::PostParams;
 use tokio::time::Instant;
 
-use crate::clock;
+use crate::clock::{self, bounded};
 use crate::context::Context;
 use crate::plan::sources::{Data, Sources, Token, needs};
 
@@ -113,9 +112,4 @@ async fn request(cx: &Context, pod: &Pod, token: &Token) -> anyhow::Result<Vec<u
         .status
         .map(|status| status.token.into_bytes())
         .unwrap_or_default())
-}
-
-pub(crate) async fn bounded<T>(request: impl Future<Output = kube::Result<T>>) -> anyhow::Result<T> {
-    const LIMIT: Duration = Duration::from_secs(30);
-    Ok(tokio::time::timeout(LIMIT, request).await??)
 }

@@ -4,5 +4,3 @@ mod container;
 mod fetch;
 mod probing;
 pub(crate) mod worker;
-
-pub(crate) use fetch::bounded;

@@ -16,8 +16,8 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::container::ContainerTask;
-use super::fetch::{Fetcher, bounded};
-use crate::clock;
+use super::fetch::Fetcher;
+use crate::clock::{self, bounded};
 use crate::context::Context;
 use crate::events::EventType;
 use crate::machine::files;

@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use super::stack::{
     Stack, TIMEOUT, about, address, ask, condition, fast_probes, file, is_ready, merge, pod, test_server,
 };
+use crate::claim::Proof;
 use crate::instance;
 use crate::namespaces::is_root;
 use crate::wait::{Stopwatch, until};
-
-type Proof = anyhow::Result<String>;
 
 fn holds() -> Proof {
     Ok(String::new())

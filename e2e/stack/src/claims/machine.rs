@@ -8,33 +8,21 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 
+use crate::claim::{Claim, Proof};
 use crate::instance;
 use crate::namespaces::{self, Started, process_start};
 use crate::places::{BRIDGE, Places};
 use crate::record::Record;
 use crate::wait::{Stopwatch, until};
 
-type Proof = anyhow::Result<String>;
-
-pub(super) struct Claim {
-    pub(super) name: &'static str,
-    pub(super) proof: fn(&Places) -> Proof,
-}
-
 /// In this order: each claim requires a running stack, and all but the last leave one.
-pub(super) const CLAIMS: &[Claim] = &[
-    Claim {
-        name: "a_second_start_reports_the_running_stack_and_changes_nothing",
-        proof: a_second_start_is_reported,
-    },
-    Claim {
-        name: "a_hard_kill_leaves_files_that_the_next_start_removes",
-        proof: a_hard_kill,
-    },
-    Claim {
-        name: "a_stopped_stack_leaves_nothing",
-        proof: a_stop,
-    },
+pub(super) const CLAIMS: &[Claim<fn(&Places) -> Proof>] = &[
+    (
+        "a_second_start_reports_the_running_stack_and_changes_nothing",
+        a_second_start_is_reported,
+    ),
+    ("a_hard_kill_leaves_files_that_the_next_start_removes", a_hard_kill),
+    ("a_stopped_stack_leaves_nothing", a_stop),
 ];
 
 fn a_second_start_is_reported(places: &Places) -> Proof {

@@ -18,11 +18,12 @@ mod workloads;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 use anyhow::ensure;
 use clap::Args;
+use parking_lot::Mutex;
 
+use crate::claim::{Claim, Proof, exit_code, report};
 use crate::instance;
 use crate::places::Places;
 use crate::supervise::Extent;
@@ -44,20 +45,17 @@ pub(crate) struct Options {
 
 pub(crate) use machine::keep_logs;
 
-/// A claim and its proof, which returns figures to print or an empty text.
-struct Claim {
-    name: &'static str,
-    proof: fn(&Stack) -> anyhow::Result<String>,
-}
+/// A claim about a running stack.
+type StackClaim = Claim<fn(&Stack) -> Proof>;
 
 macro_rules! claims {
     ($($module:ident: $($name:ident)+;)+) => {
-        &[$($(Claim { name: stringify!($name), proof: $module::$name },)+)+]
+        &[$($((stringify!($name), $module::$name),)+)+]
     };
 }
 
 /// Run concurrently.
-const CLAIMS: &[Claim] = claims! {
+const CLAIMS: &[StackClaim] = claims! {
     providers:
         clusterctl_installs_upgrades_describes_and_deletes_providers;
     containers:
@@ -122,11 +120,9 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     let mut failed = code.filter(|failed| *failed <= count).unwrap_or(count);
     let logs = if failed == 0 { None } else { Some(keep_logs(&places)?) };
     let mut held = count.saturating_sub(failed);
-    let outside = machine::CLAIMS
-        .iter()
-        .filter(|claim| claim.name.contains(&options.only));
-    for claim in outside {
-        if report(claim.name, (claim.proof)(&places)) {
+    let outside = machine::CLAIMS.iter().filter(|(name, _)| name.contains(&options.only));
+    for (name, proof) in outside {
+        if report(name, proof(&places)) {
             held += 1
         } else {
             failed += 1
@@ -137,15 +133,11 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         println!("logs are kept in {}", logs.display());
     }
     println!("{held} claims hold, {:.0} s", watch.elapsed().as_secs_f64());
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(failed == 0))
 }
 
-fn selected(only: &str) -> impl Iterator<Item = &'static Claim> {
-    CLAIMS.iter().filter(move |claim| claim.name.contains(only))
+fn selected(only: &str) -> impl Iterator<Item = &'static StackClaim> {
+    CLAIMS.iter().filter(move |(name, _)| name.contains(only))
 }
 
 fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
@@ -159,33 +151,19 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     instance::set_image(places, "test-server", &test_server)?;
     let queue = Mutex::new(selected(&options.only));
     let failures = Mutex::new(0_usize);
-    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+    let next = || queue.lock().next();
     std::thread::scope(|scope| {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
-                while let Some(claim) = next() {
-                    let holds = report(claim.name, (claim.proof)(&stack));
-                    if let (false, Ok(mut failures)) = (holds, failures.lock()) {
-                        *failures += 1;
+                while let Some((name, proof)) = next() {
+                    let holds = report(name, proof(&stack));
+                    if !holds {
+                        *failures.lock() += 1;
                     }
                 }
             });
         }
     });
-    let failures = failures.into_inner().unwrap_or(usize::MAX);
+    let failures = failures.into_inner();
     Ok(u8::try_from(failures).map_or(ExitCode::FAILURE, ExitCode::from))
-}
-
-/// Prints one line per claim, with the error of a failed one.
-pub(crate) fn report(name: &str, proof: anyhow::Result<String>) -> bool {
-    let name = name.replace('_', " ");
-    match proof {
-        Ok(figures) if figures.is_empty() => println!("holds  {name}"),
-        Ok(figures) => println!("holds  {name}: {figures}"),
-        Err(error) => {
-            println!("FAILS  {name}\n       {error:#}");
-            return false;
-        }
-    }
-    true
 }

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use super::stack::{Stack, TIMEOUT};
 use super::workloads::deployment;
+use crate::claim::Proof;
 use crate::repository::{self, Kind, Release};
 use crate::wait::{Stopwatch, until};
-
-type Proof = anyhow::Result<String>;
 
 const NAMESPACE: &str = "test-server-system";
 const CLUSTER_API: [&str; 6] = [

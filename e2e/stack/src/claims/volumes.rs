@@ -4,10 +4,9 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::stack::{Stack, TIMEOUT, address, ask, fast_probes, file, is_ready, test_server};
+use crate::claim::Proof;
 use crate::pki;
 use crate::wait::{Stopwatch, until};
-
-type Proof = anyhow::Result<String>;
 
 fn secret(text: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"key": text, "other": "o"}})

@@ -8,9 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::stack::{Stack, TIMEOUT, TestNamespace, about, is_ready, test_server};
+use crate::claim::Proof;
 use crate::wait::{Stopwatch, until};
-
-type Proof = anyhow::Result<String>;
 
 /// A Deployment of test servers with a readiness probe.
 pub(super) fn deployment(name: &str, replicas: u32, arguments: &Value) -> Value {

@@ -2,9 +2,11 @@
 
 use metal3_ledger::Log;
 
-use super::{Part, TestEnv, foreign, other_providers};
+use super::env::{Part, TestEnv};
+use super::foreign::provider;
+use super::other_providers;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::Proof;
 use crate::products::machines::access::{Account, MACHINES, used};
 
 /// The manager of addresses. Its own suite uses each permission.
@@ -124,7 +126,7 @@ pub(super) fn no_request_was_forbidden(stack: &Stack) -> anyhow::Result<()> {
     for manager in &MANAGERS {
         let mut forbidden = log.counts_of(manager.account.user).forbidden;
         forbidden.retain(|target| {
-            let is_test_server = foreign::provider::RESOURCE == format!("{}.{}", target.resource, target.group);
+            let is_test_server = provider::RESOURCE == format!("{}.{}", target.resource, target.group);
             target.verb != "list" || !(is_test_server || other_providers::has_resource(&target.group, &target.resource))
         });
         anyhow::ensure!(forbidden.is_empty(), "{}: {forbidden:?}", manager.account.user);

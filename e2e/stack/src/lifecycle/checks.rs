@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::{TestEnv, install};
+use super::env::TestEnv;
+use super::install;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::matched;

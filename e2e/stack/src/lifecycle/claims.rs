@@ -1,15 +1,24 @@
 //! The claims of the suite.
 
+use super::env::{Part, TestEnv};
 use super::report::Report;
-use super::{Claim, Part, TestEnv, audit, cluster, cluster_move, foreign, install, kills, rolls, upgrade};
+use super::{audit, cluster, cluster_move, foreign, install, kills, rolls, upgrade};
+use crate::claim::{self, Proof};
+
+/// A claim, its part, and its proof.
+struct Claim {
+    name: &'static str,
+    part: Option<Part>,
+    proof: fn(&TestEnv<'_>) -> Proof,
+}
 
 /// A claim of each run.
-const fn always(name: &'static str, proof: fn(&TestEnv<'_>) -> crate::products::Proof) -> Claim {
+const fn always(name: &'static str, proof: fn(&TestEnv<'_>) -> Proof) -> Claim {
     let part = None;
     Claim { name, part, proof }
 }
 
-const fn of(part: Part, name: &'static str, proof: fn(&TestEnv<'_>) -> crate::products::Proof) -> Claim {
+const fn of(part: Part, name: &'static str, proof: fn(&TestEnv<'_>) -> Proof) -> Claim {
     let part = Some(part);
     Claim { name, part, proof }
 }
@@ -96,7 +105,7 @@ pub(super) fn prove(env: &TestEnv<'_>, report: &mut Report) -> bool {
         let proof = (claim.proof)(env);
         let figures = proof.as_ref().map_or("FAILS", String::as_str);
         report.step(env, &claim.name.replace('_', " "), figures);
-        if !crate::claims::report(claim.name, proof) {
+        if !claim::report(claim.name, proof) {
             println!("{held} of {} claims hold", claims.len());
             return false;
         }

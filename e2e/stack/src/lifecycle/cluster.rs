@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use super::env::TestEnv;
 use super::fleet::MACHINES;
-use super::{TestEnv, checks, install};
+use super::{checks, install};
+use crate::claim::Proof;
 use crate::claims::stack::{Stack, condition};
-use crate::products::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, kill_leader, nothing_is_left, running, until_deleted};

@@ -6,10 +6,11 @@ use anyhow::ensure;
 
 use super::audit;
 use super::cluster::settled;
+use super::env::TestEnv;
 use super::fleet::MACHINES;
-use super::{TestEnv, checks, install, requests};
+use super::{checks, install, requests};
+use crate::claim::Proof;
 use crate::pki;
-use crate::products::Proof;
 use crate::products::machines::cluster::{freed, running, until_deleted};
 use crate::products::machines::host_simulator::concurrently;
 use crate::products::machines::{self, NAMESPACE};

@@ -11,11 +11,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use clap::Args;
+use metal3_ironic_life::order::disk_bytes;
 use serde_json::Value;
 
-use super::mirror::ImageRef;
+use super::mirror::{self, ImageRef};
 use super::requests::{self, Request};
-use super::{FleetOptions, mirror};
 use crate::claims::stack::Stack;
 use crate::wait::until;
 
@@ -24,9 +25,34 @@ pub(crate) const MACHINES: usize = 5;
 pub(crate) const ROOT: &str = "sda";
 
 const START: Duration = Duration::from_secs(60);
-const IMAGE_BYTES: usize = 1 << 20;
 /// The seed and the file of each image.
 const IMAGES: &[(u64, &str)] = &[(1, "os.raw"), (2, "other.raw")];
+
+/// Ironic and the simulated machines.
+#[derive(Debug, Args)]
+pub(super) struct FleetOptions {
+    /// The script that starts Ironic.
+    #[arg(long)]
+    ironic: PathBuf,
+    /// The program that simulates machines.
+    #[arg(long)]
+    labhosts: PathBuf,
+}
+
+impl FleetOptions {
+    pub(super) fn files(&self) -> [&PathBuf; 2] {
+        [&self.ironic, &self.labhosts]
+    }
+
+    /// The command line of these options.
+    pub(super) fn args(&self) -> anyhow::Result<Vec<OsString>> {
+        let mut args = Vec::new();
+        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
+            args.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        Ok(args)
+    }
+}
 
 /// The machines and images to provide.
 #[derive(Debug, Default)]
@@ -273,22 +299,4 @@ fn start_machines(
 fn publish(stack: &Stack, path: &Path, image: &[u8]) -> anyhow::Result<()> {
     fs::write(path, image)?;
     mirror::write_sum(stack, "sha256sum", path, &path.with_extension("raw.sha256"))
-}
-
-/// A boot sector with one partition, as Ironic's format inspection requires, then reproducible bytes.
-fn disk_bytes(seed: u64) -> Vec<u8> {
-    const PARTITION: [u8; 16] = [0x80, 0, 2, 0, 0x83, 0, 0, 0, 1, 0, 0, 0, 0xff, 7, 0, 0];
-    let mut bytes = vec![0; 446];
-    bytes.extend(PARTITION);
-    bytes.resize(510, 0);
-    bytes.extend([0x55, 0xaa]);
-    let mut state = seed;
-    while bytes.len() < IMAGE_BYTES {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        bytes.extend((state >> 32).to_be_bytes());
-    }
-    bytes.truncate(IMAGE_BYTES);
-    bytes
 }

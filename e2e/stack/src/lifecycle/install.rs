@@ -6,12 +6,13 @@ use std::fs;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::TestEnv;
+use super::env::TestEnv;
 use super::fleet::Fleet;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::machines::{NAMESPACE, template};
 use crate::products::release::FIRST;
-use crate::products::{Proof, load, machines};
+use crate::products::{load, machines};
 use crate::wait::Stopwatch;
 
 /// Last element of the image's name in the release.

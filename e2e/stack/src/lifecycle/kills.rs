@@ -12,11 +12,12 @@ use metal3_ledger::Call;
 
 use super::audit::MANAGERS;
 use super::cluster::{deleted, settled};
+use super::env::TestEnv;
 use super::fleet::MACHINES;
 use super::phases::PERIODIC;
-use super::{TestEnv, checks, install};
+use super::{checks, install};
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::Proof;
 use crate::products::machines::cluster::{Leader, leader, running};
 use crate::products::machines::host_simulator::concurrently;
 use crate::wait::Stopwatch;

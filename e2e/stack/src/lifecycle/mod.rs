@@ -19,6 +19,7 @@ mod cluster;
 mod cluster_move;
 mod describe;
 mod drive;
+mod env;
 mod fleet;
 mod foreign;
 mod install;
@@ -35,23 +36,21 @@ mod upgrade;
 mod workload;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
+use parking_lot::Mutex;
 
+use crate::claim::exit_code;
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made, up};
 use crate::namespaces::is_root;
 use crate::peering;
 use crate::places::Places;
-use crate::products::Proof;
-use crate::products::machines::NAMESPACE;
-use crate::products::machines::host_simulator::concurrently;
-use describe::Figures;
-use fleet::{Fleet, Wanted};
+use env::{Part, TestEnv};
+use fleet::{Fleet, FleetOptions, Wanted};
 use report::Report;
 use simulator::MachineSimulator;
 
@@ -73,47 +72,6 @@ pub(crate) struct Options {
     /// Every part.
     #[arg(long, conflicts_with = "parts")]
     whole: bool,
-}
-
-/// Ironic and the simulated machines.
-#[derive(Debug, Args)]
-pub(crate) struct FleetOptions {
-    /// The script that starts Ironic.
-    #[arg(long)]
-    ironic: PathBuf,
-    /// The program that simulates machines.
-    #[arg(long)]
-    labhosts: PathBuf,
-}
-
-impl FleetOptions {
-    fn files(&self) -> [&PathBuf; 2] {
-        [&self.ironic, &self.labhosts]
-    }
-
-    /// The command line of these options.
-    fn args(&self) -> anyhow::Result<Vec<OsString>> {
-        let mut args = Vec::new();
-        for (flag, path) in [("--ironic", &self.ironic), ("--labhosts", &self.labhosts)] {
-            args.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
-        }
-        Ok(args)
-    }
-}
-
-/// Claims on which no claim of another part depends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
-    /// Rolls workers to another template.
-    Rolls,
-    /// Moves the cluster to another management cluster and back.
-    Move,
-    /// Upgrades the release, deletes it and installs it again.
-    Upgrade,
-    /// Kills leaders at five points of a life cycle.
-    Kills,
-    /// A Cluster with another provider's infrastructure, which also moves there and back.
-    Foreign,
 }
 
 impl Options {
@@ -148,43 +106,6 @@ impl Options {
     }
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct TestEnv<'a> {
-    pub(crate) stack: &'a Stack,
-    /// Another management cluster, for the claims that require it.
-    second: &'a Stack,
-    pub(crate) release: &'a Path,
-    pub(crate) fleet: &'a Fleet,
-    simulator: &'a Mutex<MachineSimulator<'a>>,
-    parts: &'a [Part],
-    seed: u64,
-}
-
-impl<'a> TestEnv<'a> {
-    /// The simulated operating systems.
-    fn simulator(&self) -> MutexGuard<'a, MachineSimulator<'a>> {
-        // After a panic it is not used again.
-        self.simulator.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does the work while machines are simulated.
-    fn while_simulated<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-        concurrently("the simulated machines", || self.simulator().step(), work)
-    }
-
-    /// Also compares the output of clusterctl with the objects.
-    fn while_described<T>(&self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<(T, Figures)> {
-        describe::meanwhile(self.stack, NAMESPACE, || self.while_simulated(work))
-    }
-}
-
-/// A claim, its part, and its proof.
-struct Claim {
-    name: &'static str,
-    part: Option<Part>,
-    proof: fn(&TestEnv<'_>) -> Proof,
-}
-
 /// Proves the suite on a fresh stack; the exit code is the result.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let released = &options.released;
@@ -212,7 +133,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         }
         crate::instance::down(&second)?;
     }
-    Ok(if held? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(held?))
 }
 
 /// The management cluster that a cluster moves to.
@@ -252,5 +173,5 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         report.write(&env, path)?;
         println!("the report is in {}", path.display());
     }
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(held))
 }

@@ -9,8 +9,9 @@ use anyhow::Context;
 use metal3_ledger::Log;
 
 use super::cluster::DESCRIBED;
+use super::env::TestEnv;
 use super::phases::{self, Phase};
-use super::{TestEnv, requests};
+use super::requests;
 use crate::wait::Stopwatch;
 
 pub(super) struct Report {

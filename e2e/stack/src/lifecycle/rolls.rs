@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
+use super::checks;
 use super::cluster::{LONG, scale, settled};
+use super::env::TestEnv;
 use super::fleet::MACHINES;
-use super::{TestEnv, checks};
+use crate::claim::Proof;
 use crate::claims::stack::{Stack, condition};
-use crate::products::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, running};

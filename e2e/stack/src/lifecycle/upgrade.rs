@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::audit::MANAGERS;
 use super::cluster::{LONG, settled};
-use super::{TestEnv, checks, install};
+use super::env::TestEnv;
+use super::{checks, install};
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::{NAMESPACE, init, publish};
 use crate::products::release::NEXT;

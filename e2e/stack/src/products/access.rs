@@ -6,10 +6,10 @@ use anyhow::{Context, ensure};
 use metal3_ledger::{Grants, Log, Target};
 use serde_json::{Value, json};
 
-use super::Proof;
-use super::ipam::{LONG, NAMESPACE, the_deployment};
 use super::load::list;
+use super::manager::{LONG, NAMESPACE, the_deployment};
 use super::release::Candidate;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::wait::until;
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 
-use super::Proof;
-use super::ipam::{LONG, NAMESPACE};
+use super::manager::{LONG, NAMESPACE};
 use super::release::Candidate;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::namespaces;
 use crate::wait::until;

@@ -1,30 +1,28 @@
 //! The claims about IP address management.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
-use super::load::{claim, grants, list, name, pool};
+use super::load::{claim, grants, has_address, list, name, pool};
+use super::manager::{LONG, NAMESPACE, answers, the_deployment};
 use super::release::{Candidate, FIRST, NEXT};
-use super::{Claim, Proof, access, empty_root, repair, rotation, self_managed};
+use super::{access, empty_root, repair, rotation, self_managed};
+use crate::claim::{Claim, Proof};
 use crate::claims::stack::{Stack, TestNamespace};
 use crate::wait::{Stopwatch, until};
 
-pub(super) const NAMESPACE: &str = "metal3-ipam-system";
-/// A burst of claims on two cores that also run the API server.
-pub(super) const LONG: Duration = Duration::from_secs(180);
 const BURST: usize = 500;
 
 macro_rules! claims {
     ($($name:ident: $proof:expr;)+) => {
-        &[$(Claim { name: stringify!($name), proof: $proof },)+]
+        &[$((stringify!($name), $proof),)+]
     };
 }
 
 /// In this order: each claim starts with the state that the previous one left.
-pub(super) const CLAIMS: &[Claim] = claims! {
+pub(super) const CLAIMS: &[Claim<fn(&Stack, &Candidate) -> Proof>] = claims! {
     clusterctl_init_installs_the_release_and_it_becomes_available: install;
     its_namespace_admits_its_pods_and_rejects_less_restricted_ones: access::restricted;
     its_program_runs_in_an_empty_read_only_root_and_resolves_names: empty_root::runs;
@@ -63,33 +61,6 @@ fn install(stack: &Stack, candidate: &Candidate) -> Proof {
 
 fn webhooks(stack: &Stack, _: &Candidate) -> Proof {
     answers(&stack.create_namespace("admission")?)
-}
-
-/// Checks validating and defaulting webhooks.
-pub(super) fn answers(namespace: &TestNamespace<'_>) -> Proof {
-    let mut reversed = pool("reversed", "10.64.0.20", "10.64.0.10");
-    let refused = namespace
-        .apply(&reversed)
-        .err()
-        .context("a reversed range was admitted")?;
-    ensure!(format!("{refused:#}").contains("spec.pools[0]"), "{refused:#}");
-    reversed["spec"]["pools"][0]["end"] = json!("10.64.0.30");
-    namespace.apply(&reversed)?;
-    let strategy = namespace.get("ippool/reversed")?["spec"]["allocationStrategy"].clone();
-    ensure!(strategy == "sequential", "allocationStrategy is {strategy}");
-    let renamed = json!({"spec": {"namePrefix": "other"}}).to_string();
-    let refused = namespace
-        .kubectl(&["patch", "ippool", "reversed", "--type=merge", "--patch", &renamed])
-        .err()
-        .context("namePrefix could be changed")?;
-    ensure!(format!("{refused:#}").contains("spec.namePrefix"), "{refused:#}");
-    let unnamed = json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": {"name": "x"},
-        "spec": {"pool": {"name": ""}}});
-    let refused = namespace
-        .apply(&unnamed)
-        .err()
-        .context("a claim without a pool was admitted")?;
-    Ok(format!("{refused:#}").lines().next().unwrap_or_default().to_owned())
 }
 
 fn columns(stack: &Stack, _: &Candidate) -> Proof {
@@ -218,12 +189,6 @@ fn deleted(stack: &Stack, _: &Candidate) -> Proof {
     Ok(String::new())
 }
 
-pub(super) fn has_address(claim: &Value) -> bool {
-    claim["status"]["address"]["name"]
-        .as_str()
-        .is_some_and(|name| !name.is_empty())
-}
-
 fn all_granted(stack: &Stack, namespace: &TestNamespace<'_>, count: usize) -> anyhow::Result<BTreeMap<String, String>> {
     let mut last = 0;
     until(LONG, &format!("{count} grants"), || {
@@ -232,16 +197,6 @@ fn all_granted(stack: &Stack, namespace: &TestNamespace<'_>, count: usize) -> an
         Ok((held.len() == count).then_some(held))
     })
     .with_context(|| format!("{last} claims had an address"))
-}
-
-pub(super) fn the_deployment(stack: &Stack) -> anyhow::Result<Value> {
-    let deployments = list(stack, NAMESPACE, "deployments")?;
-    ensure!(
-        deployments.len() == 1,
-        "{} Deployments in {NAMESPACE}",
-        deployments.len()
-    );
-    deployments.into_iter().next().context("no Deployment")
 }
 
 /// `kill -9` of each container of the manager.

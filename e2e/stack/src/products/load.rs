@@ -80,3 +80,9 @@ pub(super) fn grants(stack: &Stack, namespace: &str) -> anyhow::Result<BTreeMap<
 pub(crate) fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
+
+pub(super) fn has_address(claim: &Value) -> bool {
+    claim["status"]["address"]["name"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty())
+}

@@ -14,6 +14,7 @@ mod empty_root;
 mod ipam;
 pub(crate) mod load;
 pub(crate) mod machines;
+mod manager;
 pub(crate) mod release;
 mod repair;
 mod rotation;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use crate::claims::report;
+use crate::claim::{Claim, Proof, exit_code, report};
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
 use crate::instance;
@@ -48,13 +49,6 @@ enum Suite {
     Addresses,
     /// Clusters and machines.
     Machines,
-}
-
-pub(crate) type Proof = anyhow::Result<String>;
-
-struct Claim {
-    name: &'static str,
-    proof: fn(&Stack, &Candidate) -> Proof,
 }
 
 /// The name of the stack, different from the default of developers.
@@ -91,26 +85,20 @@ fn inside(places: &Places, released: &Released, suite: Suite) -> anyhow::Result<
     let stack = Stack::new(places, None);
     let candidate = Candidate::read(&released.release, &released.binary)?;
     instance::set_image(places, &candidate.image_name()?, &released.binary)?;
-    type Proven<'a> = (&'static str, Box<dyn Fn() -> Proof + 'a>);
-    let (stack, candidate) = (&stack, &candidate);
-    let claims: Vec<Proven<'_>> = match suite {
-        Suite::Addresses => {
-            let all = ipam::CLAIMS.iter();
-            all.map(|claim| -> Proven<'_> { (claim.name, Box::new(|| (claim.proof)(stack, candidate))) })
-                .collect()
-        }
-        Suite::Machines => {
-            let all = machines::CLAIMS.iter();
-            all.map(|(name, proof)| -> Proven<'_> { (name, Box::new(|| proof(stack, &released.release))) })
-                .collect()
-        }
-    };
+    Ok(exit_code(match suite {
+        Suite::Addresses => hold(ipam::CLAIMS, |proof| proof(&stack, &candidate)),
+        Suite::Machines => hold(machines::CLAIMS, |proof| proof(&stack, &released.release)),
+    }))
+}
+
+/// Proves them up to the first that fails; returns whether all hold.
+fn hold<P>(claims: &[Claim<P>], prove: impl Fn(&P) -> Proof) -> bool {
     for (held, (name, proof)) in claims.iter().enumerate() {
-        if !report(name, proof()) {
+        if !report(name, prove(proof)) {
             println!("{held} of {} claims hold", claims.len());
-            return Ok(ExitCode::FAILURE);
+            return false;
         }
     }
     println!("{} claims about the release hold", claims.len());
-    Ok(ExitCode::SUCCESS)
+    true
 }

@@ -3,10 +3,10 @@
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::Proof;
-use super::ipam::{LONG, has_address};
-use super::load::{claim, grants, list, name, pool};
+use super::load::{claim, grants, has_address, list, name, pool};
+use super::manager::LONG;
 use super::release::Candidate;
+use crate::claim::Proof;
 use crate::claims::stack::{Stack, TestNamespace};
 use crate::wait::until;
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, ensure};
 
-use super::Proof;
-use super::ipam::{LONG, NAMESPACE};
 use super::load::{list, name, pool};
+use super::manager::{LONG, NAMESPACE};
 use super::release::Candidate;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::wait::until;
 

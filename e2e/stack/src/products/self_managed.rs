@@ -3,10 +3,10 @@
 use anyhow::{Context, ensure};
 use serde_json::json;
 
-use super::Proof;
-use super::ipam::{LONG, NAMESPACE, answers, has_address, the_deployment};
-use super::load::{claim, list, name, pool};
+use super::load::{claim, has_address, list, name, pool};
+use super::manager::{LONG, NAMESPACE, answers, the_deployment};
 use super::release::Candidate;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::wait::{Stopwatch, until};
 

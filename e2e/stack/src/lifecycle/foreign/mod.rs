@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use anyhow::ensure;
 
 use super::cluster::{LONG, settled};
+use super::env::TestEnv;
 use super::fleet::MACHINES;
-use super::{TestEnv, audit, checks, cluster_move, install};
+use super::{audit, checks, cluster_move, install};
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, nothing_is_left, running, until_deleted};

@@ -11,7 +11,7 @@ use crate::products::machines::NAMESPACE;
 use crate::products::machines::template::CLUSTER;
 
 const KIND: &str = "TestCluster";
-pub(in crate::lifecycle) const RESOURCE: &str = "testclusters.infrastructure.cluster.x-k8s.io";
+pub(crate) const RESOURCE: &str = "testclusters.infrastructure.cluster.x-k8s.io";
 
 /// Installs its CRD, with the label for clusterctl.
 pub(super) fn install(stack: &Stack) -> anyhow::Result<()> {

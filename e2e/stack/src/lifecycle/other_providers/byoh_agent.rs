@@ -14,10 +14,10 @@ use crate::lifecycle::drive::{self, Boot};
 const RESOURCE: &str = "byohosts.infrastructure.cluster.x-k8s.io";
 
 /// A host by namespace and name.
-pub(in crate::lifecycle) type Host = (String, String);
+pub(crate) type Host = (String, String);
 
 /// The hosts with a task and their bootstrap Secret, and the hosts to clean up.
-pub(in crate::lifecycle) fn tasks(stack: &Stack) -> anyhow::Result<(BTreeMap<Host, String>, Vec<Host>)> {
+pub(crate) fn tasks(stack: &Stack) -> anyhow::Result<(BTreeMap<Host, String>, Vec<Host>)> {
     let listed = stack.kubectl(&["get", RESOURCE, "--all-namespaces", "--output=json"])?;
     let listed: Value = serde_json::from_str(&listed)?;
     let (mut runs, mut leaves) = (BTreeMap::new(), Vec::new());
@@ -34,7 +34,7 @@ pub(in crate::lifecycle) fn tasks(stack: &Stack) -> anyhow::Result<(BTreeMap<Hos
 }
 
 /// Reads the boot configuration of a host from its bootstrap Secret.
-pub(in crate::lifecycle) fn read(stack: &Stack, (namespace, name): &Host, secret: &str) -> anyhow::Result<Boot> {
+pub(crate) fn read(stack: &Stack, (namespace, name): &Host, secret: &str) -> anyhow::Result<Boot> {
     let args = ["--namespace", namespace, "get", "secret", secret, "--output=json"];
     let found: Value = serde_json::from_str(&stack.kubectl(&args)?)?;
     let ByteString(bytes) = serde_json::from_value(found["data"]["value"].clone()).context("no bootstrap data")?;
@@ -45,7 +45,7 @@ pub(in crate::lifecycle) fn read(stack: &Stack, (namespace, name): &Host, secret
 }
 
 /// Resets a host to its state without a machine.
-pub(in crate::lifecycle) fn clear(stack: &Stack, (namespace, name): &Host) -> anyhow::Result<()> {
+pub(crate) fn clear(stack: &Stack, (namespace, name): &Host) -> anyhow::Result<()> {
     let [status, rest] = byoh::reset_patches();
     let patch = |change: &Value, more: &[&str]| {
         let change = change.to_string();

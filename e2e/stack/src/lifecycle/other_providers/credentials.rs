@@ -10,11 +10,11 @@ use serde_json::json;
 
 /// The administrator's credentials of an endpoint, in PEM.
 #[derive(Clone)]
-pub(in crate::lifecycle) struct Login {
-    pub(in crate::lifecycle) endpoint: String,
-    pub(in crate::lifecycle) authority: String,
-    pub(in crate::lifecycle) certificate: String,
-    pub(in crate::lifecycle) key: String,
+pub(crate) struct Login {
+    pub(crate) endpoint: String,
+    pub(crate) authority: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl fmt::Debug for Login {
@@ -45,7 +45,7 @@ impl Login {
 
 /// The certificates and keys of a control plane without machines.
 #[derive(Debug, Clone)]
-pub(in crate::lifecycle) struct ControlPlanePki {
+pub(crate) struct ControlPlanePki {
     login: Login,
     /// Files of kubeadm's key directory by relative path.
     files: BTreeMap<String, String>,
@@ -91,7 +91,7 @@ impl ControlPlanePki {
         }
     }
 
-    pub(in crate::lifecycle) fn files(&self) -> &BTreeMap<String, String> {
+    pub(crate) fn files(&self) -> &BTreeMap<String, String> {
         &self.files
     }
 }

@@ -8,17 +8,16 @@ pub(super) mod byoh_agent;
 mod credentials;
 mod workloads;
 
-use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
 use metal3_domain::clock::SystemClock;
 use metal3_sim_capi::program::{Parts, Providers};
 use metal3_sim_capi::{kamaji, kinds, program};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::claims::stack::Stack;
 use crate::pki::ADMIN;
@@ -32,12 +31,6 @@ pub(super) struct OtherProviders {
     _runtime: Runtime,
 }
 
-impl fmt::Debug for OtherProviders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guests").finish_non_exhaustive()
-    }
-}
-
 impl OtherProviders {
     /// Installs their CRDs and starts them.
     pub(super) fn begin(stack: &Stack) -> anyhow::Result<Self> {
@@ -48,7 +41,7 @@ impl OtherProviders {
         let workloads = WorkloadRegistry::new(runtime.handle());
         let kubeconfig = Kubeconfig::read_from(stack.places.kubeconfig(ADMIN))?;
         let parts = Parts {
-            client: client(runtime.handle(), kubeconfig)?,
+            client: workloads::client(runtime.handle(), kubeconfig)?,
             workloads: Arc::new(workloads.clone()),
             clock: Arc::new(SystemClock::start()),
         };
@@ -64,14 +57,6 @@ impl OtherProviders {
     pub(super) fn workloads(&self) -> &WorkloadRegistry {
         &self.workloads
     }
-}
-
-/// A client for the cluster of a kubeconfig.
-fn client(runtime: &Handle, kubeconfig: Kubeconfig) -> anyhow::Result<kube::Client> {
-    runtime.block_on(async {
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok(kube::Client::try_from(config)?)
-    })
 }
 
 /// Whether they define a kind.

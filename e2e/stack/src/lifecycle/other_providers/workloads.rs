@@ -3,18 +3,18 @@
 //! The machine simulator starts and stops them ([`WorkloadRegistry::wanted`]), and reports the result.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use kube::config::Kubeconfig;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use metal3_sim_capi::workload::{ChangeNotifier, Changes, Purpose, WorkloadServers};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use super::credentials::{ControlPlanePki, Login};
 
 /// All of them. Clones share the state.
 #[derive(Clone)]
-pub(in crate::lifecycle) struct WorkloadRegistry {
+pub(crate) struct WorkloadRegistry {
     known: Arc<Mutex<Entries>>,
     notice: ChangeNotifier,
     runtime: Handle,
@@ -29,12 +29,6 @@ struct Entries {
     answering: BTreeMap<String, kube::Client>,
 }
 
-impl fmt::Debug for WorkloadRegistry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Grounds").finish_non_exhaustive()
-    }
-}
-
 impl WorkloadRegistry {
     pub(super) fn new(runtime: &Handle) -> Self {
         Self {
@@ -45,26 +39,26 @@ impl WorkloadRegistry {
     }
 
     /// Control planes without machines that should run.
-    pub(in crate::lifecycle) fn wanted(&self) -> BTreeMap<String, ControlPlanePki> {
+    pub(crate) fn wanted(&self) -> BTreeMap<String, ControlPlanePki> {
         self.with(|known| known.wanted.clone())
     }
 
     /// Records a running API server.
-    pub(in crate::lifecycle) fn answers(&self, login: &Login) -> anyhow::Result<()> {
-        let client = super::client(&self.runtime, Kubeconfig::from_yaml(&login.kubeconfig())?)?;
+    pub(crate) fn answers(&self, login: &Login) -> anyhow::Result<()> {
+        let client = client(&self.runtime, Kubeconfig::from_yaml(&login.kubeconfig())?)?;
         self.with(|known| known.answering.insert(login.endpoint.clone(), client));
         self.notice.notify();
         Ok(())
     }
 
     /// Records that the API server of an endpoint stopped.
-    pub(in crate::lifecycle) fn is_silent(&self, endpoint: &str) {
+    pub(crate) fn is_silent(&self, endpoint: &str) {
         self.with(|known| known.answering.remove(endpoint));
         self.notice.notify();
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Entries) -> T) -> T {
-        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.known.lock())
     }
 
     /// The credentials of an endpoint, created once and kept until `stop`.
@@ -115,4 +109,12 @@ impl WorkloadServers for WorkloadRegistry {
     fn changes(&self) -> Changes {
         self.notice.changes()
     }
+}
+
+/// A client for the cluster of a kubeconfig.
+pub(super) fn client(runtime: &Handle, kubeconfig: Kubeconfig) -> anyhow::Result<kube::Client> {
+    runtime.block_on(async {
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(kube::Client::try_from(config)?)
+    })
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use metal3_scenario::Step;
 use serde_json::Value;
 
-use super::Script;
+use super::file::Script;
 use super::kinds::Kinds;
 use crate::lifecycle::install;
 use crate::lifecycle::mirror::ImageRef;

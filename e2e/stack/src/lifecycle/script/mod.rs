@@ -5,6 +5,7 @@
 //! script the hosts are deleted.
 
 mod adapt;
+mod file;
 mod idle;
 mod kinds;
 mod requests;
@@ -12,23 +13,25 @@ mod runner;
 mod watches;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
 use clap::Args;
 use metal3_scenario::{ObservedStates, RequestCounts, Scenario};
-use serde_json::Value;
+use parking_lot::Mutex;
 
-use super::fleet::{Fleet, Wanted};
+use super::env::TestEnv;
+use super::fleet::{Fleet, FleetOptions, Wanted};
 use super::other_providers::{self, OtherProviders};
 use super::simulator::MachineSimulator;
-use super::{FleetOptions, TestEnv, describe, install};
+use super::{describe, install};
+use crate::claim::exit_code;
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
 use crate::places::Places;
 use crate::wait::Stopwatch;
+use file::Script;
 use kinds::Kinds;
 use runner::Runner;
 
@@ -74,39 +77,6 @@ impl Options {
     }
 }
 
-/// A script with the name of its file.
-struct Script {
-    name: String,
-    scenario: Scenario,
-    folder: PathBuf,
-    /// Directory of published manifests.
-    published: Option<PathBuf>,
-}
-
-impl Script {
-    fn namespace(&self) -> &str {
-        self.scenario.namespace.as_deref().unwrap_or(&self.name)
-    }
-
-    fn published(&self, file: &str) -> anyhow::Result<Vec<Value>> {
-        let folder = self.published.as_deref();
-        let folder = folder.context("no directory of published manifests: set --published")?;
-        let path = folder.join(file);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        metal3_scenario::published(&text).with_context(|| path.display().to_string())
-    }
-
-    fn read(file: &Path, published: Option<&Path>) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
-        Ok(Self {
-            name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            scenario: Scenario::read(&text).with_context(|| format!("reading {}", file.display()))?,
-            folder: file.parent().unwrap_or(Path::new(".")).to_path_buf(),
-            published: published.map(Path::to_path_buf),
-        })
-    }
-}
-
 /// Runs the scripts on a fresh stack; the exit code is the result.
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let released = &options.released;
@@ -118,7 +88,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     // Reports invalid scripts before the stack starts.
     read(options)?;
     let held = released.prove(places, || Ok(()), options.args()?)?;
-    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(held))
 }
 
 fn read(options: &Options) -> anyhow::Result<Vec<Script>> {
@@ -170,11 +140,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let failed = failed?;
     super::audit::no_request_was_forbidden(&stack)?;
     println!("{} scenarios on real managers, {failed} failed", scripts.len());
-    Ok(if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(exit_code(failed == 0))
 }
 
 /// Starts the other providers when a script names one of their kinds.

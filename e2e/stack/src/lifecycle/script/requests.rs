@@ -5,8 +5,9 @@ use std::fs;
 use metal3_ledger::Log;
 use metal3_scenario::RequestCounts;
 
-use super::super::{TestEnv, audit, requests};
-use super::Script;
+use super::super::env::TestEnv;
+use super::super::{audit, requests};
+use super::file::Script;
 
 /// The names of the products in counts, in the order of the managers.
 const PRODUCTS: [&str; 3] = ["machines", "addresses", "hosts"];

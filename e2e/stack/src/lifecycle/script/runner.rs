@@ -7,11 +7,13 @@ use anyhow::{Context, ensure};
 use metal3_scenario::{Apply, Expectation, ExpectedNodes, Step, kind_and_name};
 use serde_json::{Value, json};
 
+use super::file::Script;
 use super::kinds::Kinds;
-use super::{Script, adapt, idle};
+use super::{adapt, idle};
 use crate::claims::stack::Stack;
 use crate::lifecycle::audit::MANAGERS;
-use crate::lifecycle::{TestEnv, install};
+use crate::lifecycle::env::TestEnv;
+use crate::lifecycle::install;
 use crate::products::load::list;
 use crate::wait::{Stopwatch, until};
 

@@ -7,7 +7,7 @@ use anyhow::ensure;
 use metal3_ledger::{Grants, Log, Target};
 use serde_json::Value;
 
-use super::Proof;
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::access::ADMISSION_ONLY;
 

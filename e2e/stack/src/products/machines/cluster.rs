@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::template::{self, CLUSTER, HOSTS, count};
-use super::{MANAGERS, NAMESPACE, Proof, host_simulator};
+use super::{MANAGERS, NAMESPACE, host_simulator};
+use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::load::{list, name};
 use crate::wait::{Stopwatch, until};

@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::Proof;
 use super::load::list;
+use crate::claim::{Claim, Proof};
 use crate::claims::stack::Stack;
 use crate::repository::{self, Kind, Release};
 use crate::wait::Stopwatch;
@@ -22,11 +22,8 @@ pub(crate) const NAMESPACE: &str = "metal";
 /// Namespace of the managers.
 const MANAGERS: &str = "capm3-system";
 
-/// A claim and its proof with the release in a directory.
-pub(super) type Claim = (&'static str, fn(&Stack, &Path) -> Proof);
-
-/// In this order: each claim starts with the state that the previous one left.
-pub(super) const CLAIMS: &[Claim] = &[
+/// With the release in a directory. In this order: each claim starts with the state that the previous one left.
+pub(super) const CLAIMS: &[Claim<fn(&Stack, &Path) -> Proof>] = &[
     (
         "clusterctl_init_installs_machines_and_addresses_next_to_cluster_api",
         install,
