@@ -9,7 +9,6 @@ mod control_plane;
 mod core;
 mod ip_address;
 mod machine;
-mod machine_health_check;
 mod machine_owner;
 pub mod names;
 mod reference;
@@ -21,9 +20,6 @@ pub use control_plane::{
 pub use core::{Cluster, ClusterEndpoint, ClusterInitialization, ClusterSpec, ClusterStatus};
 pub use ip_address::{AddressName, IPAddress, IPAddressClaim, IPAddressClaimSpec, IPAddressClaimStatus, IPAddressSpec};
 pub use machine::{Bootstrap, Machine, MachineInitialization, MachineSpec, MachineStatus, NodeName};
-pub use machine_health_check::{
-    MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus, Remediation, RemediationTemplateReference,
-};
 pub use machine_owner::{
     MachineDeployment, MachineDeploymentSpec, MachineDeploymentStatus, MachineSet, MachineSetSpec, MachineSetStatus,
     MachineTemplate, RollingUpdate, Rollout, RolloutStrategy,

@@ -25,16 +25,6 @@ pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 /// Annotation: kind and group of the template an object was made from.
 pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
-/// Annotation that keeps a machine from being remediated.
-pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
-/// Annotation of a dry run by the controller of managed clusters.
-pub const TOPOLOGY_DRY_RUN_ANNOTATION: &str = "topology.cluster.x-k8s.io/dry-run";
 
 /// Older condition of a Cluster: its infrastructure is ready.
 pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
-/// Older condition of a Machine: its bootstrap data is ready.
-pub const BOOTSTRAP_READY: &str = "BootstrapReady";
-/// Condition of a Machine that its owner should replace.
-pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
-/// Reason of [`OWNER_REMEDIATED`] until the owner acts.
-pub const WAITING_FOR_REMEDIATION: &str = "WaitingForRemediation";

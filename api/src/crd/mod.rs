@@ -87,25 +87,13 @@ impl Column {
     /// A text column.
     #[must_use]
     pub const fn string(name: &'static str, path: &'static str) -> Self {
-        Self {
-            name,
-            path,
-            kind: "string",
-            priority: 0,
-            description: "",
-        }
+        Self::typed(name, path, "string")
     }
 
     /// A column that shows the time passed since a date.
     #[must_use]
     pub const fn date(name: &'static str, path: &'static str) -> Self {
-        Self {
-            name,
-            path,
-            kind: "date",
-            priority: 0,
-            description: "",
-        }
+        Self::typed(name, path, "date")
     }
 
     /// A column of another type.
@@ -176,21 +164,29 @@ impl Version {
         self.status_subresource = false;
         self
     }
-
-    /// The API server rejects an object without `spec`.
-    #[must_use]
-    pub fn with_required_spec<K>(mut self) -> Self
-    where
-        K: Kind,
-        K::Spec: JsonSchema,
-        K::Status: JsonSchema,
-    {
-        self.schema = || schema::root_schema::<K>(true);
-        self
-    }
 }
 
 impl Definition {
+    /// The names of kind `K`, without categories, labels, annotations and conversion.
+    pub(crate) fn new<K: Kind>(
+        singular: &'static str,
+        short_names: &'static [&'static str],
+        versions: Vec<Version>,
+    ) -> Self {
+        Self {
+            group: K::GROUP,
+            kind: K::KIND,
+            plural: K::PLURAL,
+            singular,
+            short_names,
+            categories: &[],
+            labels: &[],
+            annotations: &[],
+            conversion: None,
+            versions,
+        }
+    }
+
     /// `plural.group`, the name of the CRD object.
     #[must_use]
     pub fn name(&self) -> String {

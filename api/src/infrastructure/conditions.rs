@@ -17,8 +17,6 @@ pub mod cluster {
     pub const ENDPOINT_DRIFTED: &str = "ControlPlaneEndpointDrifted";
     /// Whether the endpoint is rendered into its template.
     pub const ENDPOINT_RENDERED: &str = "ControlPlaneEndpointRendered";
-    /// Whether the cluster with the hosts is reachable with the required permissions.
-    pub const HOST_CLUSTER_READY: &str = "HostClusterReady";
 
     /// The endpoint is not valid.
     pub const REASON_ENDPOINT_FAILED: &str = "ControlPlaneEndpointFailed";
@@ -34,10 +32,6 @@ pub mod cluster {
     pub const REASON_OWNED_BY_OTHER: &str = "OwnedByOtherCluster";
     /// A Cluster of the same name uses the object, which did not join it.
     pub const REASON_NOT_ADOPTED: &str = "NotAdopted";
-    /// Prefix of the reasons that name the source of the endpoint.
-    pub const REASON_ENDPOINT_FROM: &str = "EndpointFrom";
-    /// Prefix of the reasons that name the missing source.
-    pub const REASON_WAITING_FOR: &str = "WaitingFor";
     /// The source of the endpoint does not exist.
     pub const REASON_SOURCE_NOT_FOUND: &str = "SourceNotFound";
     /// The source of the endpoint cannot be read.
@@ -76,8 +70,6 @@ pub mod machine {
     pub const ASSOCIATE_META_DATA: &str = "AssociateMetal3MachineMetaData";
     /// Whether the Secrets of the machine exist.
     pub const DATA_READY: &str = "Metal3DataReady";
-    /// Whether the host claim exists and is bound.
-    pub const HOST_CLAIM_READY: &str = "HostClaimReady";
 
     /// A host is associated.
     pub const REASON_HOST_ASSOCIATED: &str = "AssociateBareMetalHostSuccess";
@@ -107,8 +99,6 @@ pub mod machine {
     pub const REASON_CREATE_ERROR: &str = "CreateError";
     /// Something could not be updated.
     pub const REASON_UPDATE_ERROR: &str = "UpdateError";
-    /// Something could not be deleted. Declared by the Go manager, never used.
-    pub const REASON_DELETE_ERROR: &str = "DeleteError";
     /// The object is not valid. Declared by the Go manager, never used for machines.
     pub const REASON_INVALID_CONFIGURATION: &str = "InvalidConfiguration";
     /// The data claim could not be released.
@@ -121,18 +111,12 @@ pub mod machine {
     pub const REASON_SECRETS_EXTERNAL: &str = "SecretsSetExternally";
     /// The Secrets are being rendered.
     pub const REASON_WAITING_FOR_DATA: &str = "WaitingForMetal3Data";
-    /// The quota of the namespace with the hosts does not allow another claim.
-    pub const REASON_QUOTA_EXCEEDED: &str = "QuotaExceeded";
-    /// A claim of the same name belongs to another machine.
-    pub const REASON_CLAIM_CONFLICT: &str = "ClaimConflict";
 }
 
 /// Conditions of Metal3DataTemplate.
 pub mod data_template {
     /// Whether the status shows only some of the indexes in use.
     pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
-    /// Whether lists of the template hold items with the same key, which only `v1beta1` accepts.
-    pub const ITEMS_REPEATED: &str = "ItemsRepeated";
 }
 
 /// Reasons shared by all kinds.
@@ -168,8 +152,6 @@ pub mod legacy {
 
     /// The endpoint is not valid.
     pub const REASON_ENDPOINT_FAILED: &str = "ControlPlaneEndpointFailed";
-    /// Something went wrong inside.
-    pub const REASON_INTERNAL_FAILURE: &str = "InternalFailureOccured";
     /// The Machine does not own the object yet.
     pub const REASON_WAITING_FOR_OWNER: &str = "WaitingForM3MachineOwnerRef";
     /// The cluster's infrastructure is not ready.
@@ -196,8 +178,6 @@ pub mod legacy {
     pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
     /// The machine could not be deleted.
     pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
-    /// The host does not exist. Declared by the Go manager, never used.
-    pub const REASON_HOST_MISSING: &str = "MissingBMH";
     /// The Node could not be given its provider ID. Declared by the Go manager, never used.
     pub const REASON_PROVIDER_ID_FAILED: &str = "SettingProviderIDOnNodeFailed";
 
@@ -205,6 +185,4 @@ pub mod legacy {
     pub const SEVERITY_ERROR: &str = "Error";
     /// Trying again may help.
     pub const SEVERITY_WARNING: &str = "Warning";
-    /// In progress.
-    pub const SEVERITY_INFO: &str = "Info";
 }

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 
-use super::names::GROUP;
 use super::{v1beta1, v1beta2};
-use crate::crd::{AGE, Column, ConversionService, Definition, Version};
+use crate::crd::{AGE, Column, ConversionService, Definition, Version, schema};
 use crate::kind::Kind;
 
 const SERVICE: ConversionService = ConversionService {
@@ -80,136 +79,88 @@ const REMEDIATION_COLUMNS: &[Column] = &[
 /// The definitions, by kind.
 #[must_use]
 pub fn definitions() -> Vec<Definition> {
+    // differs (`cluster-template-conversion`): the Go manager gives Metal3ClusterTemplate no service, so its conversion
+    // loses members.
     vec![
-        cluster(),
-        cluster_template(),
-        data(),
-        data_claim(),
-        data_template(),
-        machine(),
-        machine_template(),
-        remediation(),
-        remediation_template(),
-    ]
-}
-
-fn cluster() -> Definition {
-    Definition {
-        short_names: &["m3c", "m3cluster", "m3clusters", "metal3c", "metal3cluster"],
-        ..definition::<v1beta1::Metal3Cluster, v1beta2::Metal3Cluster>(
+        definition::<v1beta1::Metal3Cluster, v1beta2::Metal3Cluster>(
             "metal3cluster",
-            OLDER_CLUSTER_COLUMNS,
-            CLUSTER_COLUMNS,
-        )
-    }
-}
-
-/// differs (`cluster-template-conversion`): the Go manager gives this kind no service, so its conversion loses members.
-fn cluster_template() -> Definition {
-    with_required_spec::<v1beta2::Metal3ClusterTemplate>(Definition {
-        short_names: &["m3ct"],
-        ..definition::<v1beta1::Metal3ClusterTemplate, v1beta2::Metal3ClusterTemplate>(
-            "metal3clustertemplate",
-            &[],
-            &[],
-        )
-    })
-}
-
-fn data() -> Definition {
-    Definition {
-        short_names: &["m3d", "m3data", "m3datas", "metal3d", "metal3data"],
-        annotations: IRREGULAR_PLURAL,
-        ..definition::<v1beta1::Metal3Data, v1beta2::Metal3Data>("metal3data", &[AGE], &[AGE])
-    }
-}
-
-fn data_claim() -> Definition {
-    Definition {
-        short_names: &["m3dc", "m3dataclaim", "m3dataclaims", "metal3dc", "metal3dataclaim"],
-        ..definition::<v1beta1::Metal3DataClaim, v1beta2::Metal3DataClaim>("metal3dataclaim", &[AGE], &[AGE])
-    }
-}
-
-fn data_template() -> Definition {
-    Definition {
-        short_names: &[
-            "m3dt",
-            "m3datatemplate",
-            "m3datatemplates",
-            "metal3dt",
-            "metal3datatemplate",
-        ],
-        labels: MOVED_LABELS,
-        ..definition::<v1beta1::Metal3DataTemplate, v1beta2::Metal3DataTemplate>(
-            "metal3datatemplate",
-            DATA_TEMPLATE_COLUMNS,
-            DATA_TEMPLATE_COLUMNS,
-        )
-    }
-}
-
-fn machine() -> Definition {
-    Definition {
-        short_names: &["m3m", "m3machine", "m3machines", "metal3m", "metal3machine"],
-        ..definition::<v1beta1::Metal3Machine, v1beta2::Metal3Machine>(
+            &["m3c", "m3cluster", "m3clusters", "metal3c", "metal3cluster"],
+            [OLDER_CLUSTER_COLUMNS, CLUSTER_COLUMNS],
+        ),
+        with_required_spec::<v1beta2::Metal3ClusterTemplate>(definition::<
+            v1beta1::Metal3ClusterTemplate,
+            v1beta2::Metal3ClusterTemplate,
+        >("metal3clustertemplate", &["m3ct"], [&[], &[]])),
+        Definition {
+            annotations: IRREGULAR_PLURAL,
+            ..definition::<v1beta1::Metal3Data, v1beta2::Metal3Data>(
+                "metal3data",
+                &["m3d", "m3data", "m3datas", "metal3d", "metal3data"],
+                [&[AGE], &[AGE]],
+            )
+        },
+        definition::<v1beta1::Metal3DataClaim, v1beta2::Metal3DataClaim>(
+            "metal3dataclaim",
+            &["m3dc", "m3dataclaim", "m3dataclaims", "metal3dc", "metal3dataclaim"],
+            [&[AGE], &[AGE]],
+        ),
+        Definition {
+            labels: MOVED_LABELS,
+            ..definition::<v1beta1::Metal3DataTemplate, v1beta2::Metal3DataTemplate>(
+                "metal3datatemplate",
+                &[
+                    "m3dt",
+                    "m3datatemplate",
+                    "m3datatemplates",
+                    "metal3dt",
+                    "metal3datatemplate",
+                ],
+                [DATA_TEMPLATE_COLUMNS, DATA_TEMPLATE_COLUMNS],
+            )
+        },
+        definition::<v1beta1::Metal3Machine, v1beta2::Metal3Machine>(
             "metal3machine",
-            OLDER_MACHINE_COLUMNS,
-            MACHINE_COLUMNS,
-        )
-    }
-}
-
-fn machine_template() -> Definition {
-    with_required_spec::<v1beta2::Metal3MachineTemplate>(Definition {
-        short_names: &[
-            "m3mt",
-            "m3machinetemplate",
-            "m3machinetemplates",
-            "metal3mt",
+            &["m3m", "m3machine", "m3machines", "metal3m", "metal3machine"],
+            [OLDER_MACHINE_COLUMNS, MACHINE_COLUMNS],
+        ),
+        with_required_spec::<v1beta2::Metal3MachineTemplate>(definition::<
+            v1beta1::Metal3MachineTemplate,
+            v1beta2::Metal3MachineTemplate,
+        >(
             "metal3machinetemplate",
-        ],
-        ..definition::<v1beta1::Metal3MachineTemplate, v1beta2::Metal3MachineTemplate>(
-            "metal3machinetemplate",
-            &[AGE],
-            &[AGE],
-        )
-    })
-}
-
-fn remediation() -> Definition {
-    Definition {
-        short_names: &["m3r", "m3remediation"],
-        ..definition::<v1beta1::Metal3Remediation, v1beta2::Metal3Remediation>(
+            &[
+                "m3mt",
+                "m3machinetemplate",
+                "m3machinetemplates",
+                "metal3mt",
+                "metal3machinetemplate",
+            ],
+            [&[AGE], &[AGE]],
+        )),
+        definition::<v1beta1::Metal3Remediation, v1beta2::Metal3Remediation>(
             "metal3remediation",
-            REMEDIATION_COLUMNS,
-            REMEDIATION_COLUMNS,
-        )
-    }
-}
-
-fn remediation_template() -> Definition {
-    Definition {
-        short_names: &[
-            "m3rt",
-            "m3remediationtemplate",
-            "m3remediationtemplates",
-            "metal3rt",
+            &["m3r", "m3remediation"],
+            [REMEDIATION_COLUMNS, REMEDIATION_COLUMNS],
+        ),
+        definition::<v1beta1::Metal3RemediationTemplate, v1beta2::Metal3RemediationTemplate>(
             "metal3remediationtemplate",
-        ],
-        ..definition::<v1beta1::Metal3RemediationTemplate, v1beta2::Metal3RemediationTemplate>(
-            "metal3remediationtemplate",
-            &[],
-            &[],
-        )
-    }
+            &[
+                "m3rt",
+                "m3remediationtemplate",
+                "m3remediationtemplates",
+                "metal3rt",
+                "metal3remediationtemplate",
+            ],
+            [&[], &[]],
+        ),
+    ]
 }
 
 /// What the kinds of the group share: an older version, a stored one, and a service that converts between them.
 fn definition<Older, Stored>(
     singular: &'static str,
-    older_columns: &'static [Column],
-    columns: &'static [Column],
+    short_names: &'static [&'static str],
+    [older_columns, columns]: [&'static [Column]; 2],
 ) -> Definition
 where
     Older: Kind,
@@ -219,20 +170,15 @@ where
     Stored::Spec: JsonSchema,
     Stored::Status: JsonSchema,
 {
+    let versions = vec![
+        Version::older::<Older>(older_columns),
+        Version::stored::<Stored>(columns),
+    ];
     Definition {
-        group: GROUP,
-        kind: Stored::KIND,
-        plural: Stored::PLURAL,
-        singular,
-        short_names: &[],
         categories: &["cluster-api"],
         labels: LABELS,
-        annotations: &[],
         conversion: Some(SERVICE),
-        versions: vec![
-            Version::older::<Older>(older_columns),
-            Version::stored::<Stored>(columns),
-        ],
+        ..Definition::new::<Stored>(singular, short_names, versions)
     }
 }
 
@@ -243,13 +189,8 @@ where
     Stored::Spec: JsonSchema,
     Stored::Status: JsonSchema,
 {
-    definition.versions = definition
-        .versions
-        .into_iter()
-        .map(|version| match version.storage {
-            true => version.with_required_spec::<Stored>(),
-            false => version,
-        })
-        .collect();
+    for version in definition.versions.iter_mut().filter(|version| version.storage) {
+        version.schema = || schema::root_schema::<Stored>(true);
+    }
     definition
 }

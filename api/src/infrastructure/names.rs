@@ -13,8 +13,6 @@ pub const DATA_CLAIM_FINALIZER: &str = "metal3dataclaim.infrastructure.cluster.x
 pub const DATA_FINALIZER: &str = "metal3data.infrastructure.cluster.x-k8s.io";
 /// Keeps a Metal3DataTemplate while data of it exists.
 pub const DATA_TEMPLATE_FINALIZER: &str = "metal3datatemplate.infrastructure.cluster.x-k8s.io";
-/// Keeps a Metal3Remediation until its host is powered on and its Node restored.
-pub const REMEDIATION_FINALIZER: &str = "metal3remediation.infrastructure.cluster.x-k8s.io";
 
 /// Annotation on a Metal3Machine: namespace and name of its host. It is the association.
 pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
@@ -30,12 +28,8 @@ pub const HOST_STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
 pub const BLOCK_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation that excludes a host from selection.
 pub const UNHEALTHY_ANNOTATION: &str = "capm3.metal3.io/unhealthy";
-/// Value of [`UNHEALTHY_ANNOTATION`] when a remediation set it.
-pub const UNHEALTHY_NODE: &str = "capm3/UnhealthyNode";
 /// Older form of [`UNHEALTHY_ANNOTATION`], still honoured.
 pub const LEGACY_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
-/// Prefix of the annotation that keeps a host powered off; the UID of the remediation follows.
-pub const REMEDIATION_REBOOT_ANNOTATION_PREFIX: &str = "reboot.metal3.io/metal3-remediation-";
 /// Label on a released host: the control plane or MachineDeployment it is kept for.
 pub const NODE_REUSE_LABEL: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
 /// Label on a host: its failure domain.
@@ -44,14 +38,6 @@ pub const FAILURE_DOMAIN_LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-
 pub const DATA_NAME_LABEL: &str = "infrastructure.cluster.x-k8s.io/data-name";
 /// Label on address claims: the pool, where pools pre-allocate by name.
 pub const POOL_NAME_LABEL: &str = "infrastructure.cluster.x-k8s.io/pool-name";
-/// Annotation on a Metal3Cluster: prefixes of host labels to copy to Nodes, separated by commas.
-pub const LABEL_SYNC_PREFIXES_ANNOTATION: &str = "metal3.io/metal3-label-sync-prefixes";
-/// Label on a Node: UID of its host.
-pub const NODE_UUID_LABEL: &str = "metal3.io/uuid";
-/// Annotation on a Metal3Remediation: annotations of the Node that was deleted.
-pub const NODE_ANNOTATIONS_BACKUP: &str = "remediation.metal3.io/node-annotations-backup";
-/// Annotation on a Metal3Remediation: labels of the Node that was deleted.
-pub const NODE_LABELS_BACKUP: &str = "remediation.metal3.io/node-labels-backup";
 
 /// Annotation on an object served in an older version: the stored object.
 pub const CONVERSION_DATA_ANNOTATION: &str = "cluster.x-k8s.io/conversion-data";
@@ -59,24 +45,8 @@ pub const CONVERSION_DATA_ANNOTATION: &str = "cluster.x-k8s.io/conversion-data";
 pub const DERIVED_ENDPOINT_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/derived-endpoint";
 /// Annotation that detaches a Metal3Cluster from its Cluster.
 pub const DETACH_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/detach";
-/// Annotation on a Metal3Machine: the random part that identifies its host claim.
-pub const CLAIM_ID_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/claim-id";
 
 /// Type of the Secrets with rendered data.
 pub const SECRET_TYPE: &str = "infrastructure.cluster.x-k8s.io/secret";
-/// Key of rendered metadata in its Secret.
-pub const META_DATA_KEY: &str = "metaData";
-/// Key of rendered network data in its Secret.
-pub const NETWORK_DATA_KEY: &str = "networkData";
-/// Last part of the name of the Secret with metadata.
-pub const META_DATA_SECRET_SUFFIX: &str = "-metadata";
-/// Last part of the name of the Secret with network data.
-pub const NETWORK_DATA_SECRET_SUFFIX: &str = "-networkdata";
-/// Key of the taint on a Node whose host was powered off.
-pub const OUT_OF_SERVICE_TAINT: &str = "node.kubernetes.io/out-of-service";
-/// Value of [`OUT_OF_SERVICE_TAINT`]. Its effect is `NoExecute`.
-pub const OUT_OF_SERVICE_TAINT_VALUE: &str = "nodeshutdown";
-/// Prefix of a provider ID.
-pub const PROVIDER_ID_PREFIX: &str = "metal3://";
 /// Field manager of the endpoint that is written back.
 pub const ENDPOINT_FIELD_MANAGER: &str = "capm3-endpoint";

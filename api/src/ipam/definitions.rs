@@ -1,8 +1,10 @@
 //! The CRDs of `ipam.metal3.io`.
 
-use super::names::GROUP;
+use schemars::JsonSchema;
+
 use super::v1alpha1::{IPAddress, IPClaim, IPPool};
 use crate::crd::{AGE, Column, ConversionService, Definition, Version};
+use crate::kind::Kind;
 
 const SERVICE: ConversionService = ConversionService {
     name: "ipam-webhook-service",
@@ -41,22 +43,10 @@ pub fn definitions() -> Vec<Definition> {
     vec![
         Definition {
             categories: &["metal3"],
-            short_names: ADDRESS_SHORT_NAMES,
-            ..definition(
-                "IPAddress",
-                "ipaddresses",
-                "ipaddress",
-                Version::stored::<IPAddress>(&[AGE]),
-            )
+            ..definition::<IPAddress>("ipaddress", ADDRESS_SHORT_NAMES, &[AGE])
         },
-        Definition {
-            short_names: CLAIM_SHORT_NAMES,
-            ..definition("IPClaim", "ipclaims", "ipclaim", Version::stored::<IPClaim>(&[AGE]))
-        },
-        Definition {
-            short_names: POOL_SHORT_NAMES,
-            ..definition("IPPool", "ippools", "ippool", Version::stored::<IPPool>(POOL_COLUMNS))
-        },
+        definition::<IPClaim>("ipclaim", CLAIM_SHORT_NAMES, &[AGE]),
+        definition::<IPPool>("ippool", POOL_SHORT_NAMES, POOL_COLUMNS),
     ]
 }
 
@@ -92,17 +82,16 @@ const POOL_SHORT_NAMES: &[&str] = &[
 ];
 
 /// A definition with the settings shared by the kinds of the group.
-fn definition(kind: &'static str, plural: &'static str, singular: &'static str, version: Version) -> Definition {
+fn definition<K>(singular: &'static str, short_names: &'static [&'static str], columns: &'static [Column]) -> Definition
+where
+    K: Kind,
+    K::Spec: JsonSchema,
+    K::Status: JsonSchema,
+{
     Definition {
-        group: GROUP,
-        kind,
-        plural,
-        singular,
-        short_names: &[],
         categories: &["cluster-api"],
         labels: LABELS,
-        annotations: &[],
         conversion: Some(SERVICE),
-        versions: vec![version],
+        ..Definition::new::<K>(singular, short_names, vec![Version::stored::<K>(columns)])
     }
 }

@@ -5,7 +5,6 @@
 
 use schemars::JsonSchema;
 
-use super::names::GROUP;
 use super::v1alpha1::{
     BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HardwareData, HostClaim,
     HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy,
@@ -103,16 +102,5 @@ where
     K::Spec: JsonSchema,
     K::Status: JsonSchema,
 {
-    Definition {
-        group: GROUP,
-        kind: K::KIND,
-        plural: K::PLURAL,
-        singular,
-        short_names,
-        categories: &[],
-        labels: &[],
-        annotations: &[],
-        conversion: None,
-        versions: vec![Version::stored::<K>(columns)],
-    }
+    Definition::new::<K>(singular, short_names, vec![Version::stored::<K>(columns)])
 }

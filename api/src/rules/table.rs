@@ -76,6 +76,52 @@ pub struct Rule<K: 'static> {
     pub differs: Option<&'static str>,
 }
 
+impl<K> Rule<K> {
+    const fn new(name: &'static str, description: &'static str, on: On<K>) -> Self {
+        Self {
+            name,
+            description,
+            on,
+            differs: None,
+        }
+    }
+
+    pub(crate) const fn on_write(
+        name: &'static str,
+        description: &'static str,
+        check: fn(&WriteRequest<'_, K>, &mut Findings),
+    ) -> Self {
+        Self::new(name, description, On::Write(check))
+    }
+
+    /// A row about the spec: an unchanged stored spec is accepted, which the Go managers reject.
+    pub(crate) const fn on_spec(
+        name: &'static str,
+        description: &'static str,
+        check: fn(&WriteRequest<'_, K>, &mut Findings),
+    ) -> Self {
+        Self::new(name, description, On::Spec(check)).differing("unchanged-spec")
+    }
+
+    pub(crate) const fn on_create(name: &'static str, description: &'static str, check: fn(&K, &mut Findings)) -> Self {
+        Self::new(name, description, On::Create(check))
+    }
+
+    pub(crate) const fn on_update(
+        name: &'static str,
+        description: &'static str,
+        check: fn(&K, &K, &mut Findings),
+    ) -> Self {
+        Self::new(name, description, On::Update(check))
+    }
+
+    /// Names the row of `docs/parity.md` about the difference.
+    pub(crate) const fn differing(mut self, row: &'static str) -> Self {
+        self.differs = Some(row);
+        self
+    }
+}
+
 /// One defaulting row.
 #[derive(Debug)]
 pub struct Defaulting<K: 'static> {

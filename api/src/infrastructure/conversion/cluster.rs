@@ -3,28 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::error::{ConversionError, Inside};
-use super::pair::Hub;
+use super::pair::{Hub, hub};
 use super::value::{narrow, non_default, text};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 use crate::meta::{Condition, LegacyCondition};
 
-impl Hub for hub::Metal3Cluster {
-    type Spoke = spoke::Metal3Cluster;
-
-    fn to_spoke(&self) -> Self::Spoke {
-        spoke::Metal3Cluster {
-            metadata: self.metadata.clone(),
-            spec: spec_to_spoke(&self.spec),
-            status: status_to_spoke(&self.status),
-        }
-    }
-
-    fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError> {
-        Ok(Self {
-            metadata: spoke.metadata.clone(),
-            spec: spec_from_spoke(&spoke.spec).inside("spec")?,
-            status: status_from_spoke(&spoke.status),
-        })
+hub! {
+    Metal3Cluster {
+        spec: spec_to_spoke, spec_from_spoke;
+        status: status_to_spoke, status_from_spoke;
     }
 }
 
@@ -128,8 +115,8 @@ fn status_to_spoke(status: &hub::Metal3ClusterStatus) -> spoke::Metal3ClusterSta
     }
 }
 
-fn status_from_spoke(status: &spoke::Metal3ClusterStatus) -> hub::Metal3ClusterStatus {
-    hub::Metal3ClusterStatus {
+fn status_from_spoke(status: &spoke::Metal3ClusterStatus) -> Result<hub::Metal3ClusterStatus, ConversionError> {
+    Ok(hub::Metal3ClusterStatus {
         conditions: conditions(status.v1beta2.as_ref()),
         last_updated: status.last_updated,
         initialization: initialization(status.ready),
@@ -140,7 +127,7 @@ fn status_from_spoke(status: &spoke::Metal3ClusterStatus) -> hub::Metal3ClusterS
             status.failure_message.as_ref(),
         ),
         ..hub::Metal3ClusterStatus::default()
-    }
+    })
 }
 
 /// The `v1beta1` part of a status.

@@ -2,27 +2,14 @@
 
 use super::cluster::{conditions, deprecated, initialization, is_provisioned, legacy, newer};
 use super::error::ConversionError;
-use super::pair::Hub;
+use super::pair::{Hub, hub};
 use super::value::{metal3_reference, non_default, object_reference, text};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
-impl Hub for hub::Metal3Machine {
-    type Spoke = spoke::Metal3Machine;
-
-    fn to_spoke(&self) -> Self::Spoke {
-        spoke::Metal3Machine {
-            metadata: self.metadata.clone(),
-            spec: spec_to_spoke(&self.spec),
-            status: status_to_spoke(&self.status),
-        }
-    }
-
-    fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError> {
-        Ok(Self {
-            metadata: spoke.metadata.clone(),
-            spec: spec_from_spoke(&spoke.spec),
-            status: status_from_spoke(&spoke.status),
-        })
+hub! {
+    Metal3Machine {
+        spec: spec_to_spoke, spec_from_spoke;
+        status: status_to_spoke, status_from_spoke;
     }
 }
 
@@ -47,7 +34,7 @@ impl Hub for hub::Metal3MachineTemplate {
             spec: hub::Metal3MachineTemplateSpec {
                 template: hub::MachineTemplateResource {
                     metadata: None,
-                    spec: spec_from_spoke(&spoke.spec.template.spec),
+                    spec: spec_from_spoke(&spoke.spec.template.spec)?,
                 },
                 node_reuse: spoke.spec.node_reuse.and_then(non_default),
             },
@@ -72,12 +59,12 @@ fn spec_to_spoke(spec: &hub::Metal3MachineSpec) -> spoke::Metal3MachineSpec {
     }
 }
 
-fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> hub::Metal3MachineSpec {
+fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> Result<hub::Metal3MachineSpec, ConversionError> {
     let method = spec
         .custom_deploy
         .as_ref()
         .and_then(|deploy| text(Some(&deploy.method)));
-    hub::Metal3MachineSpec {
+    Ok(hub::Metal3MachineSpec {
         provider_id: text(spec.provider_id.as_ref()),
         image: spec.image.as_ref().and_then(image_from_spoke),
         custom_deploy: method.map(|method| hub::CustomDeploy { method }),
@@ -89,7 +76,7 @@ fn spec_from_spoke(spec: &spoke::Metal3MachineSpec) -> hub::Metal3MachineSpec {
         automated_cleaning_mode: spec.automated_cleaning_mode,
         failure_domain: text(spec.failure_domain.as_ref()),
         ..hub::Metal3MachineSpec::default()
-    }
+    })
 }
 
 fn image_to_spoke(image: &hub::Image) -> Option<spoke::Image> {
@@ -156,8 +143,8 @@ fn status_to_spoke(status: &hub::Metal3MachineStatus) -> spoke::Metal3MachineSta
     }
 }
 
-fn status_from_spoke(status: &spoke::Metal3MachineStatus) -> hub::Metal3MachineStatus {
-    hub::Metal3MachineStatus {
+fn status_from_spoke(status: &spoke::Metal3MachineStatus) -> Result<hub::Metal3MachineStatus, ConversionError> {
+    Ok(hub::Metal3MachineStatus {
         conditions: conditions(status.v1beta2.as_ref()),
         last_updated: status.last_updated,
         addresses: status.addresses.clone(),
@@ -172,5 +159,5 @@ fn status_from_spoke(status: &spoke::Metal3MachineStatus) -> hub::Metal3MachineS
             status.failure_message.as_ref(),
         ),
         ..hub::Metal3MachineStatus::default()
-    }
+    })
 }

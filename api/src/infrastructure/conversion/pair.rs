@@ -56,3 +56,30 @@ pub fn hub_from_spoke<H: Hub>(spoke: &H::Spoke) -> Result<H, ConversionError> {
     *merged.meta_mut() = base.meta().clone();
     Ok(merged)
 }
+
+/// Implements [`Hub`] for a kind whose members have functions: to the older version, and from it.
+macro_rules! hub {
+    ($kind:ident { $($member:ident: $to_spoke:path, $from_spoke:path;)+ }) => {
+        impl $crate::infrastructure::conversion::pair::Hub for $crate::infrastructure::v1beta2::$kind {
+            type Spoke = $crate::infrastructure::v1beta1::$kind;
+
+            fn to_spoke(&self) -> Self::Spoke {
+                Self::Spoke {
+                    metadata: self.metadata.clone(),
+                    $($member: $to_spoke(&self.$member)),+
+                }
+            }
+
+            fn from_spoke(
+                spoke: &Self::Spoke,
+            ) -> Result<Self, $crate::infrastructure::conversion::error::ConversionError> {
+                use $crate::infrastructure::conversion::error::Inside;
+                Ok(Self {
+                    metadata: spoke.metadata.clone(),
+                    $($member: $from_spoke(&spoke.$member).inside(stringify!($member))?),+
+                })
+            }
+        }
+    };
+}
+pub(super) use hub;

@@ -2,28 +2,15 @@
 
 use super::duration;
 use super::error::{ConversionError, Inside};
-use super::pair::Hub;
+use super::pair::{Hub, hub};
 use super::value::{narrow_nonzero, narrow_option, non_default, text, widen_nonzero};
 use crate::infrastructure::v1beta2::{RemediationPhase, RemediationType};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
-impl Hub for hub::Metal3Remediation {
-    type Spoke = spoke::Metal3Remediation;
-
-    fn to_spoke(&self) -> Self::Spoke {
-        spoke::Metal3Remediation {
-            metadata: self.metadata.clone(),
-            spec: spec_to_spoke(&self.spec),
-            status: status_to_spoke(&self.status),
-        }
-    }
-
-    fn from_spoke(spoke: &Self::Spoke) -> Result<Self, ConversionError> {
-        Ok(Self {
-            metadata: spoke.metadata.clone(),
-            spec: spec_from_spoke(&spoke.spec).inside("spec")?,
-            status: status_from_spoke(&spoke.status).inside("status")?,
-        })
+hub! {
+    Metal3Remediation {
+        spec: spec_to_spoke, spec_from_spoke;
+        status: status_to_spoke, status_from_spoke;
     }
 }
 

@@ -5,54 +5,54 @@ use std::collections::BTreeSet;
 use super::references::check_object;
 use super::selectors;
 use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, Metal3Cluster, Metal3ClusterSpec};
-use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, Rule, WriteRequest};
 
 const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 const API_SERVER_PORT: i32 = 6443;
 
 impl AdmissionRules for Metal3Cluster {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "endpoint-known",
-            description: "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` names its \
+        Rule::on_spec(
+            "endpoint-known",
+            "`spec.controlPlaneEndpoint.host` is set, unless `spec.controlPlaneEndpointSource` names its \
                 source, or the object joins a Cluster by `spec.clusterName` or its label.",
-            on: On::Spec(endpoint_is_known),
-            differs: Some("cluster-endpoint-source"),
-        },
-        Rule {
-            name: "endpoint-source-complete",
-            description: "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a \
+            endpoint_is_known,
+        )
+        .differing("cluster-endpoint-source"),
+        Rule::<Self>::on_spec(
+            "endpoint-source-complete",
+            "The members of `spec.controlPlaneEndpointSource` fit its type: a Service needs `service`, a \
                 pool needs `ipPool`, and no other type takes them.",
-            on: On::Spec(|cluster, findings| {
+            |cluster, findings| {
                 let source = cluster.new.spec.control_plane_endpoint_source.as_ref();
                 source_is_complete(source, findings);
-            }),
-            differs: Some("cluster-endpoint-source"),
-        },
-        Rule {
-            name: "cluster-name-kept",
-            description: "`spec.clusterName` cannot be changed once set.",
-            on: On::Update(cluster_name_is_kept),
-            differs: Some("cluster-endpoint-source"),
-        },
-        Rule {
-            name: "zones-distinct",
-            description: "Deployment zones have distinct names.",
-            on: On::Spec(zones_are_distinct),
-            differs: Some("cluster-endpoint-source"),
-        },
-        Rule {
-            name: "zone-data-template-in-own-namespace",
-            description: "The data template of a deployment zone is in the cluster's namespace.",
-            on: On::Spec(zone_templates_are_near),
-            differs: Some("cluster-endpoint-source"),
-        },
-        Rule {
-            name: "zone-selector-readable",
-            description: "A warning is returned for a zone with an invalid host selector, which matches no host.",
-            on: On::Spec(zone_selectors_are_readable),
-            differs: Some("selector-warning"),
-        },
+            },
+        )
+        .differing("cluster-endpoint-source"),
+        Rule::on_update(
+            "cluster-name-kept",
+            "`spec.clusterName` cannot be changed once set.",
+            cluster_name_is_kept,
+        )
+        .differing("cluster-endpoint-source"),
+        Rule::on_spec(
+            "zones-distinct",
+            "Deployment zones have distinct names.",
+            zones_are_distinct,
+        )
+        .differing("cluster-endpoint-source"),
+        Rule::on_spec(
+            "zone-data-template-in-own-namespace",
+            "The data template of a deployment zone is in the cluster's namespace.",
+            zone_templates_are_near,
+        )
+        .differing("cluster-endpoint-source"),
+        Rule::on_spec(
+            "zone-selector-readable",
+            "A warning is returned for a zone with an invalid host selector, which matches no host.",
+            zone_selectors_are_readable,
+        )
+        .differing("selector-warning"),
     ];
     const DEFAULTS: &'static [Defaulting<Self>] = &[
         Defaulting {

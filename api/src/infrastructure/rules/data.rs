@@ -2,30 +2,24 @@
 
 use super::references::{check_kept, check_object};
 use crate::infrastructure::v1beta2::Metal3Data;
-use crate::rules::{AdmissionRules, Findings, On, Rule};
+use crate::rules::{AdmissionRules, Findings, Rule};
 
 impl AdmissionRules for Metal3Data {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "name-says-index",
-            description: "The name is that of the template, a dash and the index.",
-            on: On::Create(name_says_index),
-            differs: None,
-        },
-        Rule {
-            name: "index-not-negative",
-            description: "The index counts from 0.",
-            on: On::Create(|data, findings| {
-                if data.spec.index.is_some_and(|index| index < 0) {
-                    findings.invalid("spec.index", data.spec.index, "must be positive value", "count from 0");
-                }
-            }),
-            differs: None,
-        },
-        Rule {
-            name: "references-in-own-namespace",
-            description: "Template and claim are in the namespace of the data.",
-            on: On::Create(|data, findings| {
+        Rule::on_create(
+            "name-says-index",
+            "The name is that of the template, a dash and the index.",
+            name_says_index,
+        ),
+        Rule::on_create("index-not-negative", "The index counts from 0.", |data, findings| {
+            if data.spec.index.is_some_and(|index| index < 0) {
+                findings.invalid("spec.index", data.spec.index, "must be positive value", "count from 0");
+            }
+        }),
+        Rule::<Self>::on_create(
+            "references-in-own-namespace",
+            "Template and claim are in the namespace of the data.",
+            |data, findings| {
                 let owner = data.metadata.namespace.as_ref();
                 check_object(
                     "spec.template",
@@ -35,13 +29,13 @@ impl AdmissionRules for Metal3Data {
                     findings,
                 );
                 check_object("spec.claim", data.spec.claim.as_ref(), owner, "Metal3Data", findings);
-            }),
-            differs: Some("data-namespaces"),
-        },
-        Rule {
-            name: "index-kept",
-            description: "The index cannot be changed; absent means 0.",
-            on: On::Update(|old, new, findings| {
+            },
+        )
+        .differing("data-namespaces"),
+        Rule::on_update(
+            "index-kept",
+            "The index cannot be changed; absent means 0.",
+            |old, new, findings| {
                 if old.spec.index.unwrap_or_default() != new.spec.index.unwrap_or_default() {
                     findings.invalid(
                         "spec.index",
@@ -50,30 +44,23 @@ impl AdmissionRules for Metal3Data {
                         "create a new object instead",
                     );
                 }
-            }),
-            differs: None,
-        },
-        Rule {
-            name: "template-kept",
-            description: "The template cannot be changed.",
-            on: On::Update(|old, new, findings| {
+            },
+        ),
+        Rule::on_update(
+            "template-kept",
+            "The template cannot be changed.",
+            |old, new, findings| {
                 check_kept(
                     "spec.template",
                     old.spec.template.as_ref(),
                     new.spec.template.as_ref(),
                     findings,
                 );
-            }),
-            differs: None,
-        },
-        Rule {
-            name: "claim-kept",
-            description: "The claim cannot be changed.",
-            on: On::Update(|old, new, findings| {
-                check_kept("spec.claim", old.spec.claim.as_ref(), new.spec.claim.as_ref(), findings);
-            }),
-            differs: None,
-        },
+            },
+        ),
+        Rule::on_update("claim-kept", "The claim cannot be changed.", |old, new, findings| {
+            check_kept("spec.claim", old.spec.claim.as_ref(), new.spec.claim.as_ref(), findings);
+        }),
     ];
 }
 

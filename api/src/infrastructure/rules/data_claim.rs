@@ -2,20 +2,19 @@
 
 use super::references::{check_kept, check_object};
 use crate::infrastructure::v1beta2::Metal3DataClaim;
-use crate::rules::{AdmissionRules, Findings, On, Rule};
+use crate::rules::{AdmissionRules, Findings, Rule};
 
 impl AdmissionRules for Metal3DataClaim {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "template-named",
-            description: "`spec.template.name` names a data template.",
-            on: On::Create(names_a_template),
-            differs: None,
-        },
-        Rule {
-            name: "template-in-own-namespace",
-            description: "The data template is in the claim's namespace.",
-            on: On::Spec(|claim, findings| {
+        Rule::on_create(
+            "template-named",
+            "`spec.template.name` names a data template.",
+            names_a_template,
+        ),
+        Rule::on_spec(
+            "template-in-own-namespace",
+            "The data template is in the claim's namespace.",
+            |claim, findings| {
                 let owner = claim.new.metadata.namespace.as_ref();
                 check_object(
                     "spec.template",
@@ -24,22 +23,20 @@ impl AdmissionRules for Metal3DataClaim {
                     "Metal3DataClaim",
                     findings,
                 );
-            }),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "template-kept",
-            description: "The data template of a claim cannot be changed.",
-            on: On::Update(|old, new, findings| {
+            },
+        ),
+        Rule::on_update(
+            "template-kept",
+            "The data template of a claim cannot be changed.",
+            |old, new, findings| {
                 check_kept(
                     "spec.template",
                     old.spec.template.as_ref(),
                     new.spec.template.as_ref(),
                     findings,
                 );
-            }),
-            differs: None,
-        },
+            },
+        ),
     ];
 }
 

@@ -6,49 +6,46 @@ use serde_json::Value;
 use crate::infrastructure::v1beta2::{
     AnnotationSource, FromHostInterface, IPPoolReference, MetaData, Metal3DataTemplate, NetworkData,
 };
-use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, Rule, WriteRequest};
 
 const NEW_TEMPLATE: &str = "create another template and let new machines use it";
 
 impl AdmissionRules for Metal3DataTemplate {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "cluster-name-unused",
-            description: "A warning is returned when `spec.clusterName` is set: it is deprecated and not used.",
-            on: On::Write(cluster_name_is_unused),
-            differs: None,
-        },
-        Rule {
-            name: "host-interface-source",
-            description: "An entry of `metaData.fromHostInterfaces` names either the boot MAC or an interface.",
-            on: On::Create(|template, findings| {
+        Rule::on_write(
+            "cluster-name-unused",
+            "A warning is returned when `spec.clusterName` is set: it is deprecated and not used.",
+            cluster_name_is_unused,
+        ),
+        Rule::on_create(
+            "host-interface-source",
+            "An entry of `metaData.fromHostInterfaces` names either the boot MAC or an interface.",
+            |template, findings| {
                 for (position, entry) in interfaces(template.spec.meta_data.as_ref()).enumerate() {
                     interface_has_one_source(position, entry, findings);
                 }
-            }),
-            differs: None,
-        },
-        Rule {
-            name: "network-has-a-pool",
-            description: "Each static network names the pool that its address comes from, or the annotation that names \
+            },
+        ),
+        Rule::on_create(
+            "network-has-a-pool",
+            "Each static network names the pool that its address comes from, or the annotation that names \
                 it.",
-            on: On::Create(networks_have_pools),
-            differs: None,
-        },
-        Rule {
-            name: "metadata-kept",
-            description: "`spec.metaData` cannot be changed. The order of its entries may.",
-            on: On::Update(|old, new, findings| {
+            networks_have_pools,
+        ),
+        Rule::<Self>::on_update(
+            "metadata-kept",
+            "`spec.metaData` cannot be changed. The order of its entries may.",
+            |old, new, findings| {
                 if !same_meaning(&old.spec.meta_data, &new.spec.meta_data) {
                     findings.invalid("spec.metaData", &new.spec.meta_data, "cannot be modified", NEW_TEMPLATE);
                 }
-            }),
-            differs: Some("data-template-order"),
-        },
-        Rule {
-            name: "network-data-kept",
-            description: "`spec.networkData` cannot be changed. The order of its links, networks and routes may.",
-            on: On::Update(|old, new, findings| {
+            },
+        )
+        .differing("data-template-order"),
+        Rule::<Self>::on_update(
+            "network-data-kept",
+            "`spec.networkData` cannot be changed. The order of its links, networks and routes may.",
+            |old, new, findings| {
                 if !same_meaning(&old.spec.network_data, &new.spec.network_data) {
                     findings.invalid(
                         "spec.networkData",
@@ -57,9 +54,9 @@ impl AdmissionRules for Metal3DataTemplate {
                         NEW_TEMPLATE,
                     );
                 }
-            }),
-            differs: Some("data-template-order"),
-        },
+            },
+        )
+        .differing("data-template-order"),
     ];
 }
 

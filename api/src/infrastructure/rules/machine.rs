@@ -12,67 +12,49 @@ const SELECTOR: &str = "A warning is returned for an invalid host selector, whic
 
 impl AdmissionRules for Metal3Machine {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "image-complete",
-            description: COMPLETE_IMAGE,
-            on: On::Spec(|machine, findings| {
-                images::check("spec", &machine.new.spec, findings);
-            }),
-            differs: Some("unchanged-spec"),
-        },
+        Rule::on_spec("image-complete", COMPLETE_IMAGE, |machine, findings| {
+            images::check("spec", &machine.new.spec, findings);
+        }),
         Rule {
             name: "secrets-in-own-namespace",
             description: "User data, metadata and network data are Secrets of the machine's namespace.",
             on: On::Spec(secrets_are_near),
             differs: None,
         },
-        Rule {
-            name: "data-template-in-own-namespace",
-            description: "The data template is in the machine's namespace.",
-            on: On::Spec(|machine, findings| {
+        Rule::<Self>::on_spec(
+            "data-template-in-own-namespace",
+            "The data template is in the machine's namespace.",
+            |machine, findings| {
                 let owner = machine.new.metadata.namespace.as_ref();
                 let reference = machine.new.spec.data_template.as_ref();
                 check_object("spec.dataTemplate", reference, owner, "Metal3Machine", findings);
-            }),
-            differs: Some("machine-data-template-namespace"),
-        },
-        Rule {
-            name: "host-selector-readable",
-            description: SELECTOR,
-            on: On::Spec(|machine, findings| {
-                selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
-            }),
-            differs: Some("selector-warning"),
-        },
+            },
+        )
+        .differing("machine-data-template-namespace"),
+        Rule::<Self>::on_spec("host-selector-readable", SELECTOR, |machine, findings| {
+            selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
+        })
+        .differing("selector-warning"),
     ];
 }
 
 impl AdmissionRules for Metal3MachineTemplate {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "image-complete",
-            description: COMPLETE_IMAGE,
-            on: On::Spec(|template, findings| {
-                images::check("spec.template.spec", &template.new.spec.template.spec, findings);
-            }),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "secrets-near-machines",
-            description: "A warning is returned for a Secret in another namespace: machines created from the template \
+        Rule::on_spec("image-complete", COMPLETE_IMAGE, |template, findings| {
+            images::check("spec.template.spec", &template.new.spec.template.spec, findings);
+        }),
+        Rule::on_spec(
+            "secrets-near-machines",
+            "A warning is returned for a Secret in another namespace: machines created from the template \
                 are rejected.",
-            on: On::Spec(secrets_are_near_machines),
-            differs: Some("template-secret-warning"),
-        },
-        Rule {
-            name: "host-selector-readable",
-            description: SELECTOR,
-            on: On::Spec(|template, findings| {
-                let selector = template.new.spec.template.spec.host_selector.as_ref();
-                selectors::warn("spec.template.spec.hostSelector", selector, findings);
-            }),
-            differs: Some("selector-warning"),
-        },
+            secrets_are_near_machines,
+        )
+        .differing("template-secret-warning"),
+        Rule::<Self>::on_spec("host-selector-readable", SELECTOR, |template, findings| {
+            let selector = template.new.spec.template.spec.host_selector.as_ref();
+            selectors::warn("spec.template.spec.hostSelector", selector, findings);
+        })
+        .differing("selector-warning"),
     ];
 }
 

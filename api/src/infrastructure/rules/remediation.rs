@@ -3,7 +3,7 @@
 use crate::infrastructure::v1beta2::{
     Metal3Remediation, Metal3RemediationTemplate, RemediationStrategy, RemediationType,
 };
-use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, Rule, WriteRequest};
 
 const SHORTEST_TIMEOUT: i32 = 100;
 const USUAL_TIMEOUT: i32 = 600;
@@ -14,47 +14,30 @@ const RETRIES: &str = "The retry limit is at least 1.";
 
 impl AdmissionRules for Metal3Remediation {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "strategy-known",
-            description: REBOOT,
-            on: On::Spec(|writing, findings| check(writing, findings, strategy_is_known)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "timeout-long-enough",
-            description: TIMEOUT,
-            on: On::Spec(|writing, findings| check(writing, findings, timeout_is_long_enough)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "one-try-at-least",
-            description: RETRIES,
-            on: On::Spec(|writing, findings| check(writing, findings, there_is_a_try)),
-            differs: Some("unchanged-spec"),
-        },
+        Rule::on_spec("strategy-known", REBOOT, |writing, findings| {
+            check(writing, findings, strategy_is_known)
+        }),
+        Rule::on_spec("timeout-long-enough", TIMEOUT, |writing, findings| {
+            check(writing, findings, timeout_is_long_enough)
+        }),
+        Rule::on_spec("one-try-at-least", RETRIES, |writing, findings| {
+            check(writing, findings, there_is_a_try)
+        }),
     ];
 }
 
 impl AdmissionRules for Metal3RemediationTemplate {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "strategy-known",
-            description: REBOOT,
-            on: On::Spec(|writing, findings| check_template(writing, findings, strategy_is_known)),
-            differs: Some("remediation-template-without-strategy"),
-        },
-        Rule {
-            name: "timeout-long-enough",
-            description: TIMEOUT,
-            on: On::Spec(|writing, findings| check_template(writing, findings, timeout_is_long_enough)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "one-try-at-least",
-            description: RETRIES,
-            on: On::Spec(|writing, findings| check_template(writing, findings, there_is_a_try)),
-            differs: Some("unchanged-spec"),
-        },
+        Rule::<Self>::on_spec("strategy-known", REBOOT, |writing, findings| {
+            check_template(writing, findings, strategy_is_known)
+        })
+        .differing("remediation-template-without-strategy"),
+        Rule::on_spec("timeout-long-enough", TIMEOUT, |writing, findings| {
+            check_template(writing, findings, timeout_is_long_enough)
+        }),
+        Rule::on_spec("one-try-at-least", RETRIES, |writing, findings| {
+            check_template(writing, findings, there_is_a_try)
+        }),
     ];
     const DEFAULTS: &'static [Defaulting<Self>] = &[
         Defaulting {

@@ -1,4 +1,5 @@
-//! The infrastructure of a cluster: its endpoint and its failure domains.
+//! The infrastructure of a cluster: its endpoint and its failure domains. Also its template, for clusters made
+//! from a ClusterClass.
 
 use std::collections::BTreeMap;
 
@@ -81,4 +82,25 @@ pub struct Metal3ClusterStatus {
     /// What readers of newer versions expect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub v1beta2: Option<NewerStatus>,
+}
+
+kind! {
+    /// A template from which Metal3Cluster objects are made.
+    pub struct Metal3ClusterTemplate in "infrastructure.cluster.x-k8s.io" / "v1beta1" as "metal3clustertemplates" {
+        spec: Metal3ClusterTemplateSpec,
+    }
+}
+
+/// Holds the template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Metal3ClusterTemplateSpec {
+    /// Metadata and spec of each Metal3Cluster.
+    pub template: ClusterTemplateResource,
+}
+
+/// Spec of the objects to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterTemplateResource {
+    /// Spec of each Metal3Cluster.
+    pub spec: Metal3ClusterSpec,
 }

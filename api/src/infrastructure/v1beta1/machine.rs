@@ -1,4 +1,4 @@
-//! A machine on a bare-metal host.
+//! A machine on a bare-metal host, and the template for machines.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,4 +94,31 @@ pub struct Metal3MachineStatus {
     /// What readers of newer versions expect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub v1beta2: Option<NewerStatus>,
+}
+
+kind! {
+    /// A template from which Metal3Machine objects are made.
+    pub struct Metal3MachineTemplate in "infrastructure.cluster.x-k8s.io" / "v1beta1" as "metal3machinetemplates" {
+        spec: Metal3MachineTemplateSpec,
+    }
+}
+
+/// Holds the template.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metal3MachineTemplateSpec {
+    /// Metadata and spec of each Metal3Machine.
+    pub template: MachineTemplateResource,
+    /// Whether a released host is reserved for the next machine of the same control plane or MachineDeployment, with
+    /// its disks as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub node_reuse: Option<bool>,
+}
+
+/// Spec of the objects to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineTemplateResource {
+    /// Spec of each Metal3Machine.
+    pub spec: Metal3MachineSpec,
 }

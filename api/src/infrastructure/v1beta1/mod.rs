@@ -3,23 +3,22 @@
 //! An annotation carries the members of the stored object that this version has no field for.
 
 mod cluster;
-mod cluster_template;
 mod data;
-mod data_claim;
 mod data_template;
 mod host_selector;
 mod image;
 mod machine;
-mod machine_template;
 mod reference;
 mod remediation;
-mod remediation_template;
 mod status;
 
-pub use cluster::{ControlPlaneEndpoint, FailureDomain, Metal3Cluster, Metal3ClusterSpec, Metal3ClusterStatus};
-pub use cluster_template::{ClusterTemplateResource, Metal3ClusterTemplate, Metal3ClusterTemplateSpec};
-pub use data::{Metal3Data, Metal3DataSpec, Metal3DataStatus};
-pub use data_claim::{Metal3DataClaim, Metal3DataClaimSpec, Metal3DataClaimStatus};
+pub use cluster::{
+    ClusterTemplateResource, ControlPlaneEndpoint, FailureDomain, Metal3Cluster, Metal3ClusterSpec,
+    Metal3ClusterStatus, Metal3ClusterTemplate, Metal3ClusterTemplateSpec,
+};
+pub use data::{
+    Metal3Data, Metal3DataClaim, Metal3DataClaimSpec, Metal3DataClaimStatus, Metal3DataSpec, Metal3DataStatus,
+};
 pub use data_template::{
     Bond, DynamicNetwork, Ethernet, FromAnnotation, FromHostInterface, FromLabel, FromPool, Gateway, IndexEntry,
     MacAddress, MetaData, Metal3DataTemplate, Metal3DataTemplateSpec, Metal3DataTemplateStatus, NamespaceEntry,
@@ -28,12 +27,13 @@ pub use data_template::{
 };
 pub use host_selector::{HostSelector, HostSelectorRequirement};
 pub use image::{CustomDeploy, Image};
-pub use machine::{Metal3Machine, Metal3MachineSpec, Metal3MachineStatus};
-pub use machine_template::{MachineTemplateResource, Metal3MachineTemplate, Metal3MachineTemplateSpec};
+pub use machine::{
+    MachineTemplateResource, Metal3Machine, Metal3MachineSpec, Metal3MachineStatus, Metal3MachineTemplate,
+    Metal3MachineTemplateSpec,
+};
 pub use reference::{AnnotationSource, TypedLocalReference};
-pub use remediation::{Metal3Remediation, Metal3RemediationSpec, Metal3RemediationStatus, RemediationStrategy};
-pub use remediation_template::{
-    Metal3RemediationTemplate, Metal3RemediationTemplateSpec, Metal3RemediationTemplateStatus,
-    RemediationTemplateResource,
+pub use remediation::{
+    Metal3Remediation, Metal3RemediationSpec, Metal3RemediationStatus, Metal3RemediationTemplate,
+    Metal3RemediationTemplateSpec, Metal3RemediationTemplateStatus, RemediationStrategy, RemediationTemplateResource,
 };
 pub use status::NewerStatus;

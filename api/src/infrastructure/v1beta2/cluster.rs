@@ -1,4 +1,5 @@
-//! The infrastructure of a cluster: its endpoint, its failure domains, and where its hosts are.
+//! The infrastructure of a cluster: its endpoint, its failure domains, and where its hosts are. Also its template,
+//! for clusters made from a ClusterClass.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::host_selector::HostSelector;
 use super::reference::{IdentityReference, Metal3ObjectRef};
 use super::status::{DeprecatedStatus, Initialization};
 use crate::kind::kind;
-use crate::meta::{Condition, Time};
+use crate::meta::{Condition, TemplateMetadata, Time};
 
 kind! {
     /// The bare-metal infrastructure of one cluster.
@@ -199,4 +200,28 @@ pub enum ClusterRole {
     /// It belongs to no Cluster yet.
     #[default]
     Unattached,
+}
+
+kind! {
+    /// A template from which Metal3Cluster objects are made.
+    pub struct Metal3ClusterTemplate in "infrastructure.cluster.x-k8s.io" / "v1beta2" as "metal3clustertemplates" {
+        spec: Metal3ClusterTemplateSpec,
+    }
+}
+
+/// Holds the template.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metal3ClusterTemplateSpec {
+    /// Metadata and spec of each Metal3Cluster.
+    pub template: ClusterTemplateResource,
+}
+
+/// Metadata and spec of the objects to make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClusterTemplateResource {
+    /// Labels and annotations of each Metal3Cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TemplateMetadata>,
+    /// Spec of each Metal3Cluster.
+    pub spec: Metal3ClusterSpec,
 }

@@ -1,4 +1,4 @@
-//! The data rendered for one machine.
+//! The data rendered for one machine, and the machine's request for it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,35 @@ pub struct Metal3DataStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
     /// Why rendering failed, when trying again will not help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub error_message: Option<String>,
+}
+
+kind! {
+    /// A request for metadata and network data of one machine.
+    pub struct Metal3DataClaim in "infrastructure.cluster.x-k8s.io" / "v1beta2" as "metal3dataclaims" {
+        spec: Metal3DataClaimSpec,
+        status: Metal3DataClaimStatus,
+    }
+}
+
+/// What to render.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Metal3DataClaimSpec {
+    /// The template. It cannot be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Metal3ObjectRef>,
+}
+
+/// What was rendered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Metal3DataClaimStatus {
+    /// The Metal3Data that answers the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rendered_data: Option<Metal3ObjectRef>,
+    /// Why the claim cannot be answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub error_message: Option<String>,

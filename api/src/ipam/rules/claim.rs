@@ -1,50 +1,37 @@
 //! IPClaim: one immutable pool.
 
-use super::{check_requested_address, check_same_target, name_of};
+use super::{check_requested_address, check_same_target, name_of, require};
 use crate::ipam::v1alpha1::IPClaim;
-use crate::rules::{AdmissionRules, Findings, On, Rule};
+use crate::rules::{AdmissionRules, Findings, Rule};
 
 impl AdmissionRules for IPClaim {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "pool-named",
-            description: "`spec.pool.name` names a pool.",
-            on: On::Create(names_a_pool),
-            differs: None,
-        },
-        Rule {
-            name: "pool-in-own-namespace",
-            description: "A claim is served only from a pool of its own namespace; a warning is returned when it names \
+        Rule::on_create("pool-named", "`spec.pool.name` names a pool.", |claim, findings| {
+            require(
+                "spec.pool.name",
+                name_of(&claim.spec.pool),
+                "name an IPPool of this namespace",
+                findings,
+            );
+        }),
+        Rule::on_create(
+            "pool-in-own-namespace",
+            "A claim is served only from a pool of its own namespace; a warning is returned when it names \
                 another.",
-            on: On::Create(pool_is_near),
-            differs: Some("claim-namespace-warning"),
-        },
-        Rule {
-            name: "requested-address-is-one",
-            description: "The annotation `ipAddress`, if present, holds an address.",
-            on: On::Create(|claim, findings| check_requested_address(&claim.metadata, findings)),
-            differs: None,
-        },
-        Rule {
-            name: "pool-kept",
-            description: "The pool of a claim cannot be changed, nor its namespace or kind.",
-            on: On::Update(|old, new, findings| {
-                check_same_target("spec.pool", &old.spec.pool, &new.spec.pool, findings)
-            }),
-            differs: None,
-        },
+            pool_is_near,
+        )
+        .differing("claim-namespace-warning"),
+        Rule::on_create(
+            "requested-address-is-one",
+            "The annotation `ipAddress`, if present, holds an address.",
+            |claim, findings| check_requested_address(&claim.metadata, findings),
+        ),
+        Rule::on_update(
+            "pool-kept",
+            "The pool of a claim cannot be changed, nor its namespace or kind.",
+            |old, new, findings| check_same_target("spec.pool", &old.spec.pool, &new.spec.pool, findings),
+        ),
     ];
-}
-
-fn names_a_pool(claim: &IPClaim, findings: &mut Findings) {
-    if name_of(&claim.spec.pool).is_empty() {
-        findings.invalid(
-            "spec.pool.name",
-            "",
-            "cannot be empty",
-            "name an IPPool of this namespace",
-        );
-    }
 }
 
 fn pool_is_near(claim: &IPClaim, findings: &mut Findings) {

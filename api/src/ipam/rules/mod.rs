@@ -66,3 +66,10 @@ fn check_same_target(path: &str, old: &ObjectReference, new: &ObjectReference, f
         findings.invalid(path, new, "cannot be modified", "create a new object instead");
     }
 }
+
+/// Rejects an empty text.
+fn require(path: &str, text: &str, cure: &str, findings: &mut Findings) {
+    if text.is_empty() {
+        findings.invalid(path, "", "cannot be empty", cure);
+    }
+}

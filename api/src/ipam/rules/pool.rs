@@ -19,18 +19,18 @@ impl AdmissionRules for IPPool {
             on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
             differs: None,
         },
-        Rule {
-            name: "range-of-one-family",
-            description: "The addresses of one entry are all IPv4 or all IPv6. Stored entries are not checked again.",
-            on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_is_of_one_family)),
-            differs: Some("pool-mixed-families"),
-        },
-        Rule {
-            name: "random-range-is-bounded",
-            description: "With the strategy `random` an entry that has a start has an end or a subnet too.",
-            on: On::Spec(random_ranges_are_bounded),
-            differs: Some("pool-random-size"),
-        },
+        Rule::<Self>::on_spec(
+            "range-of-one-family",
+            "The addresses of one entry are all IPv4 or all IPv6. Stored entries are not checked again.",
+            |pool, findings| each_changed_range(pool, findings, range_is_of_one_family),
+        )
+        .differing("pool-mixed-families"),
+        Rule::on_spec(
+            "random-range-is-bounded",
+            "With the strategy `random` an entry that has a start has an end or a subnet too.",
+            random_ranges_are_bounded,
+        )
+        .differing("pool-random-size"),
         Rule {
             name: "gateway-is-an-address",
             description: "The gateway of the pool and of each entry is an address.",
@@ -61,37 +61,34 @@ impl AdmissionRules for IPPool {
             on: On::Spec(pre_allocations_are_unique),
             differs: None,
         },
-        Rule {
-            name: "pre-allocation-is-granted",
-            description: "A warning is returned for a valid pre-allocation that is never granted: at the end of an \
+        Rule::on_spec(
+            "pre-allocation-is-granted",
+            "A warning is returned for a valid pre-allocation that is never granted: at the end of an \
                 entry without start, or the network address of a subnet.",
-            on: On::Spec(pre_allocations_are_granted),
-            differs: Some("pool-ungrantable-warning"),
-        },
-        Rule {
-            name: "gateway-not-granted",
-            description: "A warning is returned when the gateway lies inside a range and may be granted to a claim.",
-            on: On::Spec(gateways_are_not_granted),
-            differs: Some("pool-gateway-warning"),
-        },
-        Rule {
-            name: "name-prefix-kept",
-            description: "`spec.namePrefix` cannot be changed.",
-            on: On::Update(name_prefix_is_kept),
-            differs: None,
-        },
-        Rule {
-            name: "strategy-kept",
-            description: "`spec.allocationStrategy` cannot be changed; absent means `sequential`.",
-            on: On::Update(strategy_is_kept),
-            differs: None,
-        },
-        Rule {
-            name: "grant-in-range",
-            description: "Each address granted still lies inside an entry of the pool.",
-            on: On::Update(grants_are_in_range),
-            differs: None,
-        },
+            pre_allocations_are_granted,
+        )
+        .differing("pool-ungrantable-warning"),
+        Rule::on_spec(
+            "gateway-not-granted",
+            "A warning is returned when the gateway lies inside a range and may be granted to a claim.",
+            gateways_are_not_granted,
+        )
+        .differing("pool-gateway-warning"),
+        Rule::on_update(
+            "name-prefix-kept",
+            "`spec.namePrefix` cannot be changed.",
+            name_prefix_is_kept,
+        ),
+        Rule::on_update(
+            "strategy-kept",
+            "`spec.allocationStrategy` cannot be changed; absent means `sequential`.",
+            strategy_is_kept,
+        ),
+        Rule::on_update(
+            "grant-in-range",
+            "Each address granted still lies inside an entry of the pool.",
+            grants_are_in_range,
+        ),
     ];
 }
 

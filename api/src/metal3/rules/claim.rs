@@ -5,66 +5,58 @@ use metal3_domain::selector::{check_key, check_value};
 use super::{check_image_checksum, check_image_url, check_reboot_annotations, check_secret_namespace, split_message};
 use crate::meta::SecretReference;
 use crate::metal3::v1alpha1::{HostClaim, HostClaimSpec, HostSelectorRequirement};
-use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, Rule, WriteRequest};
 
 impl AdmissionRules for HostClaim {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "match-label-valid",
-            description: "Each key and value of `spec.hostSelector.matchLabels` can be a label.",
-            on: On::Spec(match_labels_are_valid),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "expression-key-valid",
-            description: "The key of each expression can be a label.",
-            on: On::Spec(|claim, findings| each_expression(claim, findings, key_is_valid)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "expression-operator-known",
-            description: "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower \
+        Rule::on_spec(
+            "match-label-valid",
+            "Each key and value of `spec.hostSelector.matchLabels` can be a label.",
+            match_labels_are_valid,
+        ),
+        Rule::on_spec(
+            "expression-key-valid",
+            "The key of each expression can be a label.",
+            |claim, findings| each_expression(claim, findings, key_is_valid),
+        ),
+        Rule::on_spec(
+            "expression-operator-known",
+            "The operator of each expression is `=`, `==`, `!=`, `in`, `notin`, `exists` or `!`, in lower \
                 case.",
-            on: On::Spec(|claim, findings| each_expression(claim, findings, operator_is_known)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "expression-value-count",
-            description: "`=`, `==` and `!=` have one value, `in` and `notin` at least one, `exists` and `!` none.",
-            on: On::Spec(|claim, findings| each_expression(claim, findings, values_are_as_many_as_needed)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "expression-value-valid",
-            description: "Each value of an expression can be the value of a label.",
-            on: On::Spec(|claim, findings| each_expression(claim, findings, values_are_valid)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "image-url-fetchable",
-            description: "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
-            on: On::Spec(|claim, findings| check_image_url(claim.new.spec.image.as_ref(), findings)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "image-checksum-fits",
-            description: "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has \
+            |claim, findings| each_expression(claim, findings, operator_is_known),
+        ),
+        Rule::on_spec(
+            "expression-value-count",
+            "`=`, `==` and `!=` have one value, `in` and `notin` at least one, `exists` and `!` none.",
+            |claim, findings| each_expression(claim, findings, values_are_as_many_as_needed),
+        ),
+        Rule::on_spec(
+            "expression-value-valid",
+            "Each value of an expression can be the value of a label.",
+            |claim, findings| each_expression(claim, findings, values_are_valid),
+        ),
+        Rule::on_spec(
+            "image-url-fetchable",
+            "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
+            |claim, findings| check_image_url(claim.new.spec.image.as_ref(), findings),
+        ),
+        Rule::on_spec(
+            "image-checksum-fits",
+            "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has \
                 none.",
-            on: On::Spec(|claim, findings| check_image_checksum(claim.new.spec.image.as_ref(), findings)),
-            differs: Some("unchanged-spec"),
-        },
-        Rule {
-            name: "reboot-readable",
-            description: "Reboot annotations are empty or JSON, with the mode `hard` or `soft` if they name one.",
-            on: On::Write(|claim, findings| check_reboot_annotations(&claim.new.metadata, findings)),
-            differs: None,
-        },
-        Rule {
-            name: "secret-in-own-namespace",
-            description: "References to Secrets name the namespace of the claim or none.",
-            on: On::Spec(secrets_are_in_own_namespace),
-            differs: Some("claim-secret-namespace"),
-        },
+            |claim, findings| check_image_checksum(claim.new.spec.image.as_ref(), findings),
+        ),
+        Rule::on_write(
+            "reboot-readable",
+            "Reboot annotations are empty or JSON, with the mode `hard` or `soft` if they name one.",
+            |claim, findings| check_reboot_annotations(&claim.new.metadata, findings),
+        ),
+        Rule::on_spec(
+            "secret-in-own-namespace",
+            "References to Secrets name the namespace of the claim or none.",
+            secrets_are_in_own_namespace,
+        )
+        .differing("claim-secret-namespace"),
     ];
 }
 

@@ -4,34 +4,23 @@ use metal3_domain::destination::{DestinationError, check_destination};
 
 use super::{split_message, text};
 use crate::metal3::v1alpha1::BMCEventSubscription;
-use crate::rules::{AdmissionRules, Findings, On, Rule};
+use crate::rules::{AdmissionRules, Findings, Rule};
 
 impl AdmissionRules for BMCEventSubscription {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "host-named",
-            description: "`spec.hostName` names a host.",
-            on: On::Create(host_is_named),
-            differs: None,
-        },
-        Rule {
-            name: "destination-readable",
-            description: "`spec.destination` is an absolute URL with a path; a host alone needs a slash after it.",
-            on: On::Create(destination_is_readable),
-            differs: None,
-        },
-        Rule {
-            name: "headers-in-own-namespace",
-            description: "The namespace of `spec.httpHeadersRef` is set, and is that of the subscription.",
-            on: On::Create(headers_are_in_own_namespace),
-            differs: None,
-        },
-        Rule {
-            name: "unchanged",
-            description: "The spec cannot be changed.",
-            on: On::Update(subscription_is_unchanged),
-            differs: Some("subscription-with-headers"),
-        },
+        Rule::on_create("host-named", "`spec.hostName` names a host.", host_is_named),
+        Rule::on_create(
+            "destination-readable",
+            "`spec.destination` is an absolute URL with a path; a host alone needs a slash after it.",
+            destination_is_readable,
+        ),
+        Rule::on_create(
+            "headers-in-own-namespace",
+            "The namespace of `spec.httpHeadersRef` is set, and is that of the subscription.",
+            headers_are_in_own_namespace,
+        ),
+        Rule::on_update("unchanged", "The spec cannot be changed.", subscription_is_unchanged)
+            .differing("subscription-with-headers"),
     ];
 }
 

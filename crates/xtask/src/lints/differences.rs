@@ -1,12 +1,16 @@
 //! Differences from the Go managers: names in the code, compared with the rows of `docs/parity.md`.
 //!
-//! A comment names a difference after `differs`, a rule of `api` in its member of that name. Comparisons with recorded
+//! A comment names a difference after `differs`, a rule of `api` in its member of that name or with `differing`. Comparisons with recorded
 //! answers name rows; those are checked where they are used.
 
 use std::collections::BTreeSet;
 
 /// Prefixes of a name where the code differs, split so that this file contains none.
-const HERE: [&str; 2] = [concat!("differs", ": "), concat!("differs", " (")];
+const HERE: [&str; 3] = [
+    concat!("differs", ": "),
+    concat!("differs", " ("),
+    concat!(".differing", "("),
+];
 /// Prefix of a name where a comparison expects the difference.
 const EXPECTED: &str = concat!("row", ": ");
 /// Text between prefix and name.
@@ -89,6 +93,7 @@ mod tests {
             "// (DIFFERS: `x-y`)",
             "/// DIFFERS (`x-y`): why",
             "DIFFERS: Some(\"x-y\"),",
+            ".differing(\"x-y\")",
         ] {
             let found = complaints(&format!("// DIFFERS: a-b. Why\n// DIFFERS (`c-d`)\n{form}\n"));
             assert_eq!(found, ["has no row `x-y`, which the code names"], "{form}");

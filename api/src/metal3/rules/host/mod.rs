@@ -11,217 +11,177 @@ mod spec;
 
 use super::{check_image_checksum, check_image_url, check_reboot_annotations};
 use crate::metal3::v1alpha1::BareMetalHost;
-use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, Rule, WriteRequest};
 
 type Host<'a> = WriteRequest<'a, BareMetalHost>;
 
-const fn on_write(
-    name: &'static str,
-    description: &'static str,
-    check: fn(&Host<'_>, &mut Findings),
-) -> Rule<BareMetalHost> {
-    Rule {
-        name,
-        description,
-        on: On::Write(check),
-        differs: None,
-    }
-}
-
-/// A row about the spec: an unchanged stored spec is accepted.
-const fn on_spec(
-    name: &'static str,
-    description: &'static str,
-    check: fn(&Host<'_>, &mut Findings),
-) -> Rule<BareMetalHost> {
-    Rule {
-        name,
-        description,
-        on: On::Spec(check),
-        differs: Some("unchanged-spec"),
-    }
-}
-
-const fn on_update(
-    name: &'static str,
-    description: &'static str,
-    check: fn(&BareMetalHost, &BareMetalHost, &mut Findings),
-) -> Rule<BareMetalHost> {
-    Rule {
-        name,
-        description,
-        on: On::Update(check),
-        differs: None,
-    }
-}
-
 impl AdmissionRules for BareMetalHost {
     const RULES: &'static [Rule<Self>] = &[
-        on_spec(
+        Rule::on_spec(
             "bmc-address-readable",
             "`spec.bmc.address`, if given, is an address with a known scheme and a valid host.",
             bmc::address_is_readable,
         ),
-        Rule {
-            name: "boot-mac-given",
-            description: "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not \
+        Rule::on_write(
+            "boot-mac-given",
+            "`spec.bootMACAddress` is given when the controller needs it (`libvirt`) or the host is not \
                 inspected. An update that changes neither the spec nor inspection is not checked.",
-            on: On::Write(bmc::boot_mac_is_given),
-            differs: Some("unchanged-spec"),
-        },
-        on_spec(
+            bmc::boot_mac_is_given,
+        )
+        .differing("unchanged-spec"),
+        Rule::on_spec(
             "boot-mac-readable",
             "`spec.bootMACAddress` is a MAC address of 6, 8 or 20 octets.",
             bmc::boot_mac_is_readable,
         ),
-        on_spec(
+        Rule::on_spec(
             "secure-boot-supported",
             "The boot mode `UEFISecureBoot` requires a controller that supports secure boot.",
             bmc::secure_boot_is_supported,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-supported",
             "Hardware RAID requires a controller that supports it.",
             bmc::raid_is_supported,
         ),
-        on_spec(
+        Rule::on_spec(
             "fast-inspection-supported",
             "The inspection mode `fast` requires a controller that supports out-of-band inspection.",
             bmc::fast_inspection_is_supported,
         ),
-        on_spec(
+        Rule::on_spec(
             "firmware-unset",
             "`spec.firmware` is not set; HostFirmwareSettings replaces it.",
             spec::firmware_is_unset,
         ),
-        on_spec(
+        Rule::on_spec(
             "secret-in-own-namespace",
             "References to Secrets name the namespace of the host or none.",
             spec::secrets_are_in_own_namespace,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-of-one-kind",
             "Hardware and software RAID volumes are mutually exclusive.",
             raid::volumes_are_of_one_kind,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-disks-with-controller",
             "A hardware RAID volume that names its disks names the controller they are on.",
             raid::disks_have_a_controller,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-disk-count",
             "A hardware RAID volume that names its disks has as many as `numberOfPhysicalDisks` says.",
             raid::disk_count_matches,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-one-root-volume",
             "At most one software RAID volume is the root volume.",
             raid::root_volume_is_one,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-root-volume-or-hints",
             "A root volume and root device hints are mutually exclusive.",
             raid::root_volume_excludes_hints,
         ),
-        on_spec(
+        Rule::on_spec(
             "raid-root-volume-mirrored",
             "The root volume is of level 1, so that the host boots after a disk is lost.",
             raid::root_volume_is_mirrored,
         ),
-        on_write(
+        Rule::on_write(
             "name-characters",
             "The name of a host has only letters, digits, `.`, `_` and `-`.",
             spec::name_has_known_characters,
         ),
-        on_write(
+        Rule::on_write(
             "name-no-uuid",
             "The name of a host is not a UUID, which Ironic would read as the UUID of a node.",
             spec::name_is_no_uuid,
         ),
-        on_spec(
+        Rule::on_spec(
             "root-device-path",
             "The device name in `spec.rootDeviceHints` is directly below `/dev/` or `/dev/disk/by-path/`.",
             spec::root_device_is_a_path,
         ),
-        on_spec(
+        Rule::on_spec(
             "image-url-fetchable",
             "The image has an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",
             |host, findings| check_image_url(host.new.spec.image.as_ref(), findings),
         ),
-        on_spec(
+        Rule::on_spec(
             "image-checksum-fits",
             "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
             |host, findings| check_image_checksum(host.new.spec.image.as_ref(), findings),
         ),
-        on_write(
+        Rule::on_write(
             "status-readable",
             "The annotation `baremetalhost.metal3.io/status` holds the JSON of a status, without unknown members.",
             annotations::saved_status_is_readable,
         ),
-        Rule {
-            name: "status-values-known",
-            description: "The status in that annotation has a known `operationalStatus` and `errorType`.",
-            on: On::Write(annotations::saved_status_has_known_values),
-            differs: Some("saved-status-servicing"),
-        },
-        on_write(
+        Rule::on_write(
+            "status-values-known",
+            "The status in that annotation has a known `operationalStatus` and `errorType`.",
+            annotations::saved_status_has_known_values,
+        )
+        .differing("saved-status-servicing"),
+        Rule::on_write(
             "reboot-readable",
             "Reboot annotations are empty or JSON, with the mode `hard` or `soft` if they name one.",
             |host, findings| check_reboot_annotations(&host.new.metadata, findings),
         ),
-        on_write(
+        Rule::on_write(
             "inspect-known",
             "The annotation `inspect.metal3.io` is empty or `disabled`.",
             annotations::inspect_is_known,
         ),
-        on_write(
+        Rule::on_write(
             "details-without-inspection",
             "Hardware details are supplied only for a host that is not inspected.",
             annotations::details_require_disabled_inspection,
         ),
-        on_write(
+        Rule::on_write(
             "details-readable",
             "The annotation `inspect.metal3.io/hardwaredetails` holds JSON of hardware details, without unknown \
              members.",
             annotations::details_are_readable,
         ),
-        on_write(
+        Rule::on_write(
             "inspection-unambiguous",
             "The annotation `inspect.metal3.io` and `spec.inspectionMode` do not contradict each other.",
             annotations::inspection_is_unambiguous,
         ),
-        on_spec(
+        Rule::on_spec(
             "power-off-possible",
             "A host that must not be powered off is `online`.",
             spec::power_off_is_possible,
         ),
-        on_spec(
+        Rule::on_spec(
             "interface-identified",
             "Each network interface has a name or a MAC address.",
             spec::interfaces_are_identified,
         ),
-        on_spec(
+        Rule::on_spec(
             "interface-identified-once",
             "No network interface has both a name and a MAC address.",
             spec::interfaces_are_identified_once,
         ),
-        on_spec(
+        Rule::on_spec(
             "interface-unique",
             "Network interfaces are unique, compared without case.",
             spec::interfaces_are_unique,
         ),
-        on_update(
+        Rule::on_update(
             "bmc-address-kept",
             "The address of the controller changes only while the host is registering or detached.",
             changes::bmc_address_is_kept,
         ),
-        on_update(
+        Rule::on_update(
             "boot-mac-kept",
             "`spec.bootMACAddress` does not change once set, except in case.",
             changes::boot_mac_is_kept,
         ),
-        on_update(
+        Rule::on_update(
             "adoption-when-available",
             "`spec.externallyProvisioned` is switched on only while the host is available.",
             changes::adoption_requires_available_host,

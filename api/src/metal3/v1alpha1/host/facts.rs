@@ -6,7 +6,7 @@ use metal3_domain::bmc::{BmcAddress, BmcAddressError};
 
 use super::{BareMetalHost, BootMode, InspectionMode};
 use crate::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED, PAUSED_ANNOTATION, STATUS_ANNOTATION};
-use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface, RootDeviceHints};
+use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface};
 
 impl BareMetalHost {
     /// Value of an annotation.
@@ -80,17 +80,6 @@ impl BareMetalHost {
         match named.into_iter().flatten().find(|name| !name.is_empty()) {
             Some(name) => HardwareProfile::of_name(name).ok_or_else(|| name.to_owned()),
             None => Ok(by_address()),
-        }
-    }
-
-    /// Which disk a deployment goes to: the hints of the spec, else those of the hardware profile.
-    ///
-    /// # Errors
-    /// The name of the hardware profile, when it is needed and does not exist.
-    pub fn wanted_root_device(&self) -> Result<RootDeviceHints, String> {
-        match &self.spec.root_device_hints {
-            Some(hints) => Ok(hints.clone()),
-            None => self.hardware_profile().map(HardwareProfile::root_device),
         }
     }
 
@@ -173,22 +162,12 @@ mod tests {
         let bmc = json!({ "address": "libvirt://192.0.2.1:6230", "credentialsName": "bmc" });
         let mut host = host(json!({}), json!({ "online": true, "bmc": bmc }));
         assert_eq!(host.hardware_profile(), Ok(HardwareProfile::Libvirt));
-        assert_eq!(
-            host.wanted_root_device().unwrap().device_name.as_deref(),
-            Some("/dev/vda")
-        );
         host.spec.hardware_profile = Some("dell".to_owned());
         assert_eq!(host.hardware_profile(), Ok(HardwareProfile::Dell));
         host.status.hardware_profile = Some("empty".to_owned());
         assert_eq!(host.hardware_profile(), Ok(HardwareProfile::Empty));
         host.status.hardware_profile = Some("antique".to_owned());
         assert_eq!(host.hardware_profile(), Err("antique".to_owned()));
-        host.spec.root_device_hints = Some(RootDeviceHints::default());
-        assert_eq!(
-            host.wanted_root_device(),
-            Ok(RootDeviceHints::default()),
-            "hints need no profile"
-        );
     }
 
     #[test]
