@@ -2,21 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use metal3_flags::{Request, parse};
 use serde_json::from_value;
 
+use super::tests::{FORMS, IMAGE, assert_names, assert_runs, find, of_kind};
 use super::*;
 
-const IMAGE: &str = "registry.example.org/capm3:v1";
-const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
 const HOME: &str = "metal3-system";
 
 fn installed(form: CertificateSource) -> Vec<Value> {
     documents_of(&layout::ALL_IN_ONE, IMAGE, form)
-}
-
-fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
-    documents.iter().find(|document| document["kind"] == kind).unwrap()
 }
 
 /// All members with this name, at any depth.
@@ -35,21 +29,15 @@ fn members<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
 fn all_kinds_and_webhooks_are_in_one_namespace_without_provider_label() {
     for form in FORMS {
         let documents = installed(form);
-        let of = |kind: &str| documents.iter().filter(|document| document["kind"] == kind).count();
+        let of = |kind: &str| of_kind(&documents, kind).count();
         assert_eq!(of("CustomResourceDefinition"), catalog::definitions().len());
         assert_eq!((of("Namespace"), of("Deployment"), of("Service")), (1, 1, 3));
-        assert_eq!(documents[0]["kind"], "Namespace");
+        assert_names(&documents, HOME);
         assert!(
             !serde_json::to_string(&documents)
                 .unwrap()
                 .contains("cluster.x-k8s.io/provider")
         );
-        let mut names = BTreeSet::new();
-        for document in &documents {
-            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
-            let own = &document["metadata"]["namespace"];
-            assert!(own.is_null() || own == HOME, "{document}");
-        }
     }
 }
 
@@ -85,8 +73,7 @@ fn the_arguments_are_valid_and_the_role_is_the_union_of_the_three() {
         let documents = installed(form);
         let pod = &find(&documents, "Deployment")["spec"]["template"]["spec"];
         assert_eq!(restricted::violated(pod), <[&str; 0]>::default());
-        let arguments: Vec<String> = from_value(pod["containers"][0]["args"].clone()).unwrap();
-        assert!(matches!(parse(arguments), Ok(Request::Run(_))));
+        assert_runs(from_value::<Vec<String>>(pod["containers"][0]["args"].clone()).unwrap());
         let needs = |layout: &Layout| -> BTreeSet<_> {
             let granted = install::granted(layout, CertificateSource::Mounted);
             granted.into_iter().flat_map(|(_, needs)| needs).collect()

@@ -1,21 +1,15 @@
 //! Tests of the manifests of hosts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use metal3_runtime::guard;
 use serde_json::from_value;
 
+use super::tests::{FORMS, IMAGE, assert_guarded, assert_names, assert_runs, find, granted, of_kind};
 use super::*;
-
-const IMAGE: &str = "registry.example.org/capm3:v1";
-const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
 
 fn installed(form: CertificateSource) -> Vec<Value> {
     documents_of(&layout::HOSTS, IMAGE, form)
-}
-
-fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
-    documents.iter().find(|document| document["kind"] == kind).unwrap()
 }
 
 fn pod(form: CertificateSource) -> Value {
@@ -41,9 +35,7 @@ fn hosts_have_no_provider_label() {
 fn exactly_the_kinds_of_hosts_are_installed() {
     for form in FORMS {
         let documents = installed(form);
-        let definitions = documents
-            .iter()
-            .filter(|document| document["kind"] == "CustomResourceDefinition");
+        let definitions = of_kind(&documents, "CustomResourceDefinition");
         let groups: BTreeMap<String, String> = definitions
             .map(|definition| {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -67,56 +59,22 @@ fn exactly_the_kinds_of_hosts_are_installed() {
 #[test]
 fn the_only_namespace_comes_first_and_names_are_unique() {
     for form in FORMS {
-        let documents = installed(form);
-        assert_eq!(documents[0]["kind"], "Namespace");
-        assert_eq!(documents[0]["metadata"]["name"], "baremetal-operator-system");
-        let mut names = BTreeSet::new();
-        for document in &documents {
-            let own = &document["metadata"]["namespace"];
-            assert!(own.is_null() || *own == "baremetal-operator-system", "{document}");
-            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
-        }
+        assert_names(&installed(form), "baremetal-operator-system");
     }
 }
 
 #[test]
 fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
     for form in FORMS {
-        let documents = installed(form);
-        let deployment = find(&documents, "Deployment");
-        let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
-        assert_eq!(place, [guard::HOSTS.0, guard::HOSTS.1]);
-        // As in the Go manager: a selector cannot be changed in place.
-        let selector = &deployment["spec"]["selector"]["matchLabels"];
-        assert_eq!(*selector, json!({ "control-plane": "controller-manager" }));
-        let labels: BTreeMap<String, String> =
-            from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
-        assert_eq!(
-            labels.get(guard::PART_OF_LABEL.0).map(String::as_str),
-            Some(guard::PART_OF_LABEL.1)
-        );
-        for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
-            let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
-            assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
-        }
+        let selector = json!({ "control-plane": "controller-manager" });
+        assert_guarded(&installed(form), guard::HOSTS, &selector);
     }
 }
 
 #[test]
 fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
-        let documents = installed(form);
-        let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
-        let text = serde_json::to_string(&rules).unwrap();
-        assert!(!text.contains('*'), "{text}");
-        let granted: usize = rules
-            .iter()
-            .flat_map(|rules| rules.as_array().unwrap())
-            .map(|rule| rule["resources"].as_array().unwrap().len() * rule["verbs"].as_array().unwrap().len())
-            .sum();
-        let granted_to = install::granted(&layout::HOSTS, form);
-        let declared: usize = granted_to.iter().map(|(_, needs)| needs.len()).sum();
-        assert_eq!(granted, declared);
+        assert!(!granted(&layout::HOSTS, form).is_empty());
     }
 }
 
@@ -169,9 +127,7 @@ fn the_installed_configuration_is_valid() {
     for form in FORMS {
         let documents = installed(form);
         let container = &pod(form)["containers"][0];
-        let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
-        let parsed = metal3_flags::parse(arguments);
-        assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
+        assert_runs(from_value::<Vec<String>>(container["args"].clone()).unwrap());
         let settings = find(&documents, "ConfigMap");
         assert_eq!(
             container["envFrom"][0]["configMapRef"]["name"],

@@ -2,40 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metal3_flags::{Request, parse};
 use metal3_runtime::guard;
 use serde_json::from_value;
 
+use super::tests::{FORMS, IMAGE, assert_guarded, assert_names, assert_provider, assert_runs, find, granted, of_kind};
 use super::*;
 
-const IMAGE: &str = "registry.example.org/capm3:v1";
-const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
 const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 
 fn installed(form: CertificateSource) -> Vec<Value> {
     documents_of(&layout::INFRASTRUCTURE, IMAGE, form)
 }
 
-fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
-    documents.iter().find(|document| document["kind"] == kind).unwrap()
-}
-
 #[test]
 fn every_object_has_the_provider_label_and_none_is_of_hosts() {
     for form in FORMS {
         let documents = installed(form);
-        assert_eq!(documents[0]["kind"], "Namespace");
-        let mut names = BTreeSet::new();
-        for document in &documents {
-            let label = &document["metadata"]["labels"]["cluster.x-k8s.io/provider"];
-            assert_eq!(label, "infrastructure-metal3", "{document}");
-            let own = &document["metadata"]["namespace"];
-            assert!(own.is_null() || own == "capm3-system", "{document}");
-            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
-        }
-        let definitions = documents
-            .iter()
-            .filter(|document| document["kind"] == "CustomResourceDefinition");
+        assert_names(&documents, "capm3-system");
+        assert_provider(&documents, "infrastructure-metal3");
+        let definitions = of_kind(&documents, "CustomResourceDefinition");
         let groups: Vec<&Value> = definitions.map(|definition| &definition["spec"]["group"]).collect();
         assert!(
             groups.len() == 9 && groups.iter().all(|group| **group == GROUP),
@@ -48,28 +33,14 @@ fn every_object_has_the_provider_label_and_none_is_of_hosts() {
 fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
     for form in FORMS {
         let documents = installed(form);
-        let deployment = find(&documents, "Deployment");
-        let place = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
-        assert_eq!(place, [guard::CAPM3.0, guard::CAPM3.1]);
-        assert_eq!(deployment["spec"]["replicas"], 2);
-        // As in the Go manager: a selector cannot be changed in place.
-        let selector = &deployment["spec"]["selector"]["matchLabels"];
-        let expected = json!({
+        let selector = json!({
             "cluster.x-k8s.io/provider": "infrastructure-metal3",
             "control-plane": "controller-manager",
             "controller-tools.k8s.io": "1.0",
         });
-        assert_eq!(*selector, expected);
-        let labels: BTreeMap<String, String> =
-            from_value(deployment["spec"]["template"]["metadata"]["labels"].clone()).unwrap();
-        assert_eq!(
-            labels.get(guard::PART_OF_LABEL.0).map(String::as_str),
-            Some(guard::PART_OF_LABEL.1)
-        );
-        for selected in [selector, &find(&documents, "Service")["spec"]["selector"]] {
-            let selected: BTreeMap<String, String> = from_value(selected.clone()).unwrap();
-            assert!(selected.iter().all(|(name, value)| labels.get(name) == Some(value)));
-        }
+        assert_guarded(&documents, guard::CAPM3, &selector);
+        let deployment = find(&documents, "Deployment");
+        assert_eq!(deployment["spec"]["replicas"], 2);
         assert_eq!(
             restricted::violated(&deployment["spec"]["template"]["spec"]),
             <[&str; 0]>::default()
@@ -80,33 +51,7 @@ fn the_deployment_has_the_name_and_label_that_the_guard_checks() {
 #[test]
 fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
-        let documents = installed(form);
-        let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
-        let text = serde_json::to_string(&rules).unwrap();
-        assert!(!text.contains('*'), "{text}");
-        let granted: BTreeSet<(String, String, String)> = rules
-            .iter()
-            .flat_map(|rules| rules.as_array().unwrap())
-            .flat_map(|rule| {
-                let all = |member: &str| -> Vec<String> { from_value(rule[member].clone()).unwrap() };
-                let (groups, resources, verbs) = (all("apiGroups"), all("resources"), all("verbs"));
-                let both = move |resource: String| {
-                    let group = groups.first().cloned().unwrap_or_default();
-                    let verbs = verbs.clone();
-                    verbs
-                        .into_iter()
-                        .map(move |verb| (group.clone(), resource.clone(), verb))
-                };
-                resources.into_iter().flat_map(both).collect::<Vec<_>>()
-            })
-            .collect();
-        let granted_to = install::granted(&layout::INFRASTRUCTURE, form);
-        let declared = granted_to
-            .iter()
-            .flat_map(|(_, needs)| needs)
-            .map(|need| (need.group.clone(), need.path(), need.verb.to_owned()))
-            .collect();
-        assert_eq!(granted, declared);
+        let granted = granted(&layout::INFRASTRUCTURE, form);
         // Nodes are read with the kubeconfigs of their clusters, never with this account.
         assert!(
             granted
@@ -124,9 +69,7 @@ fn the_documented_label_aggregates_roles_for_other_providers() {
         let documents = installed(form);
         let name = "capm3-endpoint-reader";
         let of = |kind: &str| {
-            let found = documents
-                .iter()
-                .filter(|one| one["kind"] == kind && one["metadata"]["name"] == name);
+            let found = of_kind(&documents, kind).filter(|one| one["metadata"]["name"] == name);
             let [only] = found.collect::<Vec<_>>()[..] else {
                 panic!("one {kind} {name}")
             };
@@ -149,7 +92,7 @@ fn the_documented_label_aggregates_roles_for_other_providers() {
     }
     // Products that read no endpoints have no aggregated role.
     for other in [&layout::IPAM, &layout::HOSTS] {
-        assert!(endpoint_reader::objects(other).is_empty());
+        assert!(install::endpoint_reader(other).is_empty());
     }
 }
 
@@ -188,8 +131,7 @@ fn the_variables_of_the_go_manager_s_release_are_valid() {
         }
         let read: Vec<Value> = serde_saphyr::from_multiple(&with_defaults(text)).unwrap();
         let container = &find(&read, "Deployment")["spec"]["template"]["spec"]["containers"][0];
-        let arguments: Vec<String> = from_value(container["args"].clone()).unwrap();
-        assert!(matches!(parse(arguments), Ok(Request::Run(_))));
+        assert_runs(from_value::<Vec<String>>(container["args"].clone()).unwrap());
         let settings = find(&read, "ConfigMap");
         assert_eq!(
             container["envFrom"][0]["configMapRef"]["name"],

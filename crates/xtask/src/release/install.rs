@@ -10,12 +10,13 @@ use metal3_webhooks::certificates::CertificateScope;
 use metal3_webhooks::table::Suite;
 use serde_json::{Value, json};
 
-use super::endpoint_reader;
 use super::layout::{Layout, Mounted};
 use super::rules::rules;
 
 /// Folder of the certificate: the default of `--webhook-cert-dir`.
 const CERTIFICATE_FOLDER: &str = "/tmp/k8s-webhook-server/serving-certs";
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The objects of a product.
 pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
@@ -26,7 +27,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
         cluster_role_binding(layout),
     ];
     documents.extend(roles(layout, certificates));
-    documents.extend(endpoint_reader::objects(layout));
+    documents.extend(endpoint_reader(layout));
     documents.extend(layout.settings());
     documents.extend(layout.webhooks().iter().map(|suite| service(layout, suite)));
     documents.extend([
@@ -41,7 +42,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     documents
 }
 
-pub(super) fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
+fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
     let mut object = layout.object(api_version, kind, name, rest);
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("namespace");
@@ -100,14 +101,14 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
     }
     vec![
         layout.object(
-            "rbac.authorization.k8s.io/v1",
+            RBAC,
             "Role",
             &layout.suite.named("leader-election-role"),
             json!({ "rules": namespace_rules }),
         ),
         cluster_object(
             layout,
-            "rbac.authorization.k8s.io/v1",
+            RBAC,
             "ClusterRole",
             &layout.suite.named("manager-role"),
             json!({ "rules": cluster_rules }),
@@ -115,7 +116,7 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
     ]
 }
 
-pub(super) fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
+fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
     json!({
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
         "subjects": [{ "kind": "ServiceAccount", "name": layout.account, "namespace": layout.suite.namespace }],
@@ -125,7 +126,7 @@ pub(super) fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
 fn role_binding(layout: &Layout) -> Value {
     let binding = binding(layout, "Role", &layout.suite.named("leader-election-role"));
     layout.object(
-        "rbac.authorization.k8s.io/v1",
+        RBAC,
         "RoleBinding",
         &layout.suite.named("leader-election-rolebinding"),
         binding,
@@ -136,11 +137,37 @@ fn cluster_role_binding(layout: &Layout) -> Value {
     let binding = binding(layout, "ClusterRole", &layout.suite.named("manager-role"));
     cluster_object(
         layout,
-        "rbac.authorization.k8s.io/v1",
+        RBAC,
         "ClusterRoleBinding",
         &layout.suite.named("manager-rolebinding"),
         binding,
     )
+}
+
+/// An aggregated role of the cluster administrator and its binding, for products that read endpoints of other kinds.
+///
+/// The API server adds the rules of every ClusterRole with the label of [`Layout::aggregated_by`], so that no binding
+/// has to name the account.
+pub(super) fn endpoint_reader(layout: &Layout) -> Vec<Value> {
+    let Some(label) = layout.aggregated_by else {
+        return Vec::new();
+    };
+    let name = layout.suite.named("endpoint-reader");
+    // The API server fills in the rules.
+    let role = json!({
+        "aggregationRule": { "clusterRoleSelectors": [{ "matchLabels": { label: "true" } }] },
+        "rules": [],
+    });
+    vec![
+        cluster_object(layout, RBAC, "ClusterRole", &name, role),
+        cluster_object(
+            layout,
+            RBAC,
+            "ClusterRoleBinding",
+            &name,
+            binding(layout, "ClusterRole", &name),
+        ),
+    ]
 }
 
 fn service(layout: &Layout, suite: &Suite) -> Value {

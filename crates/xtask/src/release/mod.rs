@@ -8,7 +8,6 @@
 //! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
 //! are derived from the permissions that the code declares.
 
-mod endpoint_reader;
 mod install;
 mod layout;
 mod rules;

@@ -1,84 +1,126 @@
 use std::collections::BTreeSet;
 
-use metal3_runtime::patch;
+use metal3_runtime::{guard, patch};
+use serde_json::from_value;
 
 use super::*;
 
-const IMAGE: &str = "registry.example.org/capm3:v1";
-const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
+pub(super) const IMAGE: &str = "registry.example.org/capm3:v1";
+pub(super) const FORMS: [CertificateSource; 2] = [CertificateSource::Mounted, CertificateSource::SelfManaged];
 
-fn ipam_documents(image: &str, form: CertificateSource) -> Vec<Value> {
-    documents_of(&layout::IPAM, image, form)
+fn ipam_documents(form: CertificateSource) -> Vec<Value> {
+    documents_of(&layout::IPAM, IMAGE, form)
 }
 
-fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
+pub(super) fn find<'a>(documents: &'a [Value], kind: &str) -> &'a Value {
     documents.iter().find(|document| document["kind"] == kind).unwrap()
+}
+
+pub(super) fn of_kind<'a>(documents: &'a [Value], kind: &str) -> impl Iterator<Item = &'a Value> {
+    documents.iter().filter(move |document| document["kind"] == kind)
+}
+
+/// The only namespace comes first and holds all namespaced objects, and names are unique.
+pub(super) fn assert_names(documents: &[Value], namespace: &str) {
+    assert_eq!(documents[0]["kind"], "Namespace");
+    assert_eq!(documents[0]["metadata"]["name"], namespace);
+    assert_eq!(of_kind(documents, "Namespace").count(), 1);
+    let mut names = BTreeSet::new();
+    for document in documents {
+        let own = &document["metadata"]["namespace"];
+        assert!(own.is_null() || own == namespace, "{document}");
+        assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
+    }
+}
+
+pub(super) fn assert_provider(documents: &[Value], provider: &str) {
+    for document in documents {
+        let label = &document["metadata"]["labels"]["cluster.x-k8s.io/provider"];
+        assert_eq!(label, provider, "{document}");
+    }
+}
+
+/// Group, resource and verb of each permission in the roles: exactly the declared ones.
+pub(super) fn granted(layout: &Layout, form: CertificateSource) -> BTreeSet<(String, String, String)> {
+    let documents = documents_of(layout, IMAGE, form);
+    let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
+    let text = serde_json::to_string(&rules).unwrap();
+    assert!(!text.contains('*'), "{text}");
+    let mut granted = Vec::new();
+    for rule in rules.iter().flat_map(|rules| rules.as_array().unwrap()) {
+        let all = |member: &str| -> Vec<String> { from_value(rule[member].clone()).unwrap() };
+        let group = all("apiGroups").first().cloned().unwrap_or_default();
+        for resource in all("resources") {
+            granted.extend(
+                all("verbs")
+                    .into_iter()
+                    .map(|verb| (group.clone(), resource.clone(), verb)),
+            );
+        }
+    }
+    let granted_to = install::granted(layout, form);
+    let needs = granted_to.iter().flat_map(|(_, needs)| needs);
+    let declared: Vec<_> = needs
+        .map(|need| (need.group.clone(), need.path(), need.verb.to_owned()))
+        .collect();
+    assert_eq!(granted.len(), declared.len());
+    let granted = BTreeSet::from_iter(granted);
+    assert_eq!(granted, BTreeSet::from_iter(declared));
+    granted
+}
+
+/// The Deployment is the one that the guard checks, and its labels are selected. As in the Go manager: a selector cannot
+/// be changed in place.
+pub(super) fn assert_guarded(documents: &[Value], place: (&str, &str), selector: &Value) {
+    let deployment = find(documents, "Deployment");
+    let found = [&deployment["metadata"]["namespace"], &deployment["metadata"]["name"]];
+    assert_eq!(found, [place.0, place.1]);
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], *selector);
+    let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels[guard::PART_OF_LABEL.0], guard::PART_OF_LABEL.1);
+    for selected in [selector, &find(documents, "Service")["spec"]["selector"]] {
+        let mut selected = selected.as_object().unwrap().iter();
+        assert!(selected.all(|(name, value)| labels[name] == *value));
+    }
+}
+
+pub(super) fn assert_runs(arguments: impl IntoIterator<Item = String>) {
+    let parsed = metal3_flags::parse(arguments);
+    assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
 }
 
 #[test]
 fn the_only_namespace_comes_first_and_holds_all_namespaced_objects() {
     for form in FORMS {
-        let documents = ipam_documents(IMAGE, form);
-        assert_eq!(documents[0]["kind"], "Namespace");
-        let namespace = &documents[0]["metadata"]["name"];
-        assert_eq!(
-            documents
-                .iter()
-                .filter(|document| document["kind"] == "Namespace")
-                .count(),
-            1
-        );
-        for document in &documents {
-            let own = &document["metadata"]["namespace"];
-            assert!(own.is_null() || own == namespace, "{document}");
-        }
+        assert_names(&ipam_documents(form), layout::IPAM.suite.namespace);
     }
 }
 
 #[test]
 fn every_object_has_the_provider_label_and_a_unique_name() {
     for form in FORMS {
-        let documents = ipam_documents(IMAGE, form);
-        let mut names = BTreeSet::new();
-        for document in &documents {
-            assert_eq!(
-                document["metadata"]["labels"]["cluster.x-k8s.io/provider"], "ipam-metal3",
-                "{document}"
-            );
-            assert!(names.insert((document["kind"].to_string(), document["metadata"]["name"].to_string())));
-        }
+        let documents = ipam_documents(form);
+        assert_provider(&documents, "ipam-metal3");
+        assert_names(&documents, layout::IPAM.suite.namespace);
     }
 }
 
 #[test]
 fn roles_grant_exactly_the_declared_permissions() {
     for form in FORMS {
-        let documents = ipam_documents(IMAGE, form);
-        let rules = ["Role", "ClusterRole"].map(|kind| find(&documents, kind)["rules"].clone());
-        let text = serde_json::to_string(&rules).unwrap();
-        assert!(!text.contains('*'), "{text}");
-        let granted: usize = rules
-            .iter()
-            .flat_map(|rules| rules.as_array().unwrap())
-            .map(|rule| rule["resources"].as_array().unwrap().len() * rule["verbs"].as_array().unwrap().len())
-            .sum();
-        let declared: usize = install::granted(&layout::IPAM, form)
-            .iter()
-            .map(|(_, needs)| needs.len())
-            .sum();
-        assert_eq!(granted, declared);
+        assert!(!granted(&layout::IPAM, form).is_empty());
     }
 }
 
 fn pod(form: CertificateSource) -> Value {
-    let documents = ipam_documents(IMAGE, form);
+    let documents = ipam_documents(form);
     find(&documents, "Deployment")["spec"]["template"]["spec"].clone()
 }
 
 #[test]
 fn pods_meet_the_pod_security_standard_of_their_namespace() {
     for form in FORMS {
-        let documents = ipam_documents(IMAGE, form);
+        let documents = ipam_documents(form);
         let labels = &documents[0]["metadata"]["labels"];
         assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
         assert_eq!(restricted::violated(&pod(form)), <[&str; 0]>::default());
@@ -233,7 +275,7 @@ fn an_image_with_a_shell_an_unpinned_base_or_another_user_is_rejected() {
 #[test]
 fn the_arguments_with_default_variables_are_valid_flags() {
     for form in FORMS {
-        let documents = ipam_documents(IMAGE, form);
+        let documents = ipam_documents(form);
         let arguments = &find(&documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
         let arguments = arguments.as_array().unwrap().iter().map(|argument| {
             let text = argument.as_str().unwrap();
@@ -245,8 +287,7 @@ fn the_arguments_with_default_variables_are_valid_flags() {
                 None => text.to_owned(),
             }
         });
-        let parsed = metal3_flags::parse(arguments);
-        assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
+        assert_runs(arguments);
     }
 }
 
@@ -258,33 +299,31 @@ fn manifests_round_trip() {
         ("ipam-components-self-managed.yaml", CertificateSource::SelfManaged),
     ] {
         let read: Vec<Value> = serde_saphyr::from_multiple(&files[Path::new(name)]).unwrap();
-        assert_eq!(read, ipam_documents(IMAGE, form));
+        assert_eq!(read, ipam_documents(form));
     }
     assert_eq!(files.len(), 13);
 }
 
 #[test]
 fn self_managed_manifests_do_not_refer_to_cert_manager() {
-    let documents = ipam_documents(IMAGE, CertificateSource::SelfManaged);
+    let documents = ipam_documents(CertificateSource::SelfManaged);
     let text = serde_json::to_string(&documents).unwrap();
     assert!(!text.contains("cert-manager") && !text.contains("ipam-webhook-service-cert"));
     assert!(text.contains("--webhook-certificates=self-managed"));
-    let with = serde_json::to_string(&ipam_documents(IMAGE, CertificateSource::Mounted)).unwrap();
+    let with = serde_json::to_string(&ipam_documents(CertificateSource::Mounted)).unwrap();
     assert!(with.contains(INJECTION_ANNOTATION) && with.contains("ipam-webhook-service-cert"));
 }
 
 #[test]
 fn self_managed_certificates_permit_writing_only_the_own_webhook_configurations() {
-    let documents = ipam_documents(IMAGE, CertificateSource::SelfManaged);
+    let documents = ipam_documents(CertificateSource::SelfManaged);
     let rules = find(&documents, "ClusterRole")["rules"].as_array().unwrap();
     for (kind, resource, count) in [
         ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", 1),
         ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", 1),
         ("CustomResourceDefinition", "customresourcedefinitions", 3),
     ] {
-        let installed: BTreeSet<&str> = documents
-            .iter()
-            .filter(|document| document["kind"] == kind)
+        let installed: BTreeSet<&str> = of_kind(&documents, kind)
             .map(|document| document["metadata"]["name"].as_str().unwrap())
             .collect();
         assert_eq!(installed.len(), count);
@@ -308,6 +347,6 @@ fn self_managed_certificates_permit_writing_only_the_own_webhook_configurations(
         secrets.into_iter().partition(|rule| rule["verbs"] == json!(["create"]));
     assert_eq!((create.len(), rest.len()), (1, 1));
     assert_eq!(rest[0]["resourceNames"], json!(["ipam-webhook-certificates"]));
-    let none = ipam_documents(IMAGE, CertificateSource::Mounted);
+    let none = ipam_documents(CertificateSource::Mounted);
     assert!(!find(&none, "Role")["rules"].to_string().contains("secrets"));
 }
