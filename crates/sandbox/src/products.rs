@@ -5,16 +5,17 @@ use std::sync::Arc;
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{ConnectFn, Remote};
 use metal3_capm3::cluster::reconciler as clusters;
+use metal3_capm3::cluster::sources::WatchedSources;
 use metal3_capm3::controller::caches;
-use metal3_capm3::controller::sources::WatchedSources;
 use metal3_capm3::data::reconciler as data;
 use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::Machines;
 use metal3_domain::clock::Clock;
+use metal3_runtime::access::Role;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
-use metal3_runtime::watch::WatchConfig;
+use metal3_runtime::watch::{WatchConfig, WatchSet};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
 use metal3_sim_cluster::Cluster;
@@ -62,19 +63,14 @@ impl Products {
             workers: WORKERS,
         };
         let controller = controller(parts, writer);
-        for task in caches
-            .watches(&WatchConfig::everywhere(&client, &self.clock, &stop))
-            .into_tasks()
-        {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
+        let watches = caches.watches(&WatchConfig::everywhere(&client, &self.clock, &stop));
+        spawn(tasks, watches, async move {
             futures::join!(controller.run(stop), publisher.run());
         });
     }
 
     fn hosts(&self, tasks: &mut JoinSet<()>) {
-        use metal3_hosts::controller::{DeprovisionBudget, Parts, caches::Caches, controller};
+        use metal3_hosts::reconciler::{DeprovisionBudget, Parts, caches::Caches, controller};
         let (client, caches, stop) = (
             self.cluster.client("hosts"),
             Caches::default(),
@@ -101,15 +97,10 @@ impl Products {
             slots: SLOTS,
             workers: WORKERS,
         };
-        let running = controller(parts, writer);
-        for task in caches
-            .watches(&WatchConfig::everywhere(&client, &self.clock, &stop))
-            .into_tasks()
-        {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
-            futures::join!(running.run(stop), publisher.run());
+        let controller = controller(parts, writer);
+        let watches = caches.watches(&WatchConfig::everywhere(&client, &self.clock, &stop));
+        spawn(tasks, watches, async move {
+            futures::join!(controller.run(stop), publisher.run());
         });
     }
 
@@ -162,10 +153,7 @@ impl Products {
             writer,
         );
         let watches = caches.watches(&watch_config).chain(of_data.own_watches(&watch_config));
-        for task in watches.into_tasks() {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
+        spawn(tasks, watches, async move {
             let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
             futures::join!(work, workloads.run(stop.clone()), sources.run(stop), publisher.run());
         });
@@ -195,6 +183,14 @@ impl Products {
             futures::join!(templates.run(stop.clone()), objects.run(stop));
         });
     }
+}
+
+/// Starts the watches and the work of a product.
+fn spawn<R: Role>(tasks: &mut JoinSet<()>, watches: WatchSet<R>, work: impl Future<Output = ()> + Send + 'static) {
+    for task in watches.into_tasks() {
+        tasks.spawn(task);
+    }
+    tasks.spawn(work);
 }
 
 /// The way into workload clusters: by the endpoint in their kubeconfig.
