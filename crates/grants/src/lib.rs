@@ -7,7 +7,7 @@ use k8s_openapi::api::authentication::v1::TokenReview;
 use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
-use metal3_capm3::controller::sources::EndpointSources;
+use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, Machines};
 use metal3_hosts::needs::Hosts;
 use metal3_ipam::needs::Ipam;

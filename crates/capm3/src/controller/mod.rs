@@ -2,18 +2,17 @@
 //!
 //! | Content | Module |
 //! |---|---|
-//! | caches, watches, and the keys that a change enqueues | [`caches`] |
+//! | caches with their indexes and watches | [`caches`] |
 //! | Metal3Machines: observe and act | [`machine::reconciler`](crate::machine::reconciler) |
 //! | Metal3Clusters | [`cluster::reconciler`](crate::cluster::reconciler) |
 //! | Events from condition changes | `events` |
-//! | endpoints from objects of other providers | [`sources`] |
+//! | endpoints from objects of other providers | [`cluster::sources`](crate::cluster::sources) |
 //! | Metal3DataTemplates and Metal3Data | [`data::reconciler`](crate::data::reconciler) |
 //!
 //! Correctness does not depend on leader election. The decisions are made outside this module.
 
 pub mod caches;
 pub(crate) mod events;
-pub mod sources;
 pub mod standalone;
 
 #[cfg(test)]

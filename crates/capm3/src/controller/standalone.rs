@@ -14,8 +14,8 @@ use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::caches::Caches;
-use super::sources::WatchedSources;
 use crate::cluster;
+use crate::cluster::sources::WatchedSources;
 use crate::data::claims::Naming;
 use crate::data::reconciler as data;
 use crate::machine::facts::Settings;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::steps::edit;
 use super::fixture::{Fixture, HOST, cluster_spec, endpoint, rejecting, wait};
-use crate::controller::sources::EndpointSources;
+use crate::cluster::sources::EndpointSources;
 use crate::needs::{Data, Machines};
 
 /// Forbids all requests for these resources.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::WakeFn;
 use super::discover::{DiscoveryError, watch_error};
 use super::foreign::EndpointSources;
-use crate::endpoint::render::Template;
+use crate::endpoint::source::Template;
 
 /// The source of one ConfigMap, by name.
 struct OneConfigMap {
