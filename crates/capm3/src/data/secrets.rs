@@ -30,19 +30,14 @@ pub enum SecretAction {
     Wait,
 }
 
-/// Rendered text. It may contain secrets, so `Debug` redacts it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Rendered(String);
-
-/// A Secret to write.
-#[derive(Debug, Clone, PartialEq)]
+/// A Secret to write. Its text may contain secrets, so `Debug` redacts it.
+#[derive(Clone, PartialEq)]
 pub struct NewSecret {
     /// Its metadata, with the Metal3Data as owner.
     pub metadata: ObjectMeta,
     /// The part that it contains.
     pub part: RenderedPart,
-    /// The text.
-    pub content: Rendered,
+    text: String,
 }
 
 /// Name of the Secret with a part: the one in the Metal3Data, else derived from the machine's.
@@ -79,17 +74,10 @@ pub fn action(data: &Metal3Data, secret: Option<&ObjectMeta>) -> SecretAction {
     }
 }
 
-impl Rendered {
-    /// The text, for writing it.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Rendered {
+impl fmt::Debug for NewSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rendered({} bytes)", self.0.len())
+        let Self { metadata, part, text } = self;
+        write!(f, "NewSecret({metadata:?}, {part:?}, {} bytes)", text.len())
     }
 }
 
@@ -104,14 +92,20 @@ impl NewSecret {
                 ..ObjectMeta::default()
             },
             part,
-            content: Rendered(text),
+            text,
         }
+    }
+
+    /// The rendered text.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
     }
 
     /// The complete object to create.
     #[must_use]
     pub fn to_object(&self) -> Secret {
-        let content = ByteString(self.content.reveal().as_bytes().to_vec());
+        let content = ByteString(self.text.clone().into_bytes());
         Secret {
             metadata: self.metadata.clone(),
             type_: Some(SECRET_TYPE.to_owned()),

@@ -21,35 +21,28 @@ fn metal3(text: &str) -> PoolRef {
     pool("IPPool", "ipam.metal3.io", text)
 }
 
-fn known(pool: &PoolRef, others: &[PoolRef], naming: Naming) -> (Vec<String>, String) {
+/// The name of a new claim, then the names under which it is searched.
+fn known(pool: &PoolRef, others: &[PoolRef], naming: Naming) -> Vec<String> {
     let needed: BTreeSet<PoolRef> = others.iter().chain([pool]).cloned().collect();
     let names = names("tpl-2", "host-7", pool, &needed, naming).unwrap();
-    (
-        names.known.iter().map(ToString::to_string).collect(),
-        names.made.to_string(),
-    )
+    let all = std::iter::once(&names.made).chain(&names.known);
+    all.map(ToString::to_string).collect()
 }
 
 #[test]
 fn claims_on_metal3_pools_are_found_by_data_and_host_name_and_created_by_the_setting() {
-    let both = vec!["tpl-2-p".to_owned(), "host-7-p".to_owned()];
-    assert_eq!(
-        known(&metal3("p"), &[], Naming::Data),
-        (both.clone(), "tpl-2-p".to_owned())
-    );
-    assert_eq!(known(&metal3("p"), &[], Naming::Host), (both, "host-7-p".to_owned()));
+    let of = |naming| known(&metal3("p"), &[], naming);
+    assert_eq!(of(Naming::Data), ["tpl-2-p", "tpl-2-p", "host-7-p"]);
+    assert_eq!(of(Naming::Host), ["host-7-p", "tpl-2-p", "host-7-p"]);
 }
 
 #[test]
 fn claims_on_other_pools_have_the_data_name_and_the_kind_when_names_collide() {
-    let (netbox, cluster) = (
-        pool("NetboxPool", "ipam.example.com", "p"),
-        pool("InClusterIPPool", "ipam.cluster.x-k8s.io", "p"),
-    );
-    let alone = (vec!["tpl-2-p".to_owned()], "tpl-2-p".to_owned());
-    assert_eq!(known(&netbox, &[metal3("p")], Naming::Host), alone);
-    let longer = "tpl-2-p-netboxpool.ipam.example.com".to_owned();
-    assert_eq!(known(&netbox, &[cluster], Naming::Data), (vec![longer.clone()], longer));
+    let netbox = pool("NetboxPool", "ipam.example.com", "p");
+    let cluster = pool("InClusterIPPool", "ipam.cluster.x-k8s.io", "p");
+    assert_eq!(known(&netbox, &[metal3("p")], Naming::Host), ["tpl-2-p"; 2]);
+    let longer = "tpl-2-p-netboxpool.ipam.example.com";
+    assert_eq!(known(&netbox, &[cluster], Naming::Data), [longer; 2]);
 }
 
 #[test]

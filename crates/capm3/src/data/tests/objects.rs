@@ -9,6 +9,7 @@ use super::super::object::action::{Action, Plan};
 use super::super::object::facts::Rendering;
 use super::super::object::plan::{Waiting, render};
 use super::super::secrets::{NewSecret, SecretAction, action};
+use super::super::subject::name_of;
 use super::super::{Problem, reason};
 use super::{Fixture, fixture, grant, metadata, name, owner, pool_claim, read};
 
@@ -92,32 +93,18 @@ fn addresses_are_claimed_and_awaited_before_both_secrets_are_created() {
     let plan = fixture.plan();
     let written: Vec<_> = secrets(&plan)
         .into_iter()
-        .map(|secret| {
-            (
-                secret.metadata.name.as_deref().unwrap(),
-                secret.part,
-                secret.content.reveal(),
-            )
-        })
+        .map(|secret| (name_of(&secret.metadata), secret.part, secret.reveal()))
         .collect();
     let meta_data = "ip: 10.1.2.50\nproviderid: lab/host-7/w-0\n";
-    assert_eq!(
-        written,
-        [
-            ("w-0-metadata", RenderedPart::MetaData, meta_data),
-            (
-                "w-0-networkdata",
-                RenderedPart::NetworkData,
-                "links: []\nnetworks: []\nservices: []\n"
-            ),
-        ]
-    );
-    for secret in secrets(&plan) {
-        let metadata = secret.to_object().metadata;
-        fixture
-            .rendering
-            .secrets
-            .insert(metadata.name.clone().unwrap(), metadata);
+    let network_data = "links: []\nnetworks: []\nservices: []\n";
+    let expected = [
+        ("w-0-metadata", RenderedPart::MetaData, meta_data),
+        ("w-0-networkdata", RenderedPart::NetworkData, network_data),
+    ];
+    assert_eq!(written, expected);
+    for metadata in secrets(&plan).into_iter().map(|secret| secret.to_object().metadata) {
+        let known = &mut fixture.rendering.secrets;
+        known.insert(name_of(&metadata).to_owned(), metadata);
     }
     let plan = fixture.plan();
     assert!(is_ready(&plan), "{plan:?}");
@@ -337,7 +324,7 @@ proptest! {
             [Action::Claim(_)] => prop_assert!(!granted && !(meta && net)),
             _ => {
                 prop_assert!(granted && !(meta && net) && writes(&plan));
-                let exists = |secret: &&NewSecret| fixture.rendering.secrets.contains_key(secret.metadata.name.as_deref().unwrap());
+                let exists = |secret: &&NewSecret| fixture.rendering.secrets.contains_key(name_of(&secret.metadata));
                 prop_assert!(!secrets(&plan).iter().any(exists));
             }
         }

@@ -33,8 +33,8 @@ enum Style {
 pub(super) fn write(text: &str, usage: Use, indent: usize, out: &mut Output) {
     let may_fold = usage == Use::Value;
     match style(text) {
-        Style::Plain => plain(text, may_fold, indent, out),
-        Style::Single => single(text, may_fold, indent, out),
+        Style::Plain => literal(text, None, (may_fold, indent), out),
+        Style::Single => literal(text, Some('\''), (may_fold, indent), out),
         Style::Block if may_fold => block(text, indent, out),
         Style::Double | Style::Block => double(text, may_fold, indent, out),
     }
@@ -90,12 +90,16 @@ fn has_indicators(text: &str) -> bool {
     opens || text.contains(": ") || text.ends_with(':') || text.contains(" #")
 }
 
-/// Whether a line is folded at this space: it is long, and no other space is adjacent.
-fn folds_here(out: &Output, may_fold: bool, before: Option<char>, after: Option<char>) -> bool {
-    may_fold && out.column() > WIDTH && before != Some(' ') && after != Some(' ')
+/// Whether a line may be folded at this character: it is long, and the character is its first space between others.
+fn folds_here(out: &Output, may_fold: bool, (before, character, after): Neighbours) -> bool {
+    let inner = before.is_some_and(|before| before != ' ') && after.is_some();
+    may_fold && out.column() > WIDTH && character == ' ' && inner
 }
 
-fn neighbours(text: &str) -> impl Iterator<Item = (Option<char>, char, Option<char>)> {
+/// A character with those before and after it.
+type Neighbours = (Option<char>, char, Option<char>);
+
+fn neighbours(text: &str) -> impl Iterator<Item = Neighbours> {
     let before = std::iter::once(None).chain(text.chars().map(Some));
     let after = text.chars().skip(1).map(Some).chain(std::iter::once(None));
     before
@@ -104,37 +108,28 @@ fn neighbours(text: &str) -> impl Iterator<Item = (Option<char>, char, Option<ch
         .map(|((before, character), after)| (before, character, after))
 }
 
-fn plain(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
-    for (before, character, after) in neighbours(text) {
-        if character == ' ' && folds_here(out, may_fold, before, after) {
+/// Writes a text without escapes, in these quotes if any.
+fn literal(text: &str, quote: Option<char>, (may_fold, indent): (bool, usize), out: &mut Output) {
+    quote.into_iter().for_each(|quote| out.push(quote));
+    for place in neighbours(text) {
+        let (_, character, after) = place;
+        if folds_here(out, may_fold, place) && after != Some(' ') {
             out.fold(indent);
-        } else {
+            continue;
+        }
+        if quote == Some(character) {
             out.push(character);
         }
+        out.push(character);
     }
-}
-
-fn single(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
-    out.push('\'');
-    for (before, character, after) in neighbours(text) {
-        let inner = before.is_some() && after.is_some();
-        if character == ' ' && inner && folds_here(out, may_fold, before, after) {
-            out.fold(indent);
-        } else {
-            if character == '\'' {
-                out.push('\'');
-            }
-            out.push(character);
-        }
-    }
-    out.push('\'');
+    quote.into_iter().for_each(|quote| out.push(quote));
 }
 
 fn double(text: &str, may_fold: bool, indent: usize, out: &mut Output) {
     out.push('"');
-    for (before, character, after) in neighbours(text) {
-        let inner = before.is_some() && after.is_some();
-        if character == ' ' && inner && folds_here(out, may_fold, before, None) {
+    for place in neighbours(text) {
+        let (_, character, after) = place;
+        if folds_here(out, may_fold, place) {
             out.fold(indent);
             if after == Some(' ') {
                 // A parser would read a leading space as indentation.

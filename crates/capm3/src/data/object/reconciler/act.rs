@@ -14,8 +14,8 @@ use crate::data::object::facts::Responses;
 use crate::data::reconciler::writes::{Created, create, release_object};
 use crate::needs::Data;
 
-/// The API server's message for a rejected object, without the object's content.
-pub(super) struct Rejection(pub(super) String);
+/// The result of a write, or the API server's message for an object that it rejects as invalid.
+type Accepted<T> = Result<T, String>;
 
 impl Objects {
     pub(super) async fn read(
@@ -47,7 +47,7 @@ impl Objects {
         data: Option<&Metal3Data>,
         plan: Plan,
         writer: &Writer<Data>,
-    ) -> Result<Result<Next, Rejection>, Fault> {
+    ) -> Result<Accepted<Next>, Fault> {
         for action in plan.actions {
             if let Err(rejection) = self.perform(key, action, writer).await? {
                 return Ok(Err(rejection));
@@ -64,7 +64,7 @@ impl Objects {
         Ok(Ok(plan.next))
     }
 
-    async fn perform(&self, key: &Key, action: Action, writer: &Writer<Data>) -> Result<Result<(), Rejection>, Fault> {
+    async fn perform(&self, key: &Key, action: Action, writer: &Writer<Data>) -> Result<Accepted<()>, Fault> {
         match action {
             Action::Patch(patch) => drop(writer.patch(&self.caches.data, key, patch).await?),
             Action::Claim(claim) => {
@@ -101,8 +101,7 @@ impl Objects {
     }
 }
 
-fn rejection(error: &WriteError) -> Rejection {
-    Rejection(format!(
-        "{error}: the API server rejects it as invalid; correct the template, or the labels of the machine"
-    ))
+/// The message without the object's content.
+fn rejection(error: &WriteError) -> String {
+    format!("{error}: the API server rejects it as invalid; correct the template, or the labels of the machine")
 }

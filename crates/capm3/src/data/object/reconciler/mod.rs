@@ -17,8 +17,6 @@ use crate::data::reconciler::grants::find;
 use crate::data::reconciler::related_keys::SharedRelatedKeys;
 use crate::needs::Data;
 
-use act::Rejection;
-
 /// Plans per reconcile: after a live read, and after the rejection of a new object.
 const ROUNDS: usize = 4;
 
@@ -53,7 +51,7 @@ impl Reconciler for Objects {
             }
             match self.act(key, data, plan, writer).await? {
                 Ok(next) => return Ok(next),
-                Err(Rejection(message)) => responses.rejection = Some(message),
+                Err(rejection) => responses.rejection = Some(rejection),
             }
         }
         Ok(Next::Requeue)

@@ -170,7 +170,7 @@ impl Run {
     fn show(self, case: &Case, stored: &CaseObjects) -> Value {
         let mut shown = self.ended.clone();
         for secret in &self.secrets {
-            shown.insert(secret.part.key().to_owned(), secret.content.reveal().into());
+            shown.insert(secret.part.key().to_owned(), secret.reveal().into());
         }
         if !self.secrets.is_empty() {
             let names: Vec<String> = self
