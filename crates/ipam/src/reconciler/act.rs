@@ -4,7 +4,6 @@ use kube_core::ResourceExt as _;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
@@ -54,18 +53,27 @@ impl Executor<'_> {
             Action::PatchPoolStatus(patch) => {
                 drop(writer.patch_status(&caches.pools, self.pool, patch.clone()).await?);
             }
-            Action::PatchClaim(claim, patch) => match claim.kind {
-                ClaimKind::Metal3 => self.patch(&caches.claims, claim, patch).await?,
-                ClaimKind::ClusterApi => self.patch(&caches.cluster_claims, claim, patch).await?,
-            },
-            Action::PatchClaimStatus(claim, patch) => match claim.kind {
-                ClaimKind::Metal3 => self.patch_status(&caches.claims, claim, patch).await?,
-                ClaimKind::ClusterApi => self.patch_status(&caches.cluster_claims, claim, patch).await?,
-            },
-            Action::PatchAddress(address, patch) => match address.kind {
-                ClaimKind::Metal3 => self.patch(&caches.addresses, address, patch).await?,
-                ClaimKind::ClusterApi => self.patch(&caches.cluster_addresses, address, patch).await?,
-            },
+            Action::PatchClaim(claim, patch) => {
+                let (key, patch) = (self.key_of(claim), patch.clone());
+                match claim.kind {
+                    ClaimKind::Metal3 => drop(writer.patch(&caches.claims, &key, patch).await?),
+                    ClaimKind::ClusterApi => drop(writer.patch(&caches.cluster_claims, &key, patch).await?),
+                }
+            }
+            Action::PatchClaimStatus(claim, patch) => {
+                let (key, patch) = (self.key_of(claim), patch.clone());
+                match claim.kind {
+                    ClaimKind::Metal3 => drop(writer.patch_status(&caches.claims, &key, patch).await?),
+                    ClaimKind::ClusterApi => drop(writer.patch_status(&caches.cluster_claims, &key, patch).await?),
+                }
+            }
+            Action::PatchAddress(address, patch) => {
+                let (key, patch) = (self.key_of(address), patch.clone());
+                match address.kind {
+                    ClaimKind::Metal3 => drop(writer.patch(&caches.addresses, &key, patch).await?),
+                    ClaimKind::ClusterApi => drop(writer.patch(&caches.cluster_addresses, &key, patch).await?),
+                }
+            }
             Action::CreateAddress(new) => match new {
                 NewAddress::Metal3(object) => {
                     self.create(
@@ -90,34 +98,6 @@ impl Executor<'_> {
             },
         }
         Ok(())
-    }
-
-    async fn patch<K: Writable>(
-        &self,
-        cache: &SharedCache<K>,
-        object: &ObjectId,
-        patch: &MergePatch,
-    ) -> Result<(), WriteError>
-    where
-        Ipam: Permits<verb::Patch, K>,
-        SharedCache<K>: WriteTarget<K>,
-    {
-        let key = self.key_of(object);
-        self.writer.patch(cache, &key, patch.clone()).await.map(drop)
-    }
-
-    async fn patch_status<K: Writable>(
-        &self,
-        cache: &SharedCache<K>,
-        object: &ObjectId,
-        patch: &MergePatch,
-    ) -> Result<(), WriteError>
-    where
-        Ipam: Permits<verb::PatchStatus, K>,
-        SharedCache<K>: WriteTarget<K>,
-    {
-        let key = self.key_of(object);
-        self.writer.patch_status(cache, &key, patch.clone()).await.map(drop)
     }
 
     /// Creates an address object. If one of that name exists, it is read into the cache, and must have the same address
