@@ -34,28 +34,16 @@ impl Checker<'_> {
             .multiple_of
             .and_then(|factor| self.multiple(value, number, factor, at));
         let bad = |rest: String| self.invalid(at, number.clone(), &rest);
-        let minimum = limits
-            .minimum
-            .filter(|min| breaks(value, *min, Side::Below))
-            .map(|min| {
-                let than = if min.exclusive {
-                    "greater than"
-                } else {
-                    "greater than or equal to"
-                };
-                bad(format!("should be {than} {}", limit_text(value, min.at)))
-            });
-        let maximum = limits
-            .maximum
-            .filter(|max| breaks(value, *max, Side::Above))
-            .map(|max| {
-                let than = if max.exclusive {
-                    "less than"
-                } else {
-                    "less than or equal to"
-                };
-                bad(format!("should be {than} {}", limit_text(value, max.at)))
-            });
+        let bound = |limit: Option<Bound>, side: Side, word: &str| {
+            let limit = limit.filter(|limit| breaks(value, *limit, side))?;
+            let equal = if limit.exclusive { "" } else { " or equal to" };
+            Some(bad(format!(
+                "should be {word} than{equal} {}",
+                limit_text(value, limit.at)
+            )))
+        };
+        let minimum = bound(limits.minimum, Side::Below, "greater");
+        let maximum = bound(limits.maximum, Side::Above, "less");
         [multiple, minimum, maximum].into_iter().flatten().collect()
     }
 
