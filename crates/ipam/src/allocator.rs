@@ -3,7 +3,7 @@
 //! An [`Allocator`] serves one reconcile of a pool and allocates each address once. It writes nothing; an allocation is
 //! effective once it is recorded in the pool.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::derived::address_object;
@@ -34,6 +34,51 @@ impl Allocation {
     #[must_use]
     pub fn object(&self) -> ObjectId {
         ObjectId::new(self.claim.kind, &self.object)
+    }
+}
+
+/// Allocations in the pool record, in order and by claim.
+#[derive(Default)]
+pub(crate) struct PendingAllocations {
+    allocations: Vec<Allocation>,
+    /// Positions: several claims of one name may follow each other. Never iterated.
+    by_claim: HashMap<ObjectId, Vec<usize>>,
+}
+
+impl PendingAllocations {
+    /// Appends an allocation.
+    pub(crate) fn push(&mut self, allocation: Allocation) {
+        self.by_claim
+            .entry(allocation.claim.clone())
+            .or_default()
+            .push(self.allocations.len());
+        self.allocations.push(allocation);
+    }
+
+    /// All allocations, oldest first.
+    pub(crate) fn all(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    pub(crate) fn of<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Allocation> {
+        let positions = self.by_claim.get(&claim.id).into_iter().flatten();
+        positions
+            .filter_map(|position| self.allocations.get(*position))
+            .filter(|allocation| allocation.uid == claim.uid)
+    }
+}
+
+impl FromIterator<Allocation> for PendingAllocations {
+    fn from_iter<I: IntoIterator<Item = Allocation>>(allocations: I) -> Self {
+        let mut pending = Self::default();
+        pending.extend(allocations);
+        pending
+    }
+}
+
+impl Extend<Allocation> for PendingAllocations {
+    fn extend<I: IntoIterator<Item = Allocation>>(&mut self, allocations: I) {
+        allocations.into_iter().for_each(|allocation| self.push(allocation));
     }
 }
 

@@ -9,7 +9,6 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::write::WriteError;
 
-use super::pending::PendingAllocations;
 use super::{BATCH, Decisions, Planner, PoolState};
 use crate::action::{Action, Chain};
 use crate::address::AddressObject;
@@ -21,16 +20,11 @@ use crate::index::ClusterFact;
 use crate::names::{condition, message, reason};
 
 impl Planner<'_> {
-    /// Plans the writes of these claims, oldest first, up to the limits. New allocations are added to `pending`.
-    pub(super) fn serve(
-        &self,
-        pending: &mut PendingAllocations,
-        allocator: &mut Allocator<'_>,
-        decided: &mut Decisions,
-    ) {
+    /// Plans the writes of these claims, oldest first, up to the limits. New allocations become pending.
+    pub(super) fn serve(&self, allocator: &mut Allocator<'_>, decided: &mut Decisions) {
         let mut new_finalizers = 0;
         for claim in self.entry.unsettled() {
-            let full = pending.all().len() >= BATCH;
+            let full = decided.pending.all().len() >= BATCH;
             if full && new_finalizers >= BATCH {
                 decided.is_cut_short = true;
                 return;
@@ -42,7 +36,7 @@ impl Planner<'_> {
                 decided.chains.extend(self.release_claim(claim));
             } else if !claim.has_supported_pool_kind {
                 refuse(claim, self.facts, &unknown_kind(), decided);
-            } else if !self.has_address(claim, pending, allocator, decided) {
+            } else if !self.has_address(claim, allocator, decided) {
                 decided.waiting += 1;
                 match self.obstacle(claim) {
                     Some(refusal) => refuse(claim, self.facts, &refusal, decided),
@@ -53,33 +47,21 @@ impl Planner<'_> {
                         }
                     }
                     None if full => decided.is_cut_short = true,
-                    None => self.allocate_new(claim, pending, allocator, decided),
+                    None => self.allocate_new(claim, allocator, decided),
                 }
             }
         }
     }
 
-    fn allocate_new(
-        &self,
-        claim: &Claim,
-        pending: &mut PendingAllocations,
-        allocator: &mut Allocator<'_>,
-        decided: &mut Decisions,
-    ) {
+    fn allocate_new(&self, claim: &Claim, allocator: &mut Allocator<'_>, decided: &mut Decisions) {
         match allocator.allocate(claim) {
-            Ok(allocation) => pending.push(allocation),
+            Ok(allocation) => decided.pending.push(allocation),
             Err(refusal) => refuse(claim, self.facts, &refusal, decided),
         }
     }
 
     /// Whether the claim has an address object or a pending allocation. If so, plans the remaining writes.
-    fn has_address(
-        &self,
-        claim: &Claim,
-        pending: &mut PendingAllocations,
-        allocator: &mut Allocator<'_>,
-        decided: &mut Decisions,
-    ) -> bool {
+    fn has_address(&self, claim: &Claim, allocator: &mut Allocator<'_>, decided: &mut Decisions) -> bool {
         let named_object = claim
             .address_name
             .as_deref()
@@ -93,7 +75,7 @@ impl Planner<'_> {
             decided.chains.extend(self.adopt(claim, object));
             return true;
         }
-        if pending.of(claim).any(|allocation| !self.is_blocked(allocation)) {
+        if decided.pending.of(claim).any(|allocation| !self.is_blocked(allocation)) {
             if self.needs_finalizer(claim) {
                 decided.chains.extend(add_finalizer(claim));
             }
@@ -104,7 +86,7 @@ impl Planner<'_> {
             // The cache may be stale: the named object exists, or existed when the reference was written.
             None => decided.reads.addresses.push(named_object),
             Some(true) => {}
-            Some(false) => return self.replace(claim, pending, allocator, decided),
+            Some(false) => return self.replace(claim, allocator, decided),
         }
         true
     }
@@ -141,13 +123,7 @@ impl Planner<'_> {
 
     /// The named object does not exist: allocates the same address again if it is free, else another one. The claim
     /// keeps its reference until then, so that the address does not count as unclaimed.
-    fn replace(
-        &self,
-        claim: &Claim,
-        pending: &mut PendingAllocations,
-        allocator: &mut Allocator<'_>,
-        decided: &mut Decisions,
-    ) -> bool {
+    fn replace(&self, claim: &Claim, allocator: &mut Allocator<'_>, decided: &mut Decisions) -> bool {
         // The object exists, and the claim does not name it yet.
         if let Some(object) = self.objects(claim).next() {
             let status = self.report(claim, &object.id.name);
@@ -160,7 +136,7 @@ impl Planner<'_> {
         if self.obstacle(claim).is_some() || self.needs_finalizer(claim) || same.is_none() {
             return false;
         }
-        pending.extend(same);
+        decided.pending.extend(same);
         true
     }
 

@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-use super::Planner;
-use crate::allocator::{Allocation, Allocator};
+use super::{Decisions, Planner};
+use crate::allocator::Allocator;
 use crate::ranges::position;
 
 /// Address counts of a pool.
@@ -22,8 +22,9 @@ pub struct PoolCounts {
 }
 
 impl Planner<'_> {
-    /// The counts with these pending allocations.
-    pub(super) fn counts(&self, pending: &[Allocation], allocator: &Allocator<'_>, waiting: usize) -> PoolCounts {
+    /// The counts after these decisions.
+    pub(super) fn counts(&self, allocator: &Allocator<'_>, decided: &Decisions) -> PoolCounts {
+        let pending = decided.pending.all();
         let used = self.entry.used();
         let pending_count = pending
             .iter()
@@ -41,7 +42,7 @@ impl Planner<'_> {
             used: count(self.entry.used_count() + pending_count),
             available: allocator.taken().free_of(self.ranges).saturating(),
             reserved: count(self.ranges.reserved().filter(is_free).count()),
-            waiting,
+            waiting: decided.waiting,
         }
     }
 }

@@ -25,7 +25,7 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Chain, Plan};
-use crate::allocator::{Allocation, Allocator, Refusal};
+use crate::allocator::{Allocator, PendingAllocations, Refusal};
 use crate::documents::PoolOwner;
 use crate::facts::{Facts, RequiredReads};
 use crate::index::{ClusterFact, IndexEntry};
@@ -148,6 +148,7 @@ struct Planner<'a> {
 #[derive(Default)]
 struct Decisions {
     reads: RequiredReads,
+    pending: PendingAllocations,
     chains: Vec<Chain>,
     /// Address objects without a claim that are kept until a user confirms their release: their number, and one of
     /// them.
@@ -202,18 +203,18 @@ impl<'a> Planner<'a> {
             }
             return (decided.into_plan(patch.map(Action::PatchPoolStatus), true), None);
         }
-        let mut pending = self.pending_allocations(&mut decided);
-        let recorded = pending.all().len();
+        decided.pending = self.pending_allocations(&mut decided.reads);
+        let recorded = decided.pending.all().len();
         self.delete_orphans(&mut decided);
         let pool = (self.facts.key, self.pool.spec.name_prefix.as_str());
-        let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), pending.all());
-        self.serve(&mut pending, &mut allocator, &mut decided);
-        self.create(pending.all(), recorded, &mut decided);
-        let counts = self.counts(pending.all(), &allocator, decided.waiting);
+        let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), decided.pending.all());
+        self.serve(&mut allocator, &mut decided);
+        self.create(recorded, &mut decided);
+        let counts = self.counts(&allocator, &decided);
         let first = self
-            .status(pending.all(), &counts, &decided)
+            .status(&counts, &decided)
             .map(Action::PatchPoolStatus)
-            .or_else(|| self.release_pool(pending.all(), &mut decided.reads));
+            .or_else(|| self.release_pool(&mut decided));
         (decided.into_plan(first, self.is_list_fresh()), Some(counts))
     }
 
@@ -230,8 +231,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Removes the finalizer of a pool that is being deleted and has no allocations.
-    fn release_pool(&self, pending: &[Allocation], reads: &mut RequiredReads) -> Option<Action> {
-        let recorded = !pending.is_empty() && self.rules.empty_before_release();
+    fn release_pool(&self, decided: &mut Decisions) -> Option<Action> {
+        let recorded = !decided.pending.all().is_empty() && self.rules.empty_before_release();
         if self.state != PoolState::Deleting || recorded || self.entry.addresses().len() > 0 {
             return None;
         }
@@ -240,7 +241,7 @@ impl<'a> Planner<'a> {
         if self.facts.listed || !self.rules.list_before_release() {
             return Some(Action::PatchPool(patch));
         }
-        reads.list = true;
+        decided.reads.list = true;
         None
     }
 

@@ -1,7 +1,5 @@
 //! The record of pending allocations in the status of the pool.
 
-use std::collections::HashMap;
-
 use metal3_api::ipam::v1alpha1::PendingAddress;
 use metal3_api::meta::IpText;
 use metal3_domain::derived::address_object;
@@ -10,60 +8,15 @@ use metal3_runtime::plan::PlannedEvent;
 
 use super::{Decisions, Planner};
 use crate::action::{Action, Chain};
-use crate::allocator::Allocation;
+use crate::allocator::{Allocation, PendingAllocations};
 use crate::claim::{Claim, ClaimKind, ObjectId};
 use crate::documents::address_of;
-use crate::facts::LiveClaim;
+use crate::facts::{LiveClaim, RequiredReads};
 use crate::names::reason;
-
-/// Allocations in the pool record, in order and by claim.
-#[derive(Default)]
-pub(super) struct PendingAllocations {
-    allocations: Vec<Allocation>,
-    /// Positions: several claims of one name may follow each other. Never iterated.
-    by_claim: HashMap<ObjectId, Vec<usize>>,
-}
-
-impl PendingAllocations {
-    /// Appends an allocation.
-    pub(super) fn push(&mut self, allocation: Allocation) {
-        self.by_claim
-            .entry(allocation.claim.clone())
-            .or_default()
-            .push(self.allocations.len());
-        self.allocations.push(allocation);
-    }
-
-    /// All allocations, oldest first.
-    pub(super) fn all(&self) -> &[Allocation] {
-        &self.allocations
-    }
-
-    pub(super) fn of<'a>(&'a self, claim: &'a Claim) -> impl Iterator<Item = &'a Allocation> {
-        let positions = self.by_claim.get(&claim.id).into_iter().flatten();
-        positions
-            .filter_map(|position| self.allocations.get(*position))
-            .filter(|allocation| allocation.uid == claim.uid)
-    }
-}
-
-impl FromIterator<Allocation> for PendingAllocations {
-    fn from_iter<I: IntoIterator<Item = Allocation>>(allocations: I) -> Self {
-        let mut pending = Self::default();
-        pending.extend(allocations);
-        pending
-    }
-}
-
-impl Extend<Allocation> for PendingAllocations {
-    fn extend<I: IntoIterator<Item = Allocation>>(&mut self, allocations: I) {
-        allocations.into_iter().for_each(|allocation| self.push(allocation));
-    }
-}
 
 impl Planner<'_> {
     /// The recorded allocations that stay recorded. Invalid entries are dropped.
-    pub(super) fn pending_allocations(&self, decided: &mut Decisions) -> PendingAllocations {
+    pub(super) fn pending_allocations(&self, reads: &mut RequiredReads) -> PendingAllocations {
         let recorded = self
             .pool
             .status
@@ -72,7 +25,7 @@ impl Planner<'_> {
             .flat_map(|allocator| &allocator.pending);
         let allocations = recorded.filter_map(|pending_address| self.recorded(pending_address));
         allocations
-            .filter(|allocation| !self.is_obsolete(allocation, decided))
+            .filter(|allocation| !self.is_obsolete(allocation, reads))
             .collect()
     }
 
@@ -91,7 +44,7 @@ impl Planner<'_> {
 
     /// Whether an entry is obsolete: its object is observed, or a live read reports that the claim does not exist or
     /// has another address.
-    fn is_obsolete(&self, allocation: &Allocation, decided: &mut Decisions) -> bool {
+    fn is_obsolete(&self, allocation: &Allocation, reads: &mut RequiredReads) -> bool {
         if !self.rules.keep_until_seen() || self.is_observed(allocation) {
             return true;
         }
@@ -116,7 +69,7 @@ impl Planner<'_> {
         }
         match self.facts.live_reads.claims.get(&allocation.claim) {
             None => {
-                decided.reads.claims.push(allocation.claim.clone());
+                reads.claims.push(allocation.claim.clone());
                 false
             }
             Some(LiveClaim::Unreadable) => false,
@@ -158,8 +111,9 @@ impl Planner<'_> {
 
     /// Creates the recorded objects and writes them into the claims. The first `recorded` entries existed before this
     /// reconcile; the others depend on the write to the pool.
-    pub(super) fn create(&self, pending: &[Allocation], recorded: usize, decided: &mut Decisions) {
-        for (position, allocation) in pending.iter().enumerate() {
+    pub(super) fn create(&self, recorded: usize, decided: &mut Decisions) {
+        let Decisions { pending, chains, .. } = decided;
+        for (position, allocation) in pending.all().iter().enumerate() {
             let claim = self
                 .entry
                 .claim(&allocation.claim)
@@ -176,7 +130,7 @@ impl Planner<'_> {
                 continue;
             }
             let is_new = position >= recorded;
-            decided.chains.push(self.creation(claim, allocation, is_new));
+            chains.push(self.creation(claim, allocation, is_new));
         }
     }
 

@@ -22,15 +22,10 @@ const MAX_INDEX_BYTES: usize = 600_000;
 
 impl Planner<'_> {
     /// The status patch, if anything changes.
-    pub(super) fn status(
-        &self,
-        pending: &[Allocation],
-        counts: &PoolCounts,
-        decided: &Decisions,
-    ) -> Option<MergePatch> {
+    pub(super) fn status(&self, counts: &PoolCounts, decided: &Decisions) -> Option<MergePatch> {
         let mut status = self.pool.status.clone();
         if self.rules.record_first() {
-            self.record(&mut status, pending);
+            self.record(&mut status, decided.pending.all());
         }
         let mut is_truncated = self.is_condition_true(condition::INDEXES_TRUNCATED);
         // While claims are left for later reconciles the map would change with each; it is updated with the last one.
