@@ -1,44 +1,106 @@
 //! Input of the plan of a Metal3Cluster.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::meta::Time;
 use metal3_runtime::plan::Observed;
 
 use crate::endpoint::held_claims::HeldClaims;
-use crate::endpoint::render::ExistingSecret;
-use crate::endpoint::source::SourceValues;
+use crate::endpoint::source::{SourceState, SourceValues, WantedSources};
 
 /// All input of the plan of a Metal3Cluster.
-#[derive(Debug, Clone)]
-pub struct Facts<'a> {
-    /// The object.
-    pub object: &'a Metal3Cluster,
+pub struct Facts {
+    /// The object. After a write of this reconcile, as the API server returned it.
+    pub object: Arc<Metal3Cluster>,
     /// The Cluster that [`cluster_link`](super::cluster_link) names. Absent when it names none, or a deleted one.
-    pub cluster: Observed<&'a Cluster>,
+    pub cluster: Observed<Arc<Cluster>>,
     /// A Metal3Machine that belongs to the object, if any. Only read when [`counts_descendants`](super::counts_descendants).
-    pub descendant: Option<&'a str>,
+    pub descendant: Option<String>,
     /// A Cluster that [references an object of the same name](super::is_namesake). Only read when the object names no Cluster.
-    pub namesake: Option<&'a Cluster>,
+    pub namesake: Option<Arc<Cluster>>,
     /// Whether such a Cluster adopts the object.
     pub adopts_namesakes: bool,
-    /// The values of the endpoint sources.
-    pub source_values: &'a SourceValues,
+    /// The endpoint sources that the object asks for.
+    pub wanted: WantedSources,
+    /// Their values.
+    pub source_values: SourceValues,
     /// The address claims with this controller's finalizer.
-    pub held_claims: &'a HeldClaims,
+    pub held_claims: HeldClaims,
     /// The existing Secret with the rendered endpoint, if one is requested.
-    pub secret: Option<ExistingSecret<'a>>,
-    /// Writes that the API server rejected in this reconcile.
-    pub refused: Refused<'a>,
+    pub secret: Option<Arc<Secret>>,
+    /// Whether idle control planes are touched.
+    pub touches_control_planes: bool,
+    /// What the API server answered in this reconcile.
+    pub results: Results,
     /// Timestamp for writes.
     pub now: Time,
 }
 
-/// Writes that the API server rejected. They are not retried in the same reconcile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refused<'a> {
-    /// The endpoint: another field manager owns the field.
-    pub endpoint: bool,
-    /// The Secret with the endpoint, and the reason.
-    pub secret: Option<&'a str>,
+/// Results of writes that decide on the rest of a reconcile. None of these writes is repeated in it.
+#[derive(Default)]
+pub struct Results {
+    /// Whether the API server rejected the address claim.
+    pub is_claim_refused: bool,
+    /// The result of the write of the endpoint.
+    pub endpoint: Option<EndpointWrite>,
+    /// Why the API server rejected the Secret with the endpoint.
+    pub secret: Option<String>,
+}
+
+/// The result of a write of the endpoint.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum EndpointWrite {
+    /// The object has the endpoint.
+    Applied,
+    /// Another field manager owns the field.
+    Contested,
+}
+
+/// The result of one write that changes the facts.
+pub enum WriteResult {
+    /// The API server rejected the address claim: the state to use instead.
+    ClaimRefused(SourceState),
+    /// The endpoint is written, or not.
+    Endpoint(EndpointWrite),
+    /// The API server rejected the Secret, and the reason.
+    SecretRefused(String),
+}
+
+impl Facts {
+    /// The Cluster, if it is known to exist.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.present().map(AsRef::as_ref)
+    }
+
+    /// Adds the result of a write.
+    pub fn add(&mut self, result: WriteResult) {
+        match result {
+            WriteResult::ClaimRefused(state) => {
+                self.results.is_claim_refused = true;
+                if let Some(pool) = &mut self.source_values.pool {
+                    pool.state = state;
+                }
+            }
+            WriteResult::Endpoint(write) => self.results.endpoint = Some(write),
+            WriteResult::SecretRefused(why) => self.results.secret = Some(why),
+        }
+    }
+}
+
+impl Results {
+    /// Whether no write has such a result yet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        !self.has_refusal() && self.endpoint.is_none()
+    }
+
+    /// Whether the API server rejected a write that is retried.
+    #[must_use]
+    pub const fn has_refusal(&self) -> bool {
+        self.is_claim_refused || self.secret.is_some()
+    }
 }

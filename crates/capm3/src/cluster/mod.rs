@@ -9,11 +9,14 @@
 //! moved away; an unreadable Cluster does not count as deleted; an object without extension fields is written as by the
 //! Go manager.
 
+mod action;
 mod facts;
 mod plan;
 pub mod reconciler;
+pub mod sources;
 #[cfg(test)]
 mod tests;
+mod watches;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
@@ -22,8 +25,9 @@ use metal3_capi::owner;
 
 use crate::machine::resolve::joins;
 
-pub use facts::{Facts, Refused};
-pub use plan::{Action, Plan, counts_descendants, is_namesake, plan};
+pub use action::{Action, DeletedPlan, Plan, Read};
+pub use facts::{EndpointWrite, Facts, Results, WriteResult};
+pub use plan::{counts_descendants, is_namesake, plan, plan_deleted};
 
 /// The link of an object to a Cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,37 +57,28 @@ pub enum Drift {
     Unclear,
 }
 
-const fn known_reason(origin: EndpointOrigin) -> Reason {
-    match origin {
-        EndpointOrigin::Spec => Reason::new("EndpointFromSpec"),
-        EndpointOrigin::Cluster => Reason::new("EndpointFromCluster"),
-        EndpointOrigin::InfraCluster => Reason::new("EndpointFromInfraCluster"),
-        EndpointOrigin::ControlPlane => Reason::new("EndpointFromControlPlane"),
-        EndpointOrigin::Service => Reason::new("EndpointFromService"),
-        EndpointOrigin::IPPool => Reason::new("EndpointFromIPPool"),
-    }
-}
-
-const fn waiting_reason(origin: EndpointOrigin) -> Reason {
-    match origin {
-        EndpointOrigin::Spec => Reason::new("WaitingForSpec"),
-        EndpointOrigin::Cluster => Reason::new("WaitingForCluster"),
-        EndpointOrigin::InfraCluster => Reason::new("WaitingForInfraCluster"),
-        EndpointOrigin::ControlPlane => Reason::new("WaitingForControlPlane"),
-        EndpointOrigin::Service => Reason::new("WaitingForService"),
-        EndpointOrigin::IPPool => Reason::new("WaitingForIPAddress"),
-    }
+/// The reasons of an endpoint from a source: it is known, and it is waited for.
+const fn reasons(origin: EndpointOrigin) -> (Reason, Reason) {
+    let (known, waiting) = match origin {
+        EndpointOrigin::Spec => ("EndpointFromSpec", "WaitingForSpec"),
+        EndpointOrigin::Cluster => ("EndpointFromCluster", "WaitingForCluster"),
+        EndpointOrigin::InfraCluster => ("EndpointFromInfraCluster", "WaitingForInfraCluster"),
+        EndpointOrigin::ControlPlane => ("EndpointFromControlPlane", "WaitingForControlPlane"),
+        EndpointOrigin::Service => ("EndpointFromService", "WaitingForService"),
+        EndpointOrigin::IPPool => ("EndpointFromIPPool", "WaitingForIPAddress"),
+    };
+    (Reason::new(known), Reason::new(waiting))
 }
 
 impl Missing {
     /// The reason at one source.
     pub(super) fn at_source(origin: EndpointOrigin, value: &SourceValue) -> Self {
-        let from = &value.from;
+        let (from, (_, waiting)) = (&value.from, reasons(origin));
         let (reason, message) = match &value.state {
             SourceState::Absent if origin == EndpointOrigin::IPPool => {
-                (waiting_reason(origin), format!("waiting for the creation of {from}"))
+                (waiting, format!("waiting for the creation of {from}"))
             }
-            SourceState::Pending(why) => (waiting_reason(origin), format!("{from}: {why}")),
+            SourceState::Pending(why) => (waiting, format!("{from}: {why}")),
             SourceState::Absent => (
                 Reason::new(REASON_SOURCE_NOT_FOUND),
                 format!("{from} does not exist; create it, or name another source in spec.controlPlaneEndpointSource"),
@@ -97,9 +88,9 @@ impl Missing {
                 forbidden_message(from, verb, resource),
             ),
             SourceState::Invalid(why) => (Reason::new(REASON_ENDPOINT_INVALID), format!("{from}: {why}")),
-            SourceState::Unknown(why) => (waiting_reason(origin), format!("{from} cannot be read: {why}")),
+            SourceState::Unknown(why) => (waiting, format!("{from} cannot be read: {why}")),
             SourceState::Address(_) | SourceState::Empty => (
-                waiting_reason(origin),
+                waiting,
                 format!("waiting for {from} to report the endpoint of the API server"),
             ),
         };
@@ -122,7 +113,7 @@ impl Missing {
             EndpointOrigin::Spec | EndpointOrigin::Cluster => "set spec.controlPlaneEndpoint",
         };
         Self {
-            reason: waiting_reason(origin),
+            reason: reasons(origin).1,
             message: format!("no source of the endpoint is named: {remedy}"),
         }
     }
@@ -130,7 +121,7 @@ impl Missing {
     /// The endpoint in the spec is missing.
     pub(super) fn in_spec() -> Self {
         Self {
-            reason: waiting_reason(EndpointOrigin::Spec),
+            reason: reasons(EndpointOrigin::Spec).1,
             message: "spec.controlPlaneEndpoint: host or port is missing; set them to where the API server is reached"
                 .to_owned(),
         }
@@ -139,7 +130,7 @@ impl Missing {
     /// The endpoint of the Cluster is missing.
     pub(super) fn cluster(cluster: &Cluster) -> Self {
         Self {
-            reason: waiting_reason(EndpointOrigin::Cluster),
+            reason: reasons(EndpointOrigin::Cluster).1,
             message: format!(
                 "waiting for spec.controlPlaneEndpoint of the Cluster {}",
                 cluster.name_any()
@@ -198,27 +189,22 @@ impl EndpointState {
     /// The condition.
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Condition {
-        let (statement, note) = match self {
+        let (statement, message) = match self {
             Self::Known { origin, note } => (
-                ConditionBuilder::mark_true(ENDPOINT_READY, known_reason(*origin)),
-                note.clone(),
+                ConditionBuilder::mark_true(ENDPOINT_READY, reasons(*origin).0),
+                note.as_deref().unwrap_or_default(),
             ),
             Self::Missing(Missing { reason, message }) => (
-                ConditionBuilder::mark_false(ENDPOINT_READY, *reason, Severity::Info, message.clone()),
-                None,
+                ConditionBuilder::mark_false(ENDPOINT_READY, *reason, Severity::Info, ""),
+                message.as_str(),
             ),
             Self::Conflict(message) => {
                 let reason = Reason::new(REASON_ENDPOINT_CONFLICT);
-                let statement =
-                    ConditionBuilder::mark_false(ENDPOINT_READY, reason, Severity::Warning, message.clone());
-                (statement, None)
+                let statement = ConditionBuilder::mark_false(ENDPOINT_READY, reason, Severity::Warning, "");
+                (statement, message.as_str())
             }
         };
-        let condition = statement.standard(generation, now);
-        match note {
-            Some(message) => Condition { message, ..condition },
-            None => condition,
-        }
+        with_message(statement.standard(generation, now), message)
     }
 }
 
@@ -226,24 +212,28 @@ impl Drift {
     /// The condition, which is true in the bad case; `None` to keep the last one.
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
-        let statement = match self {
+        let unknown = |reason| ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(reason), "");
+        let (statement, message) = match self {
             Self::Unclear => return None,
-            Self::None => ConditionBuilder::mark_false(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
-            Self::Changed(_) => ConditionBuilder::mark_true(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
-            Self::SourceNotFound(message) => {
-                ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_NOT_FOUND), message.clone())
-            }
-            Self::SourceForbidden(message) => {
-                ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_FORBIDDEN), message.clone())
-            }
+            Self::None => (
+                ConditionBuilder::mark_false(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
+                "",
+            ),
+            Self::Changed(message) => (
+                ConditionBuilder::mark_true(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
+                message.as_str(),
+            ),
+            Self::SourceNotFound(message) => (unknown(REASON_SOURCE_NOT_FOUND), message.as_str()),
+            Self::SourceForbidden(message) => (unknown(REASON_SOURCE_FORBIDDEN), message.as_str()),
         };
-        let condition = statement.standard(generation, now);
-        Some(match self {
-            Self::Changed(message) => Condition {
-                message: message.clone(),
-                ..condition
-            },
-            _ => condition,
-        })
+        Some(with_message(statement.standard(generation, now), message))
+    }
+}
+
+/// The condition with a message, which a true one has only here.
+pub(crate) fn with_message(condition: Condition, message: &str) -> Condition {
+    Condition {
+        message: message.to_owned(),
+        ..condition
     }
 }

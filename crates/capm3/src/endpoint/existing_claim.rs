@@ -11,9 +11,13 @@ use metal3_api::ipam::names::{GROUP, REQUESTED_ADDRESS_ANNOTATION};
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind as _;
 
-use super::pool::{FIELD, REPLACE_CLAIM_HINT};
 use crate::data::claims::ClaimState;
 use crate::data::pools::PoolRef;
+
+pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
+/// How to replace the claim. While the endpoint is in the object, Cluster API may take it at any time.
+pub(super) const REPLACE_CLAIM_HINT: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
+                                  spec.controlPlaneEndpoint to create another";
 
 /// An existing claim.
 #[derive(Debug, Clone, PartialEq)]

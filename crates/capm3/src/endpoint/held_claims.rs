@@ -9,15 +9,16 @@
 //! name exists. An unreadable address does not count as free. The owner of the claim does not count: after a restore
 //! with new UIDs the garbage collector deletes the claim, and its address is still the endpoint.
 
-use metal3_api::cluster::{Cluster, IPAddressClaim};
+use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType, Metal3Cluster};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
+use metal3_runtime::plan::Observed;
 
 use super::address::Address;
 use super::existing_claim::is_same_address;
-use super::spec_endpoint::{Derived, SpecEndpoint, last_derived, spec_endpoint};
+use super::spec_endpoint::{Derived, last_derived, spec_endpoint};
 use crate::data::release::Release;
 
 /// A claim with this controller's finalizer.
@@ -29,19 +30,8 @@ pub struct HeldClaim {
     pub let_go: Release,
     /// Whether it is being deleted.
     pub is_deleting: bool,
-    /// Its address.
-    pub granted: GrantedAddress,
-}
-
-/// The address of a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GrantedAddress {
-    /// No address.
-    None,
-    /// This address.
-    Address(String),
-    /// An address that cannot be read.
-    Unknown,
+    /// Its address. Absent when it names none.
+    pub granted: Observed<String>,
 }
 
 /// The claims by the name for an object with this controller's finalizer.
@@ -54,21 +44,10 @@ pub struct HeldClaims {
 }
 
 impl HeldClaim {
-    /// A claim on an IPPool, if it has the finalizer.
-    #[must_use]
-    pub fn metal3(claim: &IPClaim, granted: GrantedAddress) -> Option<Self> {
-        Self::of(claim, true, granted)
-    }
-
-    /// A claim on any other pool, if it has the finalizer.
-    #[must_use]
-    pub fn general(claim: &IPAddressClaim, granted: GrantedAddress) -> Option<Self> {
-        Self::of(claim, false, granted)
-    }
-
-    fn of<K: Kind>(claim: &K, is_metal3: bool, granted: GrantedAddress) -> Option<Self> {
+    /// A claim, if it has the finalizer.
+    pub fn of<K: Kind>(claim: &K, granted: Observed<String>) -> Option<Self> {
         Some(Self {
-            is_metal3,
+            is_metal3: K::KIND == IPClaim::KIND,
             let_go: Release::of(claim, CLUSTER_FINALIZER, false)?,
             is_deleting: claim.meta().deletion_timestamp.is_some(),
             granted,
@@ -77,16 +56,17 @@ impl HeldClaim {
 
     /// Whether the effective endpoint is the address of the claim.
     fn is_in_use(&self, object: &Metal3Cluster, cluster: Option<&Cluster>) -> bool {
-        let Some(counts) = cluster.and_then(Address::of_cluster).or_else(|| stated(object)) else {
+        let stated = || spec_endpoint(object).address().cloned();
+        let Some(counts) = cluster.and_then(Address::of_cluster).or_else(stated) else {
             return false;
         };
         let was_granted = |derived: Derived| derived.origin == EndpointOrigin::IPPool && derived.address == counts;
         let is_from_pool = last_derived(object).is_some_and(was_granted);
         match &self.granted {
-            GrantedAddress::Address(address) => is_same_address(address, &counts.host),
+            Observed::Present(address) => is_same_address(address, &counts.host),
             // It was granted before a move or restore, which lost the status.
-            GrantedAddress::None => is_from_pool,
-            GrantedAddress::Unknown => is_from_pool || asks_for_pool(object),
+            Observed::Absent => is_from_pool,
+            Observed::Unknown(_) => is_from_pool || asks_for_pool(object),
         }
     }
 }
@@ -115,14 +95,6 @@ impl HeldClaims {
 
     fn deleting(&self) -> impl Iterator<Item = &HeldClaim> {
         self.all.iter().filter(|hold| hold.is_deleting)
-    }
-}
-
-/// The endpoint that Cluster API takes from an object.
-fn stated(object: &Metal3Cluster) -> Option<Address> {
-    match spec_endpoint(object) {
-        SpecEndpoint::Typed(address) | SpecEndpoint::Derived(Derived { address, .. }) => Some(address),
-        SpecEndpoint::Unset { .. } => None,
     }
 }
 

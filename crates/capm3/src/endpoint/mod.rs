@@ -29,4 +29,4 @@ pub mod source;
 pub mod spec_endpoint;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

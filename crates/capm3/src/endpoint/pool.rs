@@ -19,16 +19,12 @@ use metal3_api::meta::ObjectReference;
 use metal3_capi::owner;
 
 use super::address::{API_SERVER_PORT, Address, stated_port};
-use super::existing_claim::{ExistingClaim, ExistingClaims, is_same_address, non_empty};
+use super::existing_claim::{ExistingClaim, ExistingClaims, FIELD, REPLACE_CLAIM_HINT, is_same_address, non_empty};
 use super::source::{SourceState, SourceValue};
 use crate::data::claims::{ClaimState, NewClaim};
 use crate::data::pools::PoolRef;
 
 const SUFFIX: &str = "-control-plane-endpoint";
-pub(super) const FIELD: &str = "spec.controlPlaneEndpointSource.ipPool";
-/// How to replace the claim. While the endpoint is in the object, Cluster API may take it at any time.
-pub(super) const REPLACE_CLAIM_HINT: &str = "as long as the Cluster has no endpoint, delete the claim and remove \
-                                  spec.controlPlaneEndpoint to create another";
 /// Message for a deleted claim with the finalizer.
 const HELD_MESSAGE: &str = "it is deleted, and held while the endpoint is its address: it is released with the Metal3Cluster, or once \
                     the endpoint changes";

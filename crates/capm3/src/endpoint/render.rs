@@ -19,47 +19,17 @@ use metal3_api::infrastructure::conditions::cluster::{
 };
 use metal3_api::infrastructure::v1beta2::{EndpointRender, Metal3Cluster};
 use metal3_capi::owner;
-use metal3_domain::names::ObjectName;
 use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::reason::Reason;
 
 use super::address::Address;
 use super::conditions::forbidden_message;
+use super::source::{Template, validated};
 use crate::diff::{changes, version};
 
 const HOST: &str = "${HOST}";
 const PORT: &str = "${PORT}";
-
-/// State of the template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Template {
-    /// Its text.
-    Text(String),
-    /// The ConfigMap does not exist.
-    Absent,
-    /// The ConfigMap has no such key.
-    WithoutKey,
-    /// Reading it is forbidden.
-    Forbidden {
-        /// The forbidden verb.
-        verb: &'static str,
-        /// The resource.
-        resource: String,
-    },
-    /// Unknown, and the reason.
-    Unknown(String),
-}
-
-/// The existing Secret. `Debug` omits its content.
-#[derive(Clone, Copy)]
-pub struct ExistingSecret<'a>(pub &'a Secret);
-
-impl fmt::Debug for ExistingSecret<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
-    }
-}
 
 /// The write of the Secret.
 #[derive(Clone, PartialEq)]
@@ -81,7 +51,7 @@ impl fmt::Debug for SecretWrite {
 }
 
 /// Input of [`render`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct RenderInput<'a> {
     /// The object.
     pub object: &'a Metal3Cluster,
@@ -92,7 +62,7 @@ pub struct RenderInput<'a> {
     /// The template.
     pub template: Option<&'a Template>,
     /// The Secret, if it exists.
-    pub secret: Option<ExistingSecret<'a>>,
+    pub secret: Option<&'a Secret>,
     /// The error of the rejected Secret.
     pub refused: Option<&'a str>,
 }
@@ -136,22 +106,6 @@ const TRANSIENT_REASONS: [&str; 3] = [
 
 type NotRendered = (&'static str, String);
 
-/// The requested template and Secret, with valid names.
-///
-/// # Errors
-/// The field with the invalid name.
-pub fn validated(requested: &EndpointRender) -> Result<&EndpointRender, String> {
-    let names = [
-        ("configMapName", &requested.config_map_name),
-        ("secretName", &requested.secret_name),
-    ];
-    for (member, name) in names {
-        ObjectName::parse(name.as_str())
-            .map_err(|error| format!("spec.controlPlaneEndpointSource.render.{member}: {error}"))?;
-    }
-    Ok(requested)
-}
-
 /// Whether a Secret is owned and not being deleted: only then is its content read.
 #[must_use]
 pub fn is_owned_and_live(object: &Metal3Cluster, secret: &ObjectMeta) -> bool {
@@ -169,7 +123,7 @@ fn plan_write(input: &RenderInput<'_>, requested: &EndpointRender) -> Result<Opt
     let content = ByteString(non_empty.into_bytes());
     let write = match input.secret {
         None => Some(SecretWrite::Create(Box::new(new_secret(input, requested, content)))),
-        Some(ExistingSecret(secret)) => update(input, requested, secret, content)?,
+        Some(secret) => update(input, requested, secret, content)?,
     };
     match (write, input.refused) {
         (Some(_), Some(why)) => Err((

@@ -5,9 +5,9 @@ use metal3_api::infrastructure::v1beta2::{
     EndpointOrigin, EndpointPool, EndpointRender, EndpointService, EndpointSourceType, Metal3Cluster,
 };
 use metal3_api::meta::Time;
+use metal3_domain::names::ObjectName;
 
 use super::address::{Address, stated_port};
-use super::render::{self, Template};
 use super::spec_endpoint::last_derived;
 
 /// State of a source.
@@ -54,6 +54,26 @@ pub struct IdleControlPlane {
     pub touched_for: Option<String>,
 }
 
+/// State of the template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Template {
+    /// Its text.
+    Text(String),
+    /// The ConfigMap does not exist.
+    Absent,
+    /// The ConfigMap has no such key.
+    WithoutKey,
+    /// Reading it is forbidden.
+    Forbidden {
+        /// The forbidden verb.
+        verb: &'static str,
+        /// The resource.
+        resource: String,
+    },
+    /// Unknown, and the reason.
+    Unknown(String),
+}
+
 /// The values of all requested sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceValues {
@@ -70,16 +90,6 @@ pub struct SourceValues {
 }
 
 impl SourceValues {
-    /// The values with this state of the claim, after its creation was rejected.
-    #[must_use]
-    pub fn with_claim_state(&self, state: &SourceState) -> Self {
-        let pool = self.pool.clone().map(|value| SourceValue {
-            state: state.clone(),
-            ..value
-        });
-        Self { pool, ..self.clone() }
-    }
-
     /// The value of a source.
     #[must_use]
     pub const fn of(&self, origin: EndpointOrigin) -> Option<&SourceValue> {
@@ -108,6 +118,22 @@ pub struct WantedSources {
     pub pool: Option<EndpointPool>,
     /// The template.
     pub template: Option<EndpointRender>,
+}
+
+/// The requested template and Secret, with valid names.
+///
+/// # Errors
+/// The field with the invalid name.
+pub fn validated(requested: &EndpointRender) -> Result<&EndpointRender, String> {
+    let names = [
+        ("configMapName", &requested.config_map_name),
+        ("secretName", &requested.secret_name),
+    ];
+    for (member, name) in names {
+        ObjectName::parse(name.as_str())
+            .map_err(|error| format!("spec.controlPlaneEndpointSource.render.{member}: {error}"))?;
+    }
+    Ok(requested)
 }
 
 /// The requested source; `None` when the endpoint is in the spec.
@@ -142,7 +168,7 @@ pub fn wanted_sources(object: &Metal3Cluster, cluster: &Cluster, is_secondary: b
     let control_plane = cluster.spec.control_plane_ref.clone();
     let mut wanted = WantedSources {
         template: source
-            .and_then(|source| render::validated(source.render.as_ref()?).ok())
+            .and_then(|source| validated(source.render.as_ref()?).ok())
             .cloned(),
         ..WantedSources::default()
     };

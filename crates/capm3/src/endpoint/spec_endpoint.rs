@@ -6,7 +6,7 @@
 use metal3_api::infrastructure::names::DERIVED_ENDPOINT_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 
-use super::address::{Address, stated_port};
+use super::address::Address;
 
 /// Content of `spec.controlPlaneEndpoint`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +16,18 @@ pub enum SpecEndpoint {
     /// Derived by this controller.
     Derived(Derived),
     /// Not set. A port alone is the default for sources without one.
-    Unset {
-        /// The port alone.
-        port: Option<u16>,
-    },
+    Unset,
+}
+
+impl SpecEndpoint {
+    /// The endpoint that Cluster API takes from the object.
+    #[must_use]
+    pub const fn address(&self) -> Option<&Address> {
+        match self {
+            Self::Typed(address) | Self::Derived(Derived { address, .. }) => Some(address),
+            Self::Unset => None,
+        }
+    }
 }
 
 /// A derived endpoint and its source.
@@ -42,22 +50,12 @@ impl Derived {
     #[must_use]
     pub fn parse(marker: &str) -> Option<Self> {
         let (source, address) = marker.split_once(';')?;
-        let mut all = ORIGINS.into_iter();
         Some(Self {
             address: Address::parse(address)?,
-            origin: all.find(|origin| origin_name(*origin) == source)?,
+            origin: serde_json::from_value(source.into()).ok()?,
         })
     }
 }
-
-const ORIGINS: [EndpointOrigin; 6] = [
-    EndpointOrigin::Spec,
-    EndpointOrigin::Cluster,
-    EndpointOrigin::InfraCluster,
-    EndpointOrigin::ControlPlane,
-    EndpointOrigin::Service,
-    EndpointOrigin::IPPool,
-];
 
 /// The API name of a source.
 #[must_use]
@@ -84,9 +82,7 @@ pub fn last_derived(object: &Metal3Cluster) -> Option<Derived> {
 pub fn spec_endpoint(object: &Metal3Cluster) -> SpecEndpoint {
     let stated = object.spec.control_plane_endpoint.as_ref();
     let Some(address) = stated.and_then(Address::of) else {
-        return SpecEndpoint::Unset {
-            port: stated.and_then(|endpoint| stated_port(endpoint.port)),
-        };
+        return SpecEndpoint::Unset;
     };
     match last_derived(object) {
         Some(derived) if derived.address == address => SpecEndpoint::Derived(derived),

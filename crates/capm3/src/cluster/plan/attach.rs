@@ -6,18 +6,18 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::conditions::cluster::{REASON_CLUSTER_REF_CONFLICT, REASON_OWNED_BY_OTHER};
 use metal3_api::infrastructure::names::DETACH_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
 use metal3_capi::owner::{self, group_of};
-use metal3_runtime::plan::Observed;
 
+use crate::cluster::facts::Facts;
 use crate::cluster::{ClusterLink, cluster_link, is_secondary};
 
 // differs (`cluster-attached`): the Go manager considers the owner alone, and only the Cluster's infrastructure gets
 // one.
 /// The relation of an object to a Cluster.
-#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Attachment<'a> {
     /// Belongs to this Cluster, as Primary or Secondary.
     To {
@@ -30,33 +30,20 @@ pub(super) enum Attachment<'a> {
     Unattached,
     /// Names a Cluster that does not exist.
     ClusterMissing(ClusterLink<'a>),
-    /// Names two Clusters.
-    Contradictory(String),
-    /// Another Cluster owns it as well.
-    OwnedByOther(String),
+    /// Names two Clusters, or another Cluster owns it as well: the reason of the condition, and its message.
+    Conflict(&'static str, String),
     /// A Cluster references another kind by this name.
     NotAdopted(&'a Cluster),
 }
 
-/// Input of [`attachment`].
-pub(super) struct AttachmentFacts<'a> {
-    pub(super) object: &'a Metal3Cluster,
-    /// The Cluster that it names.
-    pub(super) cluster: Observed<&'a Cluster>,
-    /// A Cluster whose infrastructure is of another kind and has the object's name.
-    pub(super) namesake: Option<&'a Cluster>,
-    /// Whether such a Cluster adopts it.
-    pub(super) adopts_namesakes: bool,
-}
-
-pub(super) fn attachment<'a>(facts: &AttachmentFacts<'a>) -> Attachment<'a> {
-    let object = facts.object;
+pub(super) fn attachment(facts: &Facts) -> Attachment<'_> {
+    let object = &*facts.object;
     if let Some(why) = contradiction(object) {
-        return Attachment::Contradictory(why);
+        return Attachment::Conflict(REASON_CLUSTER_REF_CONFLICT, why);
     }
     let link = cluster_link(object);
     let (ClusterLink::Owned(name) | ClusterLink::Joined(name)) = link else {
-        return match facts.namesake {
+        return match facts.namesake.as_deref() {
             Some(cluster) if facts.adopts_namesakes => Attachment::To {
                 cluster,
                 is_secondary: true,
@@ -65,15 +52,16 @@ pub(super) fn attachment<'a>(facts: &AttachmentFacts<'a>) -> Attachment<'a> {
             None => Attachment::Unattached,
         };
     };
-    let Some(cluster) = facts.cluster.present().copied() else {
+    let Some(cluster) = facts.cluster() else {
         return Attachment::ClusterMissing(link);
     };
     let is_secondary = is_secondary(object, cluster);
     let other = clusters_that_own(object).find(|owner| *owner != name);
     match other {
-        Some(other) if is_secondary => Attachment::OwnedByOther(format!(
-            "Cluster {other} owns the object, and it joins Cluster {name}; remove one of the two"
-        )),
+        Some(other) if is_secondary => {
+            let why = format!("Cluster {other} owns the object, and it joins Cluster {name}; remove one of the two");
+            Attachment::Conflict(REASON_OWNED_BY_OTHER, why)
+        }
         _ => Attachment::To { cluster, is_secondary },
     }
 }
@@ -105,10 +93,14 @@ pub(super) fn is_cluster(owner: &OwnerReference) -> bool {
 }
 
 /// Whether the detach annotation is set. It has no effect on the Cluster's own infrastructure.
-#[must_use]
 pub(super) fn is_leaving(object: &Metal3Cluster) -> bool {
     let annotations = object.metadata.annotations.as_ref();
     annotations.is_some_and(|all| all.contains_key(DETACH_ANNOTATION))
+}
+
+/// Whether an object uses fields in addition to those of the Go manager.
+pub(super) const fn uses_extensions(object: &Metal3Cluster) -> bool {
+    object.spec.control_plane_endpoint_source.is_some() || object.spec.cluster_name.is_some()
 }
 
 /// Whether the infrastructure of a Cluster is of another kind and has the object's name.

@@ -9,21 +9,21 @@ use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Initializ
 use metal3_capi::owner::{first, reference};
 use metal3_runtime::condition::ConditionBuilder;
 
-use super::attach::{is_cluster, is_leaving};
+use super::attach::{is_cluster, is_leaving, uses_extensions};
+use super::draft::{Draft, patch_object};
 use super::status::{Attached, Phase, StatusReport, with_status};
-use super::{Plan, patch_object, uses_extensions};
-use crate::cluster::Facts;
-use crate::data::claims::NewClaim;
+use crate::cluster::action::Action;
+use crate::cluster::facts::{EndpointWrite, Facts};
 use crate::endpoint::address::Address;
-use crate::endpoint::conditions;
+use crate::endpoint::conditions::{EndpointState, Missing};
 use crate::endpoint::pool::new_claim;
 use crate::endpoint::render::{self, SecretWrite};
 use crate::endpoint::resolve::{Resolution, ResolveInput, resolve};
-use crate::endpoint::source::{SourceState, wanted_sources};
-use crate::endpoint::spec_endpoint::{Derived, SpecEndpoint, spec_endpoint};
+use crate::endpoint::source::SourceState;
+use crate::endpoint::spec_endpoint::spec_endpoint;
 
-pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Plan {
-    let uses_extensions = is_secondary || uses_extensions(facts.object);
+pub(super) fn serve(facts: &Facts, mut after: Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Draft {
+    let uses_extensions = is_secondary || uses_extensions(&facts.object);
     let finalizers = after.metadata.finalizers.get_or_insert_default();
     if !finalizers.iter().any(|name| name == CLUSTER_FINALIZER) {
         finalizers.push(CLUSTER_FINALIZER.to_owned());
@@ -32,11 +32,11 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
         join(&mut after, cluster);
     }
     let input = ResolveInput {
-        object: facts.object,
+        object: &facts.object,
         cluster,
         is_secondary,
-        source_values: facts.source_values,
-        is_refused: facts.refused.endpoint,
+        source_values: &facts.source_values,
+        is_refused: facts.results.endpoint == Some(EndpointWrite::Contested),
         now: facts.now,
     };
     let resolution = resolve(&input);
@@ -47,7 +47,7 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
     });
     let mut report = match &resolution {
         Some(resolution) => from_source(&mut after, resolution),
-        None => from_spec(facts.object, cluster),
+        None => from_spec(&facts.object, cluster),
     };
     if matches!(report.phase, Phase::Provisioned) {
         after.status.initialization = Some(Initialization {
@@ -61,58 +61,71 @@ pub(super) fn serve(facts: &Facts<'_>, mut after: Metal3Cluster, cluster: &Clust
     if uses_extensions {
         report.attached = Some(attached(facts, cluster, is_secondary));
     }
-    let action = patch_object(facts.object, &after);
-    let plan = with_status(facts, after, &report, action);
-    match resolution {
-        Some(resolution) => Plan {
-            claim: claim_to_create(facts, cluster, is_secondary),
-            render: render.flatten(),
-            derive: resolution.write,
-            touch: resolution.touch,
-            requeue_after: resolution.requeue_after,
-            ..plan
-        },
-        None => plan,
+    let mut writes: Vec<Action> = patch_object(facts, &after).into_iter().collect();
+    let draft = with_status(facts, after, &report);
+    let Some(resolution) = resolution else {
+        return Draft { writes, ..draft };
+    };
+    writes.extend(claim_to_create(facts, cluster));
+    let endpoint = resolution.write.filter(|_| facts.results.endpoint.is_none());
+    writes.extend(endpoint.map(Action::Derive));
+    writes.extend(render.flatten().map(Action::Render));
+    Draft {
+        writes,
+        touch: resolution
+            .touch
+            .and_then(|(origin, address)| touch(facts, origin, address)),
+        requeue_after: resolution.requeue_after,
+        ..draft
     }
 }
 
 /// The address claim to create: only without a claim, and only while the Cluster has no endpoint.
-fn claim_to_create(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Option<NewClaim> {
-    let wanted = wanted_sources(facts.object, cluster, is_secondary).pool?;
-    let value = facts.source_values.pool.as_ref()?;
+fn claim_to_create(facts: &Facts, cluster: &Cluster) -> Option<Action> {
+    let (wanted, value) = (facts.wanted.pool.as_ref()?, facts.source_values.pool.as_ref()?);
     let is_open = Address::of_cluster(cluster).is_none();
     (is_open && value.state == SourceState::Absent)
-        .then(|| new_claim(facts.object, cluster, &wanted))
+        .then(|| new_claim(&facts.object, cluster, wanted))
         .flatten()
+        .map(Action::Claim)
+}
+
+/// Touches an idle control plane, if enabled.
+fn touch(facts: &Facts, origin: EndpointOrigin, address: Address) -> Option<Action> {
+    let control_plane = facts.wanted.control_plane.as_ref()?;
+    (facts.touches_control_planes && origin == EndpointOrigin::ControlPlane)
+        .then(|| Action::Touch(control_plane.clone(), address))
 }
 
 /// The rendered endpoint: that of the Cluster, or else the one that Cluster API takes from this object.
 fn rendering(
-    facts: &Facts<'_>,
+    facts: &Facts,
     cluster: &Cluster,
     resolution: Option<&Resolution>,
 ) -> Option<(Option<SecretWrite>, ConditionBuilder)> {
     let is_known = resolution.is_some_and(|resolution| resolution.state.is_known());
-    let spec_endpoint_address = || match spec_endpoint(facts.object) {
-        SpecEndpoint::Typed(address) | SpecEndpoint::Derived(Derived { address, .. }) => Some(address),
-        SpecEndpoint::Unset { .. } => None,
-    };
-    let endpoint = Address::of_cluster(cluster).or_else(|| spec_endpoint_address().filter(|_| is_known));
+    let in_spec = || spec_endpoint(&facts.object).address().cloned().filter(|_| is_known);
+    let endpoint = Address::of_cluster(cluster).or_else(in_spec);
     render::render(&render::RenderInput {
-        object: facts.object,
+        object: &facts.object,
         cluster: cluster.metadata.name.as_deref().unwrap_or_default(),
         endpoint: endpoint.as_ref(),
         template: facts.source_values.template.as_ref(),
-        secret: facts.secret,
-        refused: facts.refused.secret,
+        secret: facts.secret.as_deref(),
+        refused: facts.results.secret.as_deref(),
     })
 }
 
-fn attached(facts: &Facts<'_>, cluster: &Cluster, is_secondary: bool) -> Attached {
-    let name = cluster.metadata.name.clone().unwrap_or_default();
-    match facts.descendant {
-        Some(machine) if is_secondary && is_leaving(facts.object) => Attached::Leaving(machine.to_owned()),
-        _ => Attached::To(name),
+fn attached(facts: &Facts, cluster: &Cluster, is_secondary: bool) -> Attached {
+    match &facts.descendant {
+        Some(machine) if is_secondary && is_leaving(&facts.object) => {
+            let why = format!("detaches from the Cluster once no Metal3Machine belongs to it; {machine} does");
+            Attached::Yes("Detaching", why)
+        }
+        _ => {
+            let name = cluster.metadata.name.as_deref().unwrap_or_default();
+            Attached::Yes("Attached", format!("belongs to Cluster {name}"))
+        }
     }
 }
 
@@ -136,10 +149,12 @@ fn join(after: &mut Metal3Cluster, cluster: &Cluster) {
 fn from_source(after: &mut Metal3Cluster, resolution: &Resolution) -> StatusReport {
     after.status.control_plane_endpoint.clone_from(&resolution.endpoint);
     let phase = match &resolution.state {
-        _ if resolution.is_provisioned => Phase::Provisioned,
-        conditions::EndpointState::Missing(missing) => Phase::Waiting(missing.message.clone()),
-        conditions::EndpointState::Conflict(message) => Phase::Waiting(message.clone()),
-        conditions::EndpointState::Known { .. } => Phase::Provisioned,
+        EndpointState::Missing(Missing { message, .. }) | EndpointState::Conflict(message)
+            if !resolution.is_provisioned =>
+        {
+            Phase::Waiting(message.clone())
+        }
+        _ => Phase::Provisioned,
     };
     StatusReport {
         endpoint: Some(resolution.state.clone()),
@@ -157,13 +172,13 @@ fn from_spec(object: &Metal3Cluster, cluster: &Cluster) -> StatusReport {
     };
     let stated = object.spec.control_plane_endpoint.as_ref().and_then(Address::of);
     let conflict = match (stated, Address::of_cluster(cluster)) {
-        (Some(typed), Some(fixed)) if typed != fixed => Some(conditions::EndpointState::Conflict(format!(
+        (Some(typed), Some(fixed)) if typed != fixed => Some(EndpointState::Conflict(format!(
             "spec.controlPlaneEndpoint says {typed}, the Cluster says {fixed}, which counts; set it to the same"
         ))),
         _ => None,
     };
     let was_reported = object.status.conditions.iter().any(|one| one.type_ == ENDPOINT_READY);
-    let resolved = (was_reported && phase == Phase::Provisioned).then_some(conditions::EndpointState::Known {
+    let resolved = (was_reported && phase == Phase::Provisioned).then_some(EndpointState::Known {
         origin: EndpointOrigin::Spec,
         note: None,
     });

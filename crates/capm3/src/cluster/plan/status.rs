@@ -1,21 +1,65 @@
 //! The conditions of a Metal3Cluster, in both API generations.
 
+use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
 use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
-use super::{Action, Plan};
-use crate::cluster::Facts;
-use crate::endpoint::conditions;
+use super::draft::Draft;
+use crate::cluster::facts::Facts;
+use crate::controller::events::{EventRule, events_between};
+use crate::endpoint::conditions::{Drift, EndpointState, with_message};
 
 /// Whether every set field has an effect.
 const SPEC_SERVED: &str = "SpecServed";
 const READY: Reason = Reason::new(shared::REASON_READY);
 
+const KNOWN: &str = "the endpoint of the control plane is known";
+
+/// The condition changes that produce Events.
+const EVENT_RULES: &[EventRule] = &[
+    EventRule::normal(
+        cluster::INFRASTRUCTURE_READY,
+        shared::REASON_READY,
+        "the endpoint of the cluster is known",
+    ),
+    EventRule::warning(cluster::INFRASTRUCTURE_READY, cluster::REASON_INVALID_CONFIGURATION),
+    EventRule::warning(cluster::READY, cluster::REASON_NO_OWNER_CLUSTER),
+    EventRule::normal(cluster::ATTACHED, "Attached", "belongs to its Cluster"),
+    EventRule::warning(cluster::ATTACHED, "Detached"),
+    EventRule::warning(cluster::ATTACHED, cluster::REASON_CLUSTER_REF_CONFLICT),
+    EventRule::warning(cluster::ATTACHED, cluster::REASON_CLUSTER_NOT_FOUND),
+    EventRule::warning(cluster::ATTACHED, cluster::REASON_OWNED_BY_OTHER),
+    EventRule::warning(cluster::ATTACHED, cluster::REASON_NOT_ADOPTED),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromService", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
+    EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_CONFLICT),
+    EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_INVALID),
+    EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_SOURCE_NOT_FOUND),
+    EventRule::normal(
+        cluster::ENDPOINT_RENDERED,
+        "Rendered",
+        "the Secret with the endpoint is written",
+    ),
+    EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_TEMPLATE_NOT_FOUND),
+    EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_TEMPLATE_FORBIDDEN),
+    EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_TEMPLATE_INVALID),
+    EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_NOT_OURS),
+    EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_REFUSED),
+    EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_CHANGED),
+    EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_FORBIDDEN),
+    EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_NOT_FOUND),
+];
+
 /// Phase of the object. Messages contain the remedy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(super) enum Phase {
     /// Paused.
     Paused(String),
@@ -35,37 +79,25 @@ pub(super) enum Phase {
     Deleting(String),
 }
 
-/// State of the attachment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// State of the attachment, as reason and message of its condition.
 pub(super) enum Attached {
-    /// Belongs to this Cluster.
-    To(String),
-    /// Detaches; this machine still belongs to it.
-    Leaving(String),
-    /// Detached from this Cluster.
-    Detached(String),
+    /// Belongs to a Cluster.
+    Yes(&'static str, String),
+    /// Belongs to none.
+    No(&'static str, String),
     /// Detached earlier: the condition is kept.
     Left,
-    /// This Cluster does not exist.
-    NotFound(String),
-    /// Names two Clusters.
-    Contradicts(String),
-    /// Another Cluster owns it as well.
-    OwnedByOther(String),
-    /// This Cluster uses it by name.
-    NotAdopted(String),
 }
 
 /// Input of the conditions.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatusReport {
     pub(super) phase: Phase,
     /// Attachment; `None` for an object without extension fields.
     pub(super) attached: Option<Attached>,
     /// Endpoint; `None` when not requested.
-    pub(super) endpoint: Option<conditions::EndpointState>,
+    pub(super) endpoint: Option<EndpointState>,
     /// Drift of the source; `None` when not requested.
-    pub(super) drift: Option<conditions::Drift>,
+    pub(super) drift: Option<Drift>,
     /// Rendered Secret; `None` when not requested.
     pub(super) rendered: Option<ConditionBuilder>,
     /// Whether the summary includes these conditions.
@@ -84,17 +116,21 @@ impl StatusReport {
             uses_extensions: false,
         }
     }
+
+    /// What the object waits for. A missing endpoint has a reason of its own.
+    fn wait(&self) -> Option<(Reason, String)> {
+        if let (Phase::Waiting(_), Some(EndpointState::Missing(missing))) = (&self.phase, &self.endpoint) {
+            return Some((missing.reason, missing.message.clone()));
+        }
+        let (reason, message) = self.phase.not_ready()?;
+        Some((Reason::new(reason), message))
+    }
 }
 
-/// A plan with the status, if it changes.
-pub(super) fn with_status(
-    facts: &Facts<'_>,
-    mut after: Metal3Cluster,
-    report: &StatusReport,
-    action: Option<Action>,
-) -> Plan {
+/// A draft with the status, if it changes, and its events.
+pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &StatusReport) -> Draft {
     let phase = &report.phase;
-    let (generation, now) = (facts.object.metadata.generation, facts.now);
+    let (before, generation, now) = (&facts.object.status, facts.object.metadata.generation, facts.now);
     let older = after
         .status
         .deprecated
@@ -102,8 +138,7 @@ pub(super) fn with_status(
         .and_then(|older| older.v1beta1)
         .unwrap_or_default();
     let (mut standard, mut conditions) = (std::mem::take(&mut after.status.conditions), older.conditions);
-    let paused = paused(phase).standard(generation, now);
-    set_condition(&mut standard, with_message(paused, phase));
+    set_condition(&mut standard, paused(phase, generation, now));
     let extensions = extension_conditions(report, generation, now);
     if let Some((infrastructure, older, ready)) = phase_conditions(phase) {
         if let Some(infrastructure) = infrastructure {
@@ -119,7 +154,7 @@ pub(super) fn with_status(
         set_condition(&mut standard, condition);
     }
     remove_obsolete(&mut standard, report);
-    let unsupported_fields = unsupported_fields(facts.object);
+    let unsupported_fields = unsupported_fields(&facts.object);
     standard.retain(|one| one.type_ != SPEC_SERVED || unsupported_fields.is_some());
     if let Some(statement) = unsupported_fields {
         set_condition(&mut standard, statement.standard(generation, now));
@@ -134,14 +169,17 @@ pub(super) fn with_status(
     });
     // differs (`cluster-last-updated`): it changes with the status; the Go manager writes it in every reconcile and so
     // triggers itself.
-    let has_changed = after.status != facts.object.status;
+    let has_changed = after.status != *before;
+    let mut events = Vec::new();
     if has_changed {
         after.status.last_updated = Some(now);
+        events = events_between(EVENT_RULES, &before.conditions, &after.status.conditions);
     }
-    Plan {
-        action,
+    Draft {
         status: has_changed.then(|| Box::new(after.status)),
-        ..Plan::default()
+        events,
+        wait: report.wait(),
+        ..Draft::default()
     }
 }
 
@@ -170,19 +208,11 @@ fn unsupported_fields(object: &Metal3Cluster) -> Option<ConditionBuilder> {
 
 /// The conditions of objects that share a control plane.
 fn extension_conditions(report: &StatusReport, generation: Option<i64>, now: Time) -> Vec<Condition> {
-    let attached = report
-        .attached
-        .as_ref()
-        .and_then(|attached| attached.condition(generation, now));
-    let endpoint = report
-        .endpoint
-        .as_ref()
-        .map(|endpoint| endpoint.condition(generation, now));
-    let drift = report.drift.as_ref().and_then(|drift| drift.condition(generation, now));
-    let rendered = report
-        .rendered
-        .as_ref()
-        .map(|rendered| rendered.standard(generation, now));
+    let attached = report.attached.as_ref();
+    let attached = attached.and_then(|one| one.condition(generation, now));
+    let endpoint = report.endpoint.as_ref().map(|one| one.condition(generation, now));
+    let drift = report.drift.as_ref().and_then(|one| one.condition(generation, now));
+    let rendered = report.rendered.as_ref().map(|one| one.standard(generation, now));
     [attached, endpoint, drift, rendered].into_iter().flatten().collect()
 }
 
@@ -223,76 +253,88 @@ fn summary(report: &StatusReport, extensions: &[Condition]) -> Option<ConditionB
 }
 
 impl Attached {
-    fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
-        let is_false = |reason, message: String| {
-            let statement =
-                ConditionBuilder::mark_false(cluster::ATTACHED, Reason::new(reason), Severity::Warning, message);
-            statement.standard(generation, now)
-        };
-        let is_true = |reason, message: String| {
-            let statement = ConditionBuilder::mark_true(cluster::ATTACHED, Reason::new(reason));
-            Condition {
-                message,
-                ..statement.standard(generation, now)
-            }
-        };
-        Some(match self {
-            Self::Left => return None,
-            Self::To(name) => is_true("Attached", format!("belongs to Cluster {name}")),
-            Self::Leaving(machine) => is_true(
-                "Detaching",
-                format!("detaches from the Cluster once no Metal3Machine belongs to it; {machine} does"),
-            ),
-            Self::Detached(name) => is_false(
-                "Detached",
-                format!("detached from Cluster {name}; remove the detach annotation to join it again"),
-            ),
-            Self::NotFound(name) => is_false(
-                cluster::REASON_CLUSTER_NOT_FOUND,
-                format!("Cluster {name} does not exist in this namespace; create it, or correct the name"),
-            ),
-            Self::Contradicts(why) => is_false(cluster::REASON_CLUSTER_REF_CONFLICT, why.clone()),
-            Self::OwnedByOther(why) => is_false(cluster::REASON_OWNED_BY_OTHER, why.clone()),
-            Self::NotAdopted(name) => is_false(
-                cluster::REASON_NOT_ADOPTED,
-                format!(
-                    "Cluster {name} uses the object for its name, but does not own it: it will not be moved, paused or \
-                     deleted with the Cluster; set spec.clusterName to {name} to have it adopted"
-                ),
-            ),
-        })
+    /// A Cluster uses the object by name.
+    pub(super) fn not_adopted(cluster: &Cluster) -> Self {
+        let name = cluster.metadata.name.as_deref().unwrap_or_default();
+        let why = format!(
+            "Cluster {name} uses the object for its name, but does not own it: it will not be moved, paused or deleted \
+             with the Cluster; set spec.clusterName to {name} to have it adopted"
+        );
+        Self::No(cluster::REASON_NOT_ADOPTED, why)
     }
-}
 
-fn paused(phase: &Phase) -> ConditionBuilder {
-    match phase {
-        Phase::Paused(_) => ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
-        _ => ConditionBuilder::mark_false(
-            cluster::PAUSED,
-            Reason::new(shared::REASON_NOT_PAUSED),
-            Severity::Info,
-            "",
-        ),
+    fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
+        let (statement, message) = match self {
+            Self::Left => return None,
+            Self::Yes(reason, message) => (
+                ConditionBuilder::mark_true(cluster::ATTACHED, Reason::new(reason)),
+                message,
+            ),
+            Self::No(reason, message) => (
+                ConditionBuilder::mark_false(cluster::ATTACHED, Reason::new(reason), Severity::Warning, ""),
+                message,
+            ),
+        };
+        Some(with_message(statement.standard(generation, now), message))
     }
 }
 
 /// The paused condition has a message although it is true.
-fn with_message(paused: Condition, phase: &Phase) -> Condition {
-    match phase {
-        Phase::Paused(message) => Condition {
-            message: message.clone(),
-            ..paused
-        },
-        _ => paused,
+fn paused(phase: &Phase, generation: Option<i64>, now: Time) -> Condition {
+    let (statement, message) = match phase {
+        Phase::Paused(message) => (
+            ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
+            message.as_str(),
+        ),
+        _ => {
+            let reason = Reason::new(shared::REASON_NOT_PAUSED);
+            (
+                ConditionBuilder::mark_false(cluster::PAUSED, reason, Severity::Info, ""),
+                "",
+            )
+        }
+    };
+    with_message(statement.standard(generation, now), message)
+}
+
+impl Phase {
+    /// Reason and message of the summary, if the object is not ready.
+    fn not_ready(&self) -> Option<(&'static str, String)> {
+        let not_ready = |message: &str| Some((shared::REASON_NOT_READY, message.to_owned()));
+        match self {
+            Self::Paused(_) | Self::Provisioned => None,
+            Self::Invalid(why) => not_ready(&format!("* {}: {}", cluster::INFRASTRUCTURE_READY, invalid(why))),
+            Self::Waiting(why) => not_ready(&format!("* {}: {why}", cluster::INFRASTRUCTURE_READY)),
+            Self::Unattached => not_ready(
+                "waiting for a Cluster to own the object; name it in spec.infrastructureRef of a Cluster, or name the \
+                 Cluster in spec.clusterName",
+            ),
+            Self::NotAttached(why) => not_ready(why),
+            Self::ClusterMissing(name) => Some((
+                cluster::REASON_NO_OWNER_CLUSTER,
+                format!("Cluster {name}, which the object belongs to, does not exist; create it, or delete the object"),
+            )),
+            // differs (`cluster-deleting`): the summary of the Go manager does not report the deletion.
+            Self::Deleting(message) => Some((shared::REASON_DELETING, message.clone())),
+        }
     }
+}
+
+fn invalid(why: &str) -> String {
+    format!("Invalid Metal3Cluster provided: {why}")
 }
 
 /// The conditions of the infrastructure, those of the older generation, and the summary. `None` during a pause.
 fn phase_conditions(phase: &Phase) -> Option<(Option<ConditionBuilder>, Vec<ConditionBuilder>, ConditionBuilder)> {
-    let not_ready = |reason, message: &str| {
-        ConditionBuilder::mark_false(cluster::READY, Reason::new(reason), Severity::Info, message)
+    let failed = |reason, severity, message: &str| {
+        let older_reason = Reason::new(legacy::REASON_ENDPOINT_FAILED);
+        let older = |type_| ConditionBuilder::mark_false(type_, older_reason, severity, message);
+        let infrastructure =
+            ConditionBuilder::mark_false(cluster::INFRASTRUCTURE_READY, Reason::new(reason), severity, message);
+        let all = vec![older(legacy::INFRASTRUCTURE_READY), older(legacy::READY)];
+        (Some(infrastructure), all)
     };
-    Some(match phase {
+    let (infrastructure, older) = match phase {
         Phase::Paused(_) => return None,
         Phase::Provisioned => (
             Some(ConditionBuilder::mark_true(cluster::INFRASTRUCTURE_READY, READY)),
@@ -300,52 +342,21 @@ fn phase_conditions(phase: &Phase) -> Option<(Option<ConditionBuilder>, Vec<Cond
                 ConditionBuilder::mark_true(legacy::INFRASTRUCTURE_READY, READY),
                 ConditionBuilder::mark_true(legacy::READY, READY),
             ],
-            ConditionBuilder::mark_true(cluster::READY, READY),
         ),
-        Phase::Invalid(why) | Phase::Waiting(why) => {
-            let (reason, severity, message) = match phase {
-                Phase::Invalid(_) => (
-                    cluster::REASON_INVALID_CONFIGURATION,
-                    Severity::Error,
-                    format!("Invalid Metal3Cluster provided: {why}"),
-                ),
-                _ => (cluster::REASON_ENDPOINT_FAILED, Severity::Info, why.clone()),
-            };
-            let older = |type_| {
-                let reason = Reason::new(legacy::REASON_ENDPOINT_FAILED);
-                ConditionBuilder::mark_false(type_, reason, severity, message.clone())
-            };
-            let summary = format!("* {}: {message}", cluster::INFRASTRUCTURE_READY);
-            (
-                Some(ConditionBuilder::mark_false(
-                    cluster::INFRASTRUCTURE_READY,
-                    Reason::new(reason),
-                    severity,
-                    message.clone(),
-                )),
-                vec![older(legacy::INFRASTRUCTURE_READY), older(legacy::READY)],
-                not_ready(shared::REASON_NOT_READY, &summary),
-            )
-        }
-        Phase::Unattached => {
-            let message = "waiting for a Cluster to own the object; name it in spec.infrastructureRef of a Cluster, or name the Cluster in spec.clusterName";
-            (None, Vec::new(), not_ready(shared::REASON_NOT_READY, message))
-        }
-        Phase::NotAttached(why) => (None, Vec::new(), not_ready(shared::REASON_NOT_READY, why)),
-        Phase::ClusterMissing(name) => {
-            let message =
-                format!("Cluster {name}, which the object belongs to, does not exist; create it, or delete the object");
-            (None, Vec::new(), not_ready(cluster::REASON_NO_OWNER_CLUSTER, &message))
-        }
-        // differs (`cluster-deleting`): the summary of the Go manager does not report the deletion.
+        Phase::Invalid(why) => failed(cluster::REASON_INVALID_CONFIGURATION, Severity::Error, &invalid(why)),
+        Phase::Waiting(why) => failed(cluster::REASON_ENDPOINT_FAILED, Severity::Info, why),
         Phase::Deleting(message) => {
-            let older = ConditionBuilder::mark_false(
-                legacy::READY,
-                Reason::new(shared::REASON_DELETING),
-                Severity::Info,
-                message,
-            );
-            (None, vec![older], not_ready(shared::REASON_DELETING, message))
+            let reason = Reason::new(shared::REASON_DELETING);
+            let older = ConditionBuilder::mark_false(legacy::READY, reason, Severity::Info, message);
+            (None, vec![older])
         }
-    })
+        Phase::Unattached | Phase::NotAttached(_) | Phase::ClusterMissing(_) => (None, Vec::new()),
+    };
+    let ready = match phase.not_ready() {
+        Some((reason, message)) => {
+            ConditionBuilder::mark_false(cluster::READY, Reason::new(reason), Severity::Info, message)
+        }
+        None => ConditionBuilder::mark_true(cluster::READY, READY),
+    };
+    Some((infrastructure, older, ready))
 }

@@ -1,41 +1,19 @@
 //! The claim on the endpoint of a deleted, paused or live object.
 
-use metal3_api::ipam::v1alpha1::IPClaim;
-
 use super::*;
-use crate::endpoint::held_claims::GrantedAddress;
+use crate::endpoint::tests::held_claims as claims;
 
 fn held_claims(is_deleting: bool) -> HeldClaims {
-    let claim: IPClaim = serde_json::from_value(json!({
-        "metadata": {
-            "name": "edge-control-plane-endpoint", "namespace": "metal", "uid": "i1", "resourceVersion": "8",
-            "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"],
-            "deletionTimestamp": is_deleting.then_some("2026-01-01T00:00:00Z"),
-            "ownerReferences": [{
-                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster", "name": "edge", "uid": "u1",
-            }],
-        },
-        "spec": { "pool": { "name": "vips" } },
-    }))
-    .unwrap();
-    HeldClaims {
-        all: HeldClaim::metal3(&claim, GrantedAddress::Address("192.0.2.7".to_owned()))
-            .into_iter()
-            .collect(),
-        unreadable: None,
-    }
+    claims::held_claims(&["u1"], is_deleting, claims::granted("192.0.2.7"))
 }
 
-fn plan_deleting(change: Value, held_claims: &HeldClaims, descendant: Option<&str>) -> Plan {
-    let mut document = json!({ "metadata": {
-        "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3cluster.infrastructure.cluster.x-k8s.io"],
-    } });
+fn plan_deleting(change: Value, held_claims: HeldClaims, descendant: Option<&str>) -> Plan {
+    let mut document = deleting(&[FINALIZER]);
     apply(&change, &mut document);
-    let (object, cluster) = (object(document), cluster(json!({})));
     plan(&Facts {
-        descendant,
+        descendant: descendant.map(str::to_owned),
         held_claims,
-        ..facts(&object, Observed::Present(&cluster), &SourceValues::default())
+        ..facts(&object(document), Observed::Present(&cluster(json!({}))))
     })
 }
 
@@ -43,14 +21,18 @@ fn plan_deleting(change: Value, held_claims: &HeldClaims, descendant: Option<&st
 fn claim_is_released_after_the_last_machine_and_before_the_finalizer() {
     for is_deleting in [false, true] {
         let held_claims = held_claims(is_deleting);
-        let waits = plan_deleting(json!({}), &held_claims, Some("m0"));
-        assert_eq!((waits.release.len(), &waits.action), (0, &None), "a machine is left");
-        let gives = plan_deleting(json!({}), &held_claims, None);
-        assert_eq!((&gives.release, &gives.action), (&held_claims.all, &None));
-        assert!(!gives.is_idle());
+        let waits = plan_deleting(json!({}), held_claims.clone(), Some("m0"));
+        assert_eq!(
+            (waits.actions, waits.next),
+            (vec![], Next::Requeue),
+            "a machine is left"
+        );
+        let gives = plan_deleting(json!({}), held_claims.clone(), None);
+        assert_eq!((released(&gives), change(&gives)), (held_claims.all, None));
+        assert_eq!(gives.next, Next::Requeue);
     }
-    let goes = plan_deleting(json!({}), &NO_HOLDS, None);
-    assert_eq!(goes.release, []);
+    let goes = plan_deleting(json!({}), HeldClaims::default(), None);
+    assert_eq!(released(&goes), []);
     assert_eq!(patched(&goes)["metadata"]["finalizers"], json!([]));
 }
 
@@ -60,10 +42,9 @@ fn object_waits_for_an_unreadable_claim_and_reports_it() {
         unreadable: Some("IPClaim metal/edge-control-plane-endpoint: odd".to_owned()),
         ..HeldClaims::default()
     };
-    let waits = plan_deleting(json!({}), &unreadable, None);
-    assert_eq!(waits.action, None);
-    let status = waits.status.unwrap();
-    let ready = status.conditions.iter().find(|one| one.type_ == "Ready").unwrap();
+    let waits = plan_deleting(json!({}), unreadable, None);
+    assert_eq!(change(&waits), None);
+    let ready = condition(&waits, "Ready");
     assert_eq!(ready.reason, "Deleting");
     assert!(
         ready.message.contains("cannot be read: IPClaim metal/edge"),
@@ -80,18 +61,13 @@ fn nothing_is_released_for_a_paused_or_moved_object_or_with_an_unreadable_cluste
         "clusterctl.cluster.x-k8s.io/delete-for-move",
         "cluster.x-k8s.io/managed-by",
     ] {
-        let plan = plan_deleting(
-            json!({ "metadata": { "annotations": { annotation: "" } } }),
-            &deleting,
-            None,
-        );
-        assert_eq!((plan.release.len(), plan.action), (0, None), "{annotation}");
+        let annotated = json!({ "metadata": { "annotations": { annotation: "" } } });
+        let plan = plan_deleting(annotated, deleting.clone(), None);
+        assert_eq!(plan.actions, [], "{annotation}");
     }
-    let object = object(json!({}));
-    let unseen = Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()));
     let plan = plan(&Facts {
-        held_claims: &deleting,
-        ..facts(&object, unseen, &SourceValues::default())
+        held_claims: deleting,
+        ..facts(&object(json!({})), unreadable_cluster())
     });
     assert_eq!(plan, Plan::default());
 }
@@ -100,15 +76,34 @@ fn nothing_is_released_for_a_paused_or_moved_object_or_with_an_unreadable_cluste
 fn deleted_claim_that_is_not_the_endpoint_is_released_with_the_other_writes() {
     // The endpoint of the object is another address.
     let (object, cluster) = (object(json!({})), cluster(json!({})));
-    for (is_deleting, released) in [(true, 1), (false, 0)] {
+    for is_deleting in [true, false] {
         let held_claims = held_claims(is_deleting);
         for cluster in [Observed::Present(&cluster), Observed::Absent] {
             let plan = plan(&Facts {
-                held_claims: &held_claims,
-                ..facts(&object, cluster, &SourceValues::default())
+                held_claims: held_claims.clone(),
+                ..facts(&object, cluster)
             });
-            assert_eq!(plan.release.len(), released);
-            assert!(plan.status.is_some());
+            let expected = if is_deleting { &held_claims.all[..] } else { &[] };
+            assert_eq!(released(&plan), expected);
+            let is_last = matches!(plan.actions.last(), Some(Action::Release(_)));
+            assert_eq!((is_last, status(&plan).conditions.is_empty()), (is_deleting, false));
         }
     }
+}
+
+#[test]
+fn claim_of_an_object_that_is_not_in_the_cache_is_released_once_a_live_read_finds_none() {
+    let unread = Observed::Unknown(UnknownReason::NotRead);
+    let (kept, deleting) = (held_claims(false), held_claims(true));
+    assert_eq!(
+        plan_deleted(&kept, &unread),
+        Default::default(),
+        "the claim is not deleted"
+    );
+    let first = plan_deleted(&deleting, &unread);
+    assert_eq!((first.reads, first.actions), (vec![Read::Object], vec![]));
+    let exists = plan_deleted(&deleting, &Observed::Present(object(json!({}))));
+    assert_eq!((exists.actions, exists.next), (vec![], Next::Done));
+    let gone = plan_deleted(&deleting, &Observed::Absent);
+    assert_eq!((gone.actions, gone.next), (deleting.all, Next::Requeue));
 }

@@ -3,8 +3,7 @@
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, EndpointSourceType};
 
 use super::{
-    FoundEndpoint, KnownEndpoint, Resolution, ResolveInput, known_endpoint, mismatch, resolved_endpoint, source_name,
-    source_origin,
+    FoundEndpoint, KnownEndpoint, Resolution, ResolveInput, known_endpoint, mismatch, resolved_endpoint, source_origin,
 };
 use crate::endpoint::address::Address;
 use crate::endpoint::conditions::{Drift, EndpointState, forbidden_message};
@@ -18,28 +17,18 @@ pub(super) fn resolve(
     fixed: &Address,
 ) -> Resolution {
     let source = source_origin(source_type, spec_endpoint);
+    let origin = origin(input, spec_endpoint, source, fixed);
     let found = FoundEndpoint {
         address: fixed.clone(),
-        origin: origin(input, spec_endpoint, source, fixed),
-        from: None,
+        origin,
+        from: input.source_values.of(origin).map(|value| value.from.clone()),
     };
-    let found = FoundEndpoint {
-        from: input.source_values.of(found.origin).map(|value| value.from.clone()),
-        ..found
-    };
-    let known_endpoint = match conflict(input, spec_endpoint, source, fixed) {
-        Some(conflict) => Err(conflict),
-        None => Ok(known_endpoint(input, &found)),
-    };
-    let (state, touch, requeue_after) = match known_endpoint {
-        Err(conflict) => (EndpointState::Conflict(conflict), None, None),
-        Ok(KnownEndpoint {
-            note,
-            touch,
-            requeue_after,
-        }) => {
-            let origin = found.origin;
-            (EndpointState::Known { origin, note }, touch, requeue_after)
+    let (state, known) = match conflict(input, spec_endpoint, source, fixed) {
+        Some(conflict) => (EndpointState::Conflict(conflict), KnownEndpoint::default()),
+        None => {
+            let mut known = known_endpoint(input, &found);
+            let note = known.note.take();
+            (EndpointState::Known { origin, note }, known)
         }
     };
     Resolution {
@@ -48,8 +37,8 @@ pub(super) fn resolve(
         is_provisioned: true,
         state,
         drift: source.and_then(|source| drift(input, source_type, spec_endpoint, source, fixed)),
-        touch,
-        requeue_after,
+        touch: known.touch,
+        requeue_after: known.requeue_after,
     }
 }
 
@@ -78,7 +67,7 @@ fn follow(spec_endpoint: &SpecEndpoint, found: &FoundEndpoint) -> Option<Derived
     match spec_endpoint {
         SpecEndpoint::Typed(_) => None,
         SpecEndpoint::Derived(derived) if derived.address == found.address => None,
-        SpecEndpoint::Derived(_) | SpecEndpoint::Unset { .. } => Some(Derived {
+        SpecEndpoint::Derived(_) | SpecEndpoint::Unset => Some(Derived {
             address: found.address.clone(),
             origin: found.origin,
         }),
@@ -124,7 +113,7 @@ fn drift(
         return None;
     }
     let value = input.source_values.of(source)?;
-    let from = source_name(Some(value), source);
+    let from = &value.from;
     match &value.state {
         SourceState::Address(address) if address != fixed => Some(Drift::Changed(format!(
             "{from} has {address}, the Cluster has {fixed}, which decides and is not changed; change {from} back"
@@ -141,7 +130,7 @@ fn drift(
         SourceState::Forbidden { .. } if source_type == EndpointSourceType::Auto => None,
         SourceState::Forbidden { verb, resource } => Some(Drift::SourceForbidden(format!(
             "{}; {fixed} is kept",
-            forbidden_message(&from, verb, resource)
+            forbidden_message(from, verb, resource)
         ))),
         SourceState::Unknown(_) => Some(Drift::Unclear),
     }

@@ -79,7 +79,7 @@ pub fn resolve(input: &ResolveInput<'_>) -> Option<Resolution> {
         resolution.touch = None;
         if Address::of_cluster(input.cluster).is_none() {
             // Cluster API reads the spec, which has no endpoint.
-            resolution.is_provisioned &= !matches!(spec_endpoint, SpecEndpoint::Unset { .. });
+            resolution.is_provisioned &= spec_endpoint.address().is_some();
             let resolved_endpoint = &input.object.status.control_plane_endpoint;
             resolution.endpoint.clone_from(resolved_endpoint);
         }
@@ -92,11 +92,9 @@ pub fn resolve(input: &ResolveInput<'_>) -> Option<Resolution> {
     Some(resolution)
 }
 
-pub(super) fn earlier(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
-    match (one, two) {
-        (Some(one), Some(two)) => Some(one.min(two)),
-        (one, two) => one.or(two),
-    }
+/// The earlier of two delays.
+pub(crate) fn earlier(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
+    [one, two].into_iter().flatten().min()
 }
 
 /// The endpoint of another object, or the reason why there is none.
@@ -168,11 +166,7 @@ pub(super) fn known_endpoint(input: &ResolveInput<'_>, found: &FoundEndpoint) ->
         return KnownEndpoint::default();
     };
     let time_until_idle = time_until_idle(input);
-    let is_in_place = match spec_endpoint(input.object) {
-        SpecEndpoint::Typed(address) => address == found.address,
-        SpecEndpoint::Derived(derived) => derived.address == found.address,
-        SpecEndpoint::Unset { .. } => false,
-    };
+    let is_in_place = spec_endpoint(input.object).address() == Some(&found.address);
     let was_woken = idle.touched_for.as_deref() == Some(&*found.address.to_string());
     // A control plane that failed long before the write does not retry soon.
     let failing_for = idle

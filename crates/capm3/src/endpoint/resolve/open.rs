@@ -30,9 +30,7 @@ pub(super) fn resolve(
     let mut resolution = match (found, spec_endpoint) {
         (Ok(found), spec_endpoint) => accept(input, spec_endpoint, &found),
         (Err(missing), SpecEndpoint::Derived(derived)) => keep(input, source_type, derived, missing),
-        (Err(missing), SpecEndpoint::Typed(_) | SpecEndpoint::Unset { .. }) => {
-            with_state(EndpointState::Missing(missing))
-        }
+        (Err(missing), SpecEndpoint::Typed(_) | SpecEndpoint::Unset) => with_state(EndpointState::Missing(missing)),
     };
     resolution.is_provisioned |= is_optional;
     resolution
@@ -49,7 +47,7 @@ fn find(
             origin: EndpointOrigin::Spec,
             from: None,
         }),
-        SpecEndpoint::Derived(_) | SpecEndpoint::Unset { .. } => None,
+        SpecEndpoint::Derived(_) | SpecEndpoint::Unset => None,
     };
     match source_type {
         EndpointSourceType::Spec => typed().ok_or_else(Missing::in_spec),
@@ -81,15 +79,9 @@ fn is_infrastructure_unavailable(input: &ResolveInput<'_>, spec_endpoint: &SpecE
 fn conflicting(input: &ResolveInput<'_>, typed: &Address, found: &FoundEndpoint) -> Resolution {
     let from = source_name(input.source_values.of(found.origin), found.origin);
     let both = mismatch(typed, &from, &found.address);
-    Resolution {
-        endpoint: None,
-        write: None,
-        is_provisioned: false,
-        state: EndpointState::Conflict(format!("{both}; remove it here, or change {from}")),
-        drift: None,
-        touch: None,
-        requeue_after: None,
-    }
+    with_state(EndpointState::Conflict(format!(
+        "{both}; remove it here, or change {from}"
+    )))
 }
 
 fn accept(input: &ResolveInput<'_>, spec_endpoint: &SpecEndpoint, found: &FoundEndpoint) -> Resolution {
@@ -130,7 +122,7 @@ fn throttle(
     });
     match spec_endpoint {
         SpecEndpoint::Typed(_) => (None, None),
-        SpecEndpoint::Unset { .. } => (write, None),
+        SpecEndpoint::Unset => (write, None),
         SpecEndpoint::Derived(derived) if derived.address == found.address => (None, None),
         SpecEndpoint::Derived(derived) => {
             let status = &input.object.status;

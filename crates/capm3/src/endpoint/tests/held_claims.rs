@@ -2,8 +2,9 @@
 
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::super::held_claims::{GrantedAddress, HeldClaim, HeldClaims};
+use super::super::held_claims::{HeldClaim, HeldClaims};
 use super::*;
 
 const IN_USE: &str = "192.0.2.5";
@@ -22,17 +23,17 @@ fn claim(owners: &[&str], is_deleting: bool) -> IPClaim {
     .unwrap()
 }
 
-fn held_claims(owners: &[&str], is_deleting: bool, granted: GrantedAddress) -> HeldClaims {
+pub(crate) fn held_claims(owners: &[&str], is_deleting: bool, granted: Observed<String>) -> HeldClaims {
     HeldClaims {
-        all: HeldClaim::metal3(&claim(owners, is_deleting), granted)
+        all: HeldClaim::of(&claim(owners, is_deleting), granted)
             .into_iter()
             .collect(),
         unreadable: None,
     }
 }
 
-fn granted(address: &str) -> GrantedAddress {
-    GrantedAddress::Address(address.to_owned())
+pub(crate) fn granted(address: &str) -> Observed<String> {
+    Observed::Present(address.to_owned())
 }
 
 fn derived_from_pool() -> Metal3Cluster {
@@ -54,7 +55,7 @@ fn release_removes_only_this_finalizer_at_the_observed_version() {
     let mut free = claim(&["u1"], true);
     free.metadata.finalizers = Some(vec!["ipclaim.ipam.metal3.io".to_owned()]);
     assert_eq!(
-        HeldClaim::metal3(&free, GrantedAddress::None),
+        HeldClaim::of(&free, Observed::Absent),
         None,
         "it has no finalizer of this controller"
     );
@@ -65,14 +66,14 @@ fn release_removes_only_this_finalizer_at_the_observed_version() {
         .unwrap(),
     )
     .unwrap();
-    assert!(!HeldClaim::general(&general, GrantedAddress::None).unwrap().is_metal3);
+    assert!(!HeldClaim::of(&general, Observed::Absent).unwrap().is_metal3);
 }
 
 /// Asserts that a claim with this address is released or kept once it is deleted, and unchanged until then.
 fn assert_release(
     what: &str,
     (object, fixed): (&Metal3Cluster, Option<&str>),
-    granted: &GrantedAddress,
+    granted: &Observed<String>,
     is_released: bool,
 ) {
     let cluster = cluster(fixed);
@@ -98,7 +99,7 @@ fn claim_of_a_live_object_is_released_only_if_deleted_and_not_the_endpoint() {
     );
     let unset = with_source("IPPool");
     let (same, differs) = (Some("192.0.2.5:7443"), Some("203.0.113.9:6443"));
-    let (unbound, unknown) = (|| GrantedAddress::None, || GrantedAddress::Unknown);
+    let (unbound, unknown) = (|| Observed::Absent, || Observed::Unknown(UnknownReason::NotListed));
     for (what, object, fixed, granted, is_released) in [
         ("derived, open", &derived, None, granted(IN_USE), false),
         ("typed, open", &typed, None, granted(IN_USE), false),

@@ -1,5 +1,5 @@
 mod conflicts;
-mod held_claims;
+pub(crate) mod held_claims;
 mod histories;
 mod pool;
 mod render;
@@ -20,7 +20,7 @@ use super::resolve::{Resolution, ResolveInput, resolve};
 use super::source::{SourceState, SourceValue, SourceValues};
 use super::spec_endpoint::Derived;
 
-fn at(seconds: i64) -> Time {
+pub(crate) fn at(seconds: i64) -> Time {
     Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
 }
 
@@ -53,7 +53,7 @@ fn with_endpoint(source: &str, endpoint: &str) -> Metal3Cluster {
     }))
 }
 
-fn with_derived(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
+pub(crate) fn with_derived(object: &Metal3Cluster, derived: &Derived) -> Metal3Cluster {
     let mut document = serde_json::to_value(object).unwrap();
     let Address { host, port } = &derived.address;
     let endpoint = json!({ "spec": { "controlPlaneEndpoint": { "host": host, "port": port } } });
@@ -82,7 +82,7 @@ fn value(from: &str, state: SourceState) -> Option<SourceValue> {
     })
 }
 
-fn known(text: &str) -> SourceState {
+pub(crate) fn known(text: &str) -> SourceState {
     SourceState::Address(address(text))
 }
 
@@ -93,10 +93,21 @@ fn forbidden() -> SourceState {
     }
 }
 
-fn control_plane(state: SourceState) -> SourceValues {
+pub(crate) fn control_plane(state: SourceState) -> SourceValues {
     SourceValues {
         control_plane: value("KamajiControlPlane edge", state),
         ..SourceValues::default()
+    }
+}
+
+fn input<'a>(object: &'a Metal3Cluster, cluster: &'a Cluster, source_values: &'a SourceValues) -> ResolveInput<'a> {
+    ResolveInput {
+        object,
+        cluster,
+        is_secondary: false,
+        source_values,
+        is_refused: false,
+        now: at(1000),
     }
 }
 
@@ -107,20 +118,38 @@ fn resolve_for(
     source_values: &SourceValues,
 ) -> Resolution {
     resolve(&ResolveInput {
-        object,
-        cluster,
         is_secondary,
-        source_values,
-        is_refused: false,
-        now: at(1000),
+        ..input(object, cluster, source_values)
     })
     .unwrap()
+}
+
+/// The resolution for a Primary whose source is a control plane in this state.
+fn resolve_from(object: &Metal3Cluster, endpoint: Option<&str>, state: SourceState) -> Resolution {
+    resolve_for(object, &cluster(endpoint), false, &control_plane(state))
 }
 
 /// Status, reason and message of the endpoint condition.
 fn condition(resolution: &Resolution) -> (ConditionStatus, String, String) {
     let condition = resolution.state.condition(None, at(0));
     (condition.status, condition.reason, condition.message)
+}
+
+/// The same of the condition of the drift.
+fn drift(resolution: &Resolution) -> (ConditionStatus, String, String) {
+    let condition = resolution.drift.as_ref().unwrap().condition(None, at(0)).unwrap();
+    (condition.status, condition.reason, condition.message)
+}
+
+/// Asserts reason and part of the message of an endpoint condition that is false.
+fn assert_missing(resolution: &Resolution, expected: &str, part: &str) {
+    let (status, reason, message) = condition(resolution);
+    assert_eq!(
+        (status, reason.as_str()),
+        (ConditionStatus::False, expected),
+        "{message}"
+    );
+    assert!(message.contains(part), "{message}");
 }
 
 /// The effective endpoint, and its source.

@@ -3,8 +3,11 @@
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
-use super::super::render::{ExistingSecret, RenderInput, SecretWrite, Template, render};
+use super::super::render::{RenderInput, SecretWrite, render};
+use super::super::source::Template;
 use super::*;
+
+const KNOWN: &str = "192.0.2.5:6443";
 
 fn with_source() -> Metal3Cluster {
     let render = json!({ "configMapName": "vip", "key": "vip.yaml", "secretName": "edge-vip" });
@@ -33,7 +36,7 @@ fn plan(
         cluster: "edge",
         endpoint: endpoint.as_ref(),
         template: Some(template),
-        secret: secret.map(ExistingSecret),
+        secret,
         refused,
     };
     let (write, condition) = render(&input).unwrap();
@@ -69,7 +72,7 @@ fn current_secret_is_not_written_and_another_is_patched_at_its_version() {
     let template = text("at ${HOST}");
     let kept = secret("u1", "at 192.0.2.5");
     assert_eq!(
-        plan(&template, Some("192.0.2.5:6443"), Some(&kept), None),
+        plan(&template, Some(KNOWN), Some(&kept), None),
         (None, "True Rendered ".to_owned())
     );
     let (Some(SecretWrite::Patch(name, patch)), _) = plan(&template, Some("192.0.2.6:6443"), Some(&kept), None) else {
@@ -83,7 +86,10 @@ fn current_secret_is_not_written_and_another_is_patched_at_its_version() {
     assert_eq!(document["data"].as_object().unwrap().len(), 1, "other data is kept");
 }
 
-const KNOWN: &str = "192.0.2.5:6443";
+fn assert_not_written((write, condition): &(Option<SecretWrite>, String), expected: &str) {
+    assert_eq!(*write, None, "{condition}");
+    assert!(condition.starts_with(&format!("False {expected}")), "{condition}");
+}
 
 #[test]
 fn missing_template_is_reported_with_the_remedy_and_nothing_is_written() {
@@ -110,9 +116,7 @@ fn missing_template_is_reported_with_the_remedy_and_nothing_is_written() {
             "WaitingForTemplate ConfigMap vip cannot be read: odd",
         ),
     ] {
-        let (write, condition) = plan(&template, Some(KNOWN), Some(&kept), None);
-        assert_eq!(write, None, "{condition}");
-        assert!(condition.starts_with(&format!("False {expected}")), "{condition}");
+        assert_not_written(&plan(&template, Some(KNOWN), Some(&kept), None), expected);
     }
 }
 
@@ -141,16 +145,13 @@ fn secret_that_cannot_be_written_is_reported_with_the_remedy() {
             "SecretRefused Secret edge-vip cannot be written: no",
         ),
     ] {
-        let (write, condition) = plan(&text("x"), endpoint, Some(secret), refused);
-        assert_eq!(write, None, "{condition}");
-        assert!(condition.starts_with(&format!("False {expected}")), "{condition}");
+        assert_not_written(&plan(&text("x"), endpoint, Some(secret), refused), expected);
     }
 }
 
 #[test]
 fn debug_output_omits_the_content_of_a_secret() {
-    let kept = secret("u1", "hush");
-    let (write, _) = plan(&text("hush ${HOST}"), Some("192.0.2.5:6443"), None, None);
-    let shown = format!("{:?} {:?}", ExistingSecret(&kept), write.unwrap());
+    let (write, _) = plan(&text("hush ${HOST}"), Some(KNOWN), None, None);
+    let shown = format!("{:?}", write.unwrap());
     assert!(!shown.contains("hush") && shown.contains("Create(edge-vip)"), "{shown}");
 }

@@ -1,0 +1,156 @@
+//! What a reconcile of a Metal3Cluster observes.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Secret;
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::meta::Time;
+use metal3_capi::{owner, pause};
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::reason::Reason;
+use metal3_runtime::work::{Fault, Next};
+
+use super::{Clusters, UNREADABLE};
+use crate::cluster::{
+    ClusterLink, Facts, Results, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
+};
+use crate::endpoint::render::is_owned_and_live;
+use crate::endpoint::source::{WantedSources, wanted_sources};
+use crate::machine::resolve::{Resolved, resolve};
+
+const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
+
+impl Clusters {
+    /// The facts of an object that this manager reconciles, or what they wait for.
+    pub(super) async fn observe(&self, key: &Key, object: Arc<Metal3Cluster>) -> Result<Result<Facts, Next>, Fault> {
+        let parts = &self.parts;
+        let held_claims = self.held_claims(key);
+        let cluster = match cluster_name(&object) {
+            Some(name) => parts.caches.clusters.find(&key.sibling(name)),
+            None => Observed::Absent,
+        };
+        let known_cluster = cluster.present().map(AsRef::as_ref);
+        let descendant = counts_descendants(&object, known_cluster)
+            .then(|| self.descendant(key, &object, known_cluster))
+            .flatten();
+        let wanted = sources_of(&object, known_cluster);
+        let Some(mut source_values) = parts.sources.read(key, &wanted) else {
+            let message = "waiting for the first list of the source of the endpoint";
+            return Ok(Err(Next::waiting(SOURCE_PENDING, message)));
+        };
+        let is_held = known_cluster.is_some_and(|cluster| held_claims.keeps_deleted(&object, cluster));
+        source_values.pool = match self.claimed(key, &object, &wanted, is_held) {
+            Ok(value) => value,
+            Err(waiting) => return Ok(Err(waiting)),
+        };
+        let secret = match self.rendered(key, &object, &wanted).await? {
+            Ok(secret) => secret,
+            Err(waiting) => return Ok(Err(waiting)),
+        };
+        Ok(Ok(Facts {
+            namesake: self.namesake(key, &object),
+            object,
+            cluster,
+            descendant,
+            adopts_namesakes: parts.adopts_namesakes,
+            wanted,
+            source_values,
+            held_claims,
+            secret,
+            touches_control_planes: parts.touch_writer.is_some(),
+            results: Results::default(),
+            now: Time::new(parts.clock.now()),
+        }))
+    }
+
+    /// The Secret of the rendered endpoint, if one is requested. Each version is read once; the content of a Secret of
+    /// another owner is not read.
+    async fn rendered(
+        &self,
+        key: &Key,
+        object: &Metal3Cluster,
+        wanted: &WantedSources,
+    ) -> Result<Result<Option<Arc<Secret>>, Next>, Fault> {
+        let Some(asked) = &wanted.template else {
+            return Ok(Ok(None));
+        };
+        let name = key.sibling(&asked.secret_name);
+        if let Observed::Present(cached) = self.parts.pools.secrets.find(&name)
+            && !is_owned_and_live(object, &cached.metadata)
+        {
+            let metadata = cached.metadata.clone();
+            return Ok(Ok(Some(Arc::new(Secret {
+                metadata,
+                ..Secret::default()
+            }))));
+        }
+        Ok(match self.parts.secrets.get(&name).await? {
+            Observed::Present(secret) => Ok(Some(secret)),
+            Observed::Absent => Ok(None),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => {
+                Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}")))
+            }
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a reconcile before the first list of Secrets"));
+            }
+        })
+    }
+
+    /// A Cluster that references another kind by the name of an object, when the object names no Cluster.
+    fn namesake(&self, key: &Key, object: &Metal3Cluster) -> Option<Arc<Cluster>> {
+        if cluster_link(object) != ClusterLink::None {
+            return None;
+        }
+        self.parts.caches.clusters.read(|cache| {
+            let mut of_namespace = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
+            let found = of_namespace.find(|(_, cluster)| is_namesake(&key.name, cluster));
+            found.map(|(_, cluster)| Arc::clone(cluster))
+        })
+    }
+
+    /// A machine that belongs to the object. An unreadable machine counts.
+    fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: Option<&Cluster>) -> Option<String> {
+        let clusters: Vec<Arc<Metal3Cluster>> = self.parts.caches.metal3_clusters.read(|cache| {
+            let all = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
+            all.map(|(_, one)| Arc::clone(one)).collect()
+        });
+        let all: Vec<&Metal3Cluster> = clusters.iter().map(AsRef::as_ref).collect();
+        let is_descendant = |machine: &Metal3Machine| belongs(machine, object, cluster, &all);
+        self.parts.caches.metal3_machines.read(|cache| {
+            let mut unreadable = cache.unreadable().filter(|one| one.namespace == key.namespace);
+            let mut machines = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
+            let found = machines.find(|(_, machine)| is_descendant(machine)).map(|(one, _)| one);
+            found.or_else(|| unreadable.next()).map(|one| one.name.clone())
+        })
+    }
+}
+
+// differs (`cluster-descendants`): the Go manager counts every Machine of the Cluster.
+/// Whether a machine belongs to a Metal3Cluster. Without the Cluster, the Metal3Cluster in the machine's status
+/// decides, and else any machine of the same Cluster counts.
+fn belongs(machine: &Metal3Machine, object: &Metal3Cluster, cluster: Option<&Cluster>, all: &[&Metal3Cluster]) -> bool {
+    let name = object.metadata.name.as_deref();
+    let of_cluster = owner::cluster_of(&machine.metadata);
+    if of_cluster.is_none() || of_cluster != cluster_name(object) {
+        return false;
+    }
+    let recorded = machine.status.metal3_cluster.as_deref();
+    match cluster {
+        Some(cluster) => match resolve(machine, recorded, cluster, all) {
+            Resolved::One(found) => found.metadata.name.as_deref() == name,
+            Resolved::Ambiguous(..) | Resolved::None => false,
+        },
+        None => recorded.is_none_or(|recorded| Some(recorded) == name),
+    }
+}
+
+/// The sources to read. A deleted or paused object needs none.
+fn sources_of(object: &Metal3Cluster, cluster: Option<&Cluster>) -> WantedSources {
+    let needs_sources = object.metadata.deletion_timestamp.is_none() && !pause::is_reconcile_skipped(&object.metadata);
+    match cluster.filter(|_| needs_sources) {
+        Some(cluster) => wanted_sources(object, cluster, is_secondary(object, cluster)),
+        None => WantedSources::default(),
+    }
+}
