@@ -14,15 +14,10 @@ fn from_control_plane() -> Metal3Cluster {
 
 #[test]
 fn endpoint_of_the_user_that_differs_from_the_cluster_conflicts_and_the_cluster_decides() {
-    let found = resolve_for(
-        &with_endpoint("Auto", OTHER),
-        &cluster(Some(FIXED)),
-        true,
-        &SourceValues::default(),
-    );
-    let (status, reason, message) = condition(&found);
-    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "EndpointConflict"));
-    assert!(message.contains(OTHER) && message.contains(FIXED), "{message}");
+    let typed = with_endpoint("Auto", OTHER);
+    let found = resolve_for(&typed, &cluster(Some(FIXED)), true, &SourceValues::default());
+    assert_missing(&found, "EndpointConflict", OTHER);
+    assert_missing(&found, "EndpointConflict", FIXED);
     assert_eq!(effective(&found).as_deref(), Some("192.0.2.1:6443 Cluster"));
     assert!(
         found.is_provisioned && found.write.is_none(),
@@ -32,12 +27,7 @@ fn endpoint_of_the_user_that_differs_from_the_cluster_conflicts_and_the_cluster_
 
 #[test]
 fn source_that_changes_after_the_cluster_has_an_endpoint_drifts_without_a_write() {
-    let found = resolve_for(
-        &from_control_plane(),
-        &cluster(Some(FIXED)),
-        false,
-        &control_plane(known(OTHER)),
-    );
+    let found = resolve_from(&from_control_plane(), Some(FIXED), known(OTHER));
     let Some(Drift::Changed(message)) = &found.drift else {
         panic!("{:?}", found.drift)
     };
@@ -48,19 +38,9 @@ fn source_that_changes_after_the_cluster_has_an_endpoint_drifts_without_a_write(
 
 #[test]
 fn derived_endpoint_follows_a_change_of_the_cluster_and_that_of_the_user_is_kept() {
-    let follows = resolve_for(
-        &from_control_plane(),
-        &cluster(Some(OTHER)),
-        false,
-        &control_plane(known(FIXED)),
-    );
+    let follows = resolve_from(&from_control_plane(), Some(OTHER), known(FIXED));
     assert_eq!(follows.write, Some(derived(EndpointOrigin::Cluster, OTHER)));
-    let stays = resolve_for(
-        &with_endpoint("ControlPlane", FIXED),
-        &cluster(Some(OTHER)),
-        false,
-        &control_plane(known(FIXED)),
-    );
+    let stays = resolve_from(&with_endpoint("ControlPlane", FIXED), Some(OTHER), known(FIXED));
     assert_eq!(stays.write, None);
     assert_eq!(condition(&stays).1, "EndpointConflict");
 }
@@ -68,57 +48,30 @@ fn derived_endpoint_follows_a_change_of_the_cluster_and_that_of_the_user_is_kept
 #[test]
 fn two_objects_of_one_cluster_are_each_compared_with_the_cluster() {
     let cluster = cluster(Some(FIXED));
-    let same = resolve_for(&with_endpoint("Auto", FIXED), &cluster, true, &SourceValues::default());
-    let other = resolve_for(&with_endpoint("Auto", OTHER), &cluster, true, &SourceValues::default());
-    assert_eq!(
-        (condition(&same).1.as_str(), condition(&other).1.as_str()),
-        ("EndpointFromSpec", "EndpointConflict")
-    );
+    for (endpoint, reason) in [(FIXED, "EndpointFromSpec"), (OTHER, "EndpointConflict")] {
+        let typed = with_endpoint("Auto", endpoint);
+        let found = resolve_for(&typed, &cluster, true, &SourceValues::default());
+        assert_eq!(condition(&found).1, reason);
+    }
 }
 
 #[test]
 fn deletion_of_the_source_keeps_the_endpoint_of_the_cluster() {
-    let found = resolve_for(
-        &from_control_plane(),
-        &cluster(Some(FIXED)),
-        false,
-        &control_plane(SourceState::Absent),
-    );
-    let drift = found.drift.unwrap().condition(None, at(0)).unwrap();
-    assert_eq!(
-        (drift.status, drift.reason.as_str()),
-        (ConditionStatus::Unknown, "SourceNotFound")
-    );
+    let found = resolve_from(&from_control_plane(), Some(FIXED), SourceState::Absent);
+    let (status, reason, _) = drift(&found);
+    assert_eq!((status, reason.as_str()), (ConditionStatus::Unknown, "SourceNotFound"));
     assert_eq!((found.write, found.state.is_known()), (None, true));
     assert_eq!(found.endpoint.unwrap().source, Some(EndpointOrigin::ControlPlane));
 }
 
 #[test]
 fn forbidden_source_names_verb_and_resource() {
-    let before = resolve_for(
-        &with_source("ControlPlane"),
-        &cluster(None),
-        false,
-        &control_plane(forbidden()),
-    );
-    let (status, reason, message) = condition(&before);
-    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "SourceForbidden"));
-    assert!(
-        message.contains("may not list oddcontrolplanes.example.io"),
-        "{message}"
-    );
-    let after = resolve_for(
-        &from_control_plane(),
-        &cluster(Some(FIXED)),
-        false,
-        &control_plane(forbidden()),
-    );
-    let drift = after.drift.unwrap().condition(None, at(0)).unwrap();
-    assert_eq!(
-        (drift.status, drift.reason.as_str()),
-        (ConditionStatus::Unknown, "SourceForbidden")
-    );
-    assert!(drift.message.contains("may not list oddcontrolplanes.example.io"));
+    let right = "may not list oddcontrolplanes.example.io";
+    let before = resolve_from(&with_source("ControlPlane"), None, forbidden());
+    assert_missing(&before, "SourceForbidden", right);
+    let (status, reason, message) = drift(&resolve_from(&from_control_plane(), Some(FIXED), forbidden()));
+    assert_eq!((status, reason.as_str()), (ConditionStatus::Unknown, "SourceForbidden"));
+    assert!(message.contains(right), "{message}");
     let optional = with_derived(&with_source("Auto"), &derived(EndpointOrigin::ControlPlane, FIXED));
     let optional = resolve_for(&optional, &cluster(Some(FIXED)), true, &control_plane(forbidden()));
     assert_eq!(
@@ -130,26 +83,12 @@ fn forbidden_source_names_verb_and_resource() {
 
 #[test]
 fn control_plane_that_contradicts_the_user_is_named_in_the_remedy() {
-    let fixed = resolve_for(
-        &with_endpoint("ControlPlane", FIXED),
-        &cluster(Some(FIXED)),
-        false,
-        &control_plane(known(OTHER)),
-    );
-    let (status, reason, message) = condition(&fixed);
-    assert_eq!((status, reason.as_str()), (ConditionStatus::False, "EndpointConflict"));
-    assert!(message.contains("change KamajiControlPlane edge"), "{message}");
-    let open = resolve_for(
-        &with_endpoint("ControlPlane", FIXED),
-        &cluster(None),
-        false,
-        &control_plane(known(OTHER)),
-    );
-    assert_eq!(
-        (condition(&open).1.as_str(), open.is_provisioned),
-        ("EndpointConflict", false)
-    );
-    assert_eq!(open.write, None);
+    let typed = with_endpoint("ControlPlane", FIXED);
+    let fixed = resolve_from(&typed, Some(FIXED), known(OTHER));
+    assert_missing(&fixed, "EndpointConflict", "change KamajiControlPlane edge");
+    let open = resolve_from(&typed, None, known(OTHER));
+    assert_missing(&open, "EndpointConflict", "");
+    assert_eq!((open.is_provisioned, open.write), (false, None));
 }
 
 #[test]
@@ -157,12 +96,8 @@ fn field_of_another_field_manager_is_not_written() {
     let (object, cluster) = (with_source("ControlPlane"), cluster(None));
     let source_values = control_plane(known(FIXED));
     let input = ResolveInput {
-        object: &object,
-        cluster: &cluster,
-        is_secondary: false,
-        source_values: &source_values,
         is_refused: true,
-        now: at(0),
+        ..input(&object, &cluster, &source_values)
     };
     let found = resolve(&input).unwrap();
     assert_eq!(found.write, None);
@@ -193,8 +128,8 @@ fn unreadable_infrastructure_is_not_replaced_by_another_source() {
 fn unreadable_source_changes_nothing() {
     let object = from_control_plane();
     for endpoint in [None, Some(FIXED)] {
-        let unknown = control_plane(SourceState::Unknown("the server is busy".to_owned()));
-        let found = resolve_for(&object, &cluster(endpoint), false, &unknown);
+        let unknown = SourceState::Unknown("the server is busy".to_owned());
+        let found = resolve_from(&object, endpoint, unknown);
         assert!(found.state.is_known() && found.write.is_none());
         assert_eq!(found.drift, endpoint.map(|_| Drift::Unclear));
     }

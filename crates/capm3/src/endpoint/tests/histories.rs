@@ -113,13 +113,11 @@ impl Model {
         let fixed = self.fixed.as_ref();
         let fixed = fixed.map(|Address { host, port }| json!({ "host": host, "port": port }));
         cluster.spec.control_plane_endpoint = serde_json::from_value(json!(fixed)).unwrap();
+        let source_values = control_plane(state);
         let input = ResolveInput {
-            object: &self.object,
-            cluster: &cluster,
             is_secondary,
-            source_values: &control_plane(state),
-            is_refused: false,
             now: at(self.now),
+            ..input(&self.object, &cluster, &source_values)
         };
         resolve(&input).unwrap()
     }

@@ -17,6 +17,15 @@ fn pool(document: Value) -> EndpointPool {
     serde_json::from_value(document).unwrap()
 }
 
+fn vips() -> Value {
+    json!({ "name": "vips" })
+}
+
+/// A pool of another provider.
+fn far() -> Value {
+    json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" })
+}
+
 fn granted(address: &str) -> ClaimState {
     ClaimState::Granted(Grant {
         address: address.to_owned(),
@@ -86,13 +95,9 @@ fn invalid_or_unrequested_address_is_reported_with_the_remedy() {
             granted("192.0.2.5"),
             "requests 192.0.2.9, the pool granted",
         ),
+        (vips(), granted("0.0.0.0"), "which is not an address; correct the pool"),
         (
-            json!({ "name": "vips" }),
-            granted("0.0.0.0"),
-            "which is not an address; correct the pool",
-        ),
-        (
-            json!({ "name": "vips" }),
+            vips(),
             ClaimState::Foreign {
                 owner: "Metal3Data x".to_owned(),
             },
@@ -139,10 +144,7 @@ fn assert_not_used(then: &Value, now: &Value, from: &str, part: &str) {
 
 #[test]
 fn different_claim_is_not_used_and_the_difference_is_reported_with_the_remedy() {
-    let (plain, far) = (
-        json!({ "name": "vips" }),
-        json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" }),
-    );
+    let (plain, far) = (vips(), far());
     let at = |address: &str| json!({ "name": "vips", "address": address });
     for (then, now, from, part) in [
         (
@@ -196,7 +198,7 @@ fn different_claim_is_not_used_and_the_difference_is_reported_with_the_remedy() 
 
 #[test]
 fn claim_on_a_pool_of_another_namespace_or_of_another_owner_is_not_used() {
-    let wanted = pool(json!({ "name": "vips" }));
+    let wanted = pool(vips());
     let Some(NewClaim::Metal3(mut claim)) = new_claim(&with_source("IPPool"), &cluster(None), &wanted) else {
         panic!("a claim on an IPPool");
     };
@@ -206,10 +208,9 @@ fn claim_on_a_pool_of_another_namespace_or_of_another_owner_is_not_used() {
         panic!("used");
     };
     assert!(why.contains("the claim is on pool elsewhere/vips"), "{why}");
-    let far = json!({ "name": "vips", "kind": "GlobalPool", "apiGroup": "ipam.example.org" });
     let owner = "Metal3Data x".to_owned();
     for state in [ClaimState::Foreign { owner }, ClaimState::Deleting { is_owned: false }] {
-        let value = value_after_change(far.clone(), json!({ "name": "vips" }), &state);
+        let value = value_after_change(far(), vips(), &state);
         assert_eq!(
             (value.state, value.from.split(' ').next()),
             (SourceState::Absent, Some("IPClaim"))
@@ -231,20 +232,14 @@ fn claim_without_address_is_waited_for_with_the_reason() {
             "Exhausted IP Pools; it is granted once",
         ),
     ] {
-        let vips = pool(json!({ "name": "vips" }));
+        let vips = pool(vips());
         let claims = claim.map_or_else(ExistingClaims::default, |claim| as_wanted(&vips, &claim));
         let source_values = SourceValues {
             pool: Some(source_value(&object, &vips, &claims, false)),
             ..SourceValues::default()
         };
         let resolution = resolve_for(&object, &open_cluster, false, &source_values);
-        let (status, reason, message) = condition(&resolution);
-        assert_eq!(
-            (status, reason.as_str()),
-            (ConditionStatus::False, "WaitingForIPAddress"),
-            "{message}"
-        );
-        assert!(message.contains(part), "{message}");
+        assert_missing(&resolution, "WaitingForIPAddress", part);
         assert!(!resolution.is_provisioned);
     }
 }

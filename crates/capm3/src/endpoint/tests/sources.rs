@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::endpoint::resolve::{IDLE_AFTER, WRITE_INTERVAL};
-use crate::endpoint::source::{IdleControlPlane, wanted_sources};
+use crate::endpoint::source::{IdleControlPlane, WantedSources, wanted_sources};
 use crate::endpoint::spec_endpoint::{SpecEndpoint, spec_endpoint};
 
 const A: &str = "192.0.2.1:6443";
@@ -64,46 +64,27 @@ fn marker_distinguishes_derived_endpoints_from_those_of_the_user() {
 
 #[test]
 fn each_source_is_written_back_and_named() {
-    let infra = SourceValues {
-        infrastructure: value("ByoCluster edge", known(A)),
-        ..SourceValues::default()
+    let (third, fourth) = ("192.0.2.3:6443", "192.0.2.4:6443");
+    let all = SourceValues {
+        infrastructure: value("ByoCluster edge", known(B)),
+        service: value("Service api", known(third)),
+        pool: value("IPClaim vip", known(fourth)),
+        ..control_plane(known(A))
     };
-    let service = SourceValues {
-        service: value("Service api", known(A)),
-        ..SourceValues::default()
-    };
-    let pool = SourceValues {
-        pool: value("IPClaim vip", known(A)),
-        ..SourceValues::default()
-    };
-    let table = [
-        (
-            "InfraCluster",
-            infra,
-            EndpointOrigin::InfraCluster,
-            "EndpointFromInfraCluster",
-        ),
-        (
-            "ControlPlane",
-            control_plane(known(A)),
-            EndpointOrigin::ControlPlane,
-            "EndpointFromControlPlane",
-        ),
-        ("Service", service, EndpointOrigin::Service, "EndpointFromService"),
-        ("IPPool", pool, EndpointOrigin::IPPool, "EndpointFromIPPool"),
-    ];
-    for (source, source_values, origin, reason) in table {
+    for (source, origin, address) in [
+        ("ControlPlane", EndpointOrigin::ControlPlane, A),
+        ("InfraCluster", EndpointOrigin::InfraCluster, B),
+        ("Service", EndpointOrigin::Service, third),
+        ("IPPool", EndpointOrigin::IPPool, fourth),
+    ] {
         for is_secondary in [false, true] {
-            let found = resolve_for(&with_source(source), &cluster(None), is_secondary, &source_values);
-            assert_eq!(found.write, Some(derived(origin, A)), "{source}");
+            let found = resolve_for(&with_source(source), &cluster(None), is_secondary, &all);
+            assert_eq!(found.write, Some(derived(origin, address)), "{source}");
             assert!(found.is_provisioned);
-            assert_eq!(condition(&found).1, reason);
-            let after = with_derived(&with_source(source), &derived(origin, A));
-            assert_eq!(
-                resolve_for(&after, &cluster(None), is_secondary, &source_values).write,
-                None,
-                "{source}: once"
-            );
+            assert_eq!(condition(&found).1, format!("EndpointFrom{source}"));
+            let after = with_derived(&with_source(source), &derived(origin, address));
+            let again = resolve_for(&after, &cluster(None), is_secondary, &all);
+            assert_eq!(again.write, None, "{source}: once");
         }
     }
 }
@@ -160,31 +141,22 @@ fn missing_endpoint_is_reported_with_the_remedy() {
         ),
     ];
     for (state, reason, message) in table {
-        let waits = resolve_for(
-            &with_source("ControlPlane"),
-            &cluster(None),
-            false,
-            &control_plane(state),
-        );
-        let (status, found, text) = condition(&waits);
-        assert_eq!((status, found.as_str()), (ConditionStatus::False, reason));
-        assert!(text.contains(message), "{text}");
+        let waits = resolve_from(&with_source("ControlPlane"), None, state);
+        assert_missing(&waits, reason, message);
         assert!(!waits.is_provisioned && waits.write.is_none());
     }
 }
 
 #[test]
 fn source_cluster_is_provisioned_without_an_endpoint() {
-    let primary = resolve_for(&with_source("Cluster"), &cluster(None), false, &SourceValues::default());
+    let found = |endpoint, is_secondary| {
+        let object = with_source("Cluster");
+        resolve_for(&object, &cluster(endpoint), is_secondary, &SourceValues::default())
+    };
+    let primary = found(None, false);
     assert!(primary.is_provisioned && primary.write.is_none() && primary.endpoint.is_none());
-    let secondary = resolve_for(&with_source("Cluster"), &cluster(None), true, &SourceValues::default());
-    assert!(!secondary.is_provisioned);
-    let mirrored = resolve_for(
-        &with_source("Cluster"),
-        &cluster(Some(A)),
-        false,
-        &SourceValues::default(),
-    );
+    assert!(!found(None, true).is_provisioned);
+    let mirrored = found(Some(A), false);
     assert_eq!(mirrored.write, Some(derived(EndpointOrigin::Cluster, A)));
 }
 
@@ -192,23 +164,11 @@ fn source_cluster_is_provisioned_without_an_endpoint() {
 fn object_without_extension_fields_reads_no_source() {
     let plain = object(json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } }));
     let (free, source_values) = (cluster(None), SourceValues::default());
-    let input = ResolveInput {
-        object: &plain,
-        cluster: &free,
-        is_secondary: false,
-        source_values: &source_values,
-        is_refused: false,
-        now: at(0),
-    };
-    assert_eq!(resolve(&input), None);
-    assert_eq!(
-        wanted_sources(&plain, &free, false),
-        crate::endpoint::source::WantedSources::default()
-    );
-    assert_eq!(
-        wanted_sources(&with_source("Cluster"), &free, true),
-        crate::endpoint::source::WantedSources::default()
-    );
+    assert_eq!(resolve(&input(&plain, &free, &source_values)), None);
+    for (object, is_secondary) in [(&plain, false), (&with_source("Cluster"), true)] {
+        let wanted = wanted_sources(object, &free, is_secondary);
+        assert_eq!(wanted, WantedSources::default());
+    }
 }
 
 #[test]
@@ -247,9 +207,8 @@ fn with_status(object: &Metal3Cluster, endpoint: &str, since: i64) -> Metal3Clus
 
 #[test]
 fn changing_source_is_followed_at_a_limited_rate() {
-    let object = with_derived(&with_source("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A));
-    let source_values = control_plane(known(B));
-    let without_status = resolve_for(&object, &cluster(None), false, &source_values);
+    let object = taken();
+    let without_status = resolve_from(&object, None, known(B));
     assert_eq!(
         (without_status.write.clone(), without_status.requeue_after),
         (None, Some(WRITE_INTERVAL)),
@@ -259,28 +218,39 @@ fn changing_source_is_followed_at_a_limited_rate() {
         effective(&without_status).as_deref(),
         Some("192.0.2.1:6443 ControlPlane")
     );
-    let early = resolve_for(&with_status(&object, A, 997), &cluster(None), false, &source_values);
+    let early = resolve_from(&with_status(&object, A, 997), None, known(B));
     assert_eq!((early.write, early.requeue_after), (None, Some(Duration::from_secs(7))));
-    let later = resolve_for(&with_status(&object, A, 990), &cluster(None), false, &source_values);
+    let later = resolve_from(&with_status(&object, A, 990), None, known(B));
     assert_eq!(later.write, Some(derived(EndpointOrigin::ControlPlane, B)));
+}
+
+/// An object whose endpoint was derived from the control plane.
+fn taken() -> Metal3Cluster {
+    with_derived(&with_source("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A))
+}
+
+/// The resolution while the control plane has the endpoint and is idle, or not.
+fn resolve_idle(object: &Metal3Cluster, idle: Option<IdleControlPlane>) -> Resolution {
+    let mut source_values = control_plane(known(A));
+    source_values.control_plane.as_mut().unwrap().idle = idle;
+    resolve_for(object, &cluster(None), false, &source_values)
 }
 
 #[test]
 fn source_that_still_fails_after_the_write_is_reported_idle() {
-    let object = with_derived(&with_source("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A));
-    let mut source_values = control_plane(known(A));
-    source_values.control_plane.as_mut().unwrap().idle = Some(idle(Some(at(994)), None));
-    let fresh = resolve_for(&object, &cluster(None), false, &source_values);
-    assert_eq!(
-        (condition(&fresh).2.as_str(), fresh.requeue_after),
-        ("", Some(IDLE_AFTER))
-    );
-    let early = resolve_for(&with_status(&object, A, 998), &cluster(None), false, &source_values);
-    assert_eq!(
-        (condition(&early).2.as_str(), early.requeue_after),
-        ("", Some(Duration::from_secs(3)))
-    );
-    let late = resolve_for(&with_status(&object, A, 995), &cluster(None), false, &source_values);
+    let object = taken();
+    let failing = || Some(idle(Some(at(994)), None));
+    for (object, requeue_after) in [
+        (object.clone(), IDLE_AFTER),
+        (with_status(&object, A, 998), Duration::from_secs(3)),
+    ] {
+        let fresh = resolve_idle(&object, failing());
+        assert_eq!(
+            (condition(&fresh).2.as_str(), fresh.requeue_after),
+            ("", Some(requeue_after))
+        );
+    }
+    let late = resolve_idle(&with_status(&object, A, 995), failing());
     let (status, reason, message) = condition(&late);
     assert_eq!(
         (status, reason.as_str(), late.requeue_after),
@@ -290,17 +260,8 @@ fn source_that_still_fails_after_the_write_is_reported_idle() {
         message.contains("kubectl -n metal annotate kamajicontrolplane edge"),
         "{message}"
     );
-    source_values.control_plane.as_mut().unwrap().idle = None;
-    assert_eq!(
-        condition(&resolve_for(
-            &with_status(&object, A, 995),
-            &cluster(None),
-            false,
-            &source_values
-        ))
-        .2,
-        ""
-    );
+    let working = resolve_idle(&with_status(&object, A, 995), None);
+    assert_eq!(condition(&working).2, "");
 }
 
 fn idle(since: Option<Time>, touched_for: Option<&str>) -> IdleControlPlane {
@@ -312,40 +273,25 @@ fn idle(since: Option<Time>, touched_for: Option<&str>) -> IdleControlPlane {
 
 #[test]
 fn idle_control_plane_is_touched_once_per_endpoint_and_not_while_it_retries() {
-    let object = with_derived(&with_source("ControlPlane"), &derived(EndpointOrigin::ControlPlane, A));
-    let touch = |object: &Metal3Cluster, since, touched_for| {
-        let mut source_values = control_plane(known(A));
-        source_values.control_plane.as_mut().unwrap().idle = Some(idle(since, touched_for));
-        let found = resolve_for(object, &cluster(None), false, &source_values);
-        (found.touch.map(|(_, address)| address.to_string()), found.requeue_after)
-    };
+    let (fresh, old) = (taken(), with_status(&taken(), A, 990));
     let now = Some(A.to_owned());
-    let seconds = |number| Some(Duration::from_secs(number));
+    for (object, since, touched_for, expected, what) in [
+        (&fresh, Some(990), None, &now, "it failed long before the write"),
+        (&old, Some(998), None, &now, "long enough"),
+        (&fresh, Some(990), Some(A), &None, "touched already"),
+        (&fresh, Some(990), Some(B), &now, "touched for another one"),
+        (&with_source("ControlPlane"), Some(990), None, &None, "not written yet"),
+        (&old, None, None, &now, "the start is unknown"),
+    ] {
+        let found = resolve_idle(object, Some(idle(since.map(at), touched_for)));
+        let touched = found.touch.map(|(_, address)| address.to_string());
+        assert_eq!(touched, *expected, "{what}");
+    }
+    let retries = resolve_idle(&fresh, Some(idle(Some(at(998)), None)));
+    let waits = Some(Duration::from_secs(3));
     assert_eq!(
-        touch(&object, Some(at(990)), None).0,
-        now,
-        "it failed long before the write"
-    );
-    assert_eq!(
-        touch(&object, Some(at(998)), None),
-        (None, seconds(3)),
+        (retries.touch, retries.requeue_after),
+        (None, waits),
         "it may still retry"
-    );
-    assert_eq!(
-        touch(&with_status(&object, A, 990), Some(at(998)), None).0,
-        now,
-        "long enough"
-    );
-    assert_eq!(touch(&object, Some(at(990)), Some(A)).0, None, "touched already");
-    assert_eq!(touch(&object, Some(at(990)), Some(B)).0, now, "touched for another one");
-    assert_eq!(
-        touch(&with_source("ControlPlane"), Some(at(990)), None).0,
-        None,
-        "not written yet"
-    );
-    assert_eq!(
-        touch(&with_status(&object, A, 990), None, None).0,
-        now,
-        "the start is unknown"
     );
 }
