@@ -1,6 +1,7 @@
-//! `arrows`: dependencies between packages have one direction, pure packages reach no async runtime and no client, and
-//! `xtask` reaches no simulator.
+//! `arrows`: dependencies between packages have one direction, and so have imports between the files of a package; pure
+//! packages reach no async runtime and no client, and `xtask` reaches no simulator.
 
+mod circles;
 mod graph;
 mod packages;
 mod released;
@@ -16,6 +17,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut found = violations(&graph);
     found.extend(simulators(&graph));
     found.extend(released::violations()?);
+    found.extend(circles::violations()?);
     for line in &found {
         println!("{line}");
     }
@@ -177,5 +179,6 @@ mod tests {
         assert!(graph.members.contains("metal3-api") && graph.chain("metal3-api", "metal3-domain").is_some());
         assert_eq!(violations(&graph), Vec::<String>::new());
         assert_eq!(simulators(&graph), Vec::<String>::new());
+        assert_eq!(circles::violations().unwrap(), Vec::<String>::new());
     }
 }

@@ -123,6 +123,7 @@ pub(super) const PACKAGES: &[Package] = &[
             "metal3-sim-capi",
             "metal3-ledger",
             "metal3-scenario",
+            "metal3-ironic-life",
         ],
     ),
     package("metal3-e2e-kubelet", &[]),
