@@ -51,7 +51,7 @@ impl PoolRef {
     /// # Errors
     /// When the text is not an object name.
     pub fn metal3(name: &str, field: &str) -> Result<Self, DataError> {
-        Self::try_new(GROUP, KIND, name, field)
+        Self::try_new(None, None, name, field)
     }
 
     /// Whether the contract of `ipam.metal3.io` applies rather than that of Cluster API.
@@ -60,7 +60,8 @@ impl PoolRef {
         self.group == GROUP && self.kind == KIND
     }
 
-    fn try_new(group: &str, kind: &str, name: &str, field: &str) -> Result<Self, DataError> {
+    fn try_new(group: Option<&str>, kind: Option<&str>, name: &str, field: &str) -> Result<Self, DataError> {
+        let (group, kind) = (stated(group).unwrap_or(GROUP), stated(kind).unwrap_or(KIND));
         if group == GROUP && kind != KIND {
             // differs (`pool-kind-without-group`): the Go manager creates a claim that no provider serves.
             let (group, kind) = (group.to_owned(), kind.to_owned());
@@ -85,9 +86,12 @@ impl PoolRef {
     /// # Errors
     /// When its name or kind is invalid.
     pub(crate) fn of_reference(reference: &IPPoolReference, field: &str) -> Result<Self, DataError> {
-        let group = stated(reference.api_group.as_deref()).unwrap_or(GROUP);
-        let kind = stated(reference.kind.as_deref()).unwrap_or(KIND);
-        Self::try_new(group, kind, &reference.name, field)
+        Self::try_new(
+            reference.api_group.as_deref(),
+            reference.kind.as_deref(),
+            &reference.name,
+            field,
+        )
     }
 
     /// The pool of a metadata entry.
@@ -96,9 +100,7 @@ impl PoolRef {
     /// When its name or kind is invalid.
     pub(super) fn of_entry(entry: &FromPool, field: &str) -> Result<Self, DataError> {
         // differs (`pool-kind-honoured`): the Go manager treats every such entry as an IPPool of `ipam.metal3.io`.
-        let group = stated(entry.api_group.as_deref()).unwrap_or(GROUP);
-        let kind = stated(entry.kind.as_deref()).unwrap_or(KIND);
-        Self::try_new(group, kind, &entry.name, field)
+        Self::try_new(entry.api_group.as_deref(), entry.kind.as_deref(), &entry.name, field)
     }
 
     /// The pool of a network's address.
