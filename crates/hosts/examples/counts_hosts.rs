@@ -23,6 +23,7 @@ mod goals;
 #[expect(dead_code, reason = "tests use the rest")]
 mod interceptor;
 #[path = "../tests/life/phases.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
 mod phases;
 
 use env::{Setup, TestEnv};
@@ -120,29 +121,14 @@ async fn run_lifecycle(ledger: &mut Ledger, text: &mut String, hosts: u32) -> Re
     for phase in Phase::ALL {
         let requests = run_phase(&env, phase, hosts).await;
         let (goal, name) = (goal(phase), format!("{phase:?}, {hosts}").to_lowercase());
-        let per_host = |counts| sum(counts).div_ceil(count);
         let [writes, reads, ironic] = goal.least;
-        record(
-            ledger,
-            &name,
-            "API writes per host",
-            (per_host(&requests.writes), goal.writes),
-            writes,
-        );
-        record(
-            ledger,
-            &name,
-            "API reads per host",
-            (per_host(&requests.reads), goal.reads),
-            reads,
-        );
-        record(
-            ledger,
-            &name,
-            "Ironic requests per host",
-            (per_host(&requests.ironic), goal.ironic),
-            ironic,
-        );
+        for (what, counts, goal, least) in [
+            ("API writes per host", &requests.writes, goal.writes, writes),
+            ("API reads per host", &requests.reads, goal.reads, reads),
+            ("Ironic requests per host", &requests.ironic, goal.ironic, ironic),
+        ] {
+            record(ledger, &name, what, (sum(counts).div_ceil(count), goal), least);
+        }
         if hosts == FEW {
             detail(text, phase, &requests, count)?;
         }

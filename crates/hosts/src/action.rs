@@ -1,7 +1,7 @@
-//! The writes of a plan. Each carries its own precondition.
+//! The actions of a plan. Each write carries its own precondition.
 //!
-//! The steps run in order. The process may stop after any of them: the next reconcile continues from what it then
-//! observes. A failed step ends the reconcile.
+//! The process may stop after any of them: the next reconcile continues from what it then observes. A failed action ends
+//! the reconcile.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,20 +14,25 @@ use metal3_ironic::calls::node::NewNode;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
-use metal3_runtime::events::Importance;
 use metal3_runtime::patch::MergePatch;
+use metal3_runtime::plan;
 use metal3_runtime::reason::Reason;
 
 use crate::facts::Read;
 
-/// One write.
+/// The plan for one host. Its status is a patch with the observed version as precondition, and is absent when the plan
+/// patches the host. [`Next::Requeue`](metal3_runtime::work::Next::Requeue) plans again in the same reconcile with the
+/// responses to the actions: the host and the node of a response are live, a node after a transition or power request is
+/// stale.
+pub type Plan = plan::Plan<BTreeSet<Read>, Action>;
+
+/// A write, or a record in this process.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum Action {
+    /// Reserves one unit of the deprovision budget. Planning is repeated when another host took the last one.
+    ReserveBudget,
     /// Patches metadata or spec of the host, with the observed version as precondition.
     PatchHost(MergePatch),
-    /// Patches the status of the host, with the observed version as precondition. At most one in a plan, and the last
-    /// write to the host.
-    PatchStatus(MergePatch),
     /// Creates the HardwareData.
     CreateHardwareData(Box<HardwareData>),
     /// Patches the HardwareData, with the observed version as precondition.
@@ -42,6 +47,18 @@ pub enum Step {
     },
     /// Sends a request to Ironic.
     Ironic(Order),
+    /// Counts in a metric, once all writes are done.
+    Count(Count),
+    /// Releases the busy-host slot of the host, once all writes are done.
+    ReleaseSlot,
+}
+
+impl Action {
+    /// Whether it takes effect in this process only, once all writes are done.
+    #[must_use]
+    pub const fn is_record(&self) -> bool {
+        matches!(self, Self::Count(_) | Self::ReleaseSlot)
+    }
 }
 
 /// A request to Ironic and its audit record.
@@ -65,7 +82,7 @@ pub struct Audit {
 /// Every request that the host controller sends to Ironic.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Creates the node. The response is the node; [`Wait::Replan`] follows, so that its UUID is recorded at once.
+    /// Creates the node. The response is the node; the plan requeues, so that its UUID is recorded at once.
     CreateNode(Box<NewNode>),
     /// Changes fields of the node. The response is the node, live.
     PatchNode(NodeUuid, Patch),
@@ -121,12 +138,6 @@ impl Request {
         }
     }
 
-    /// Whether it may interrupt or erase what runs.
-    #[must_use]
-    pub const fn is_destructive(&self) -> bool {
-        matches!(self.impact(), Impact::Interrupts | Impact::Erases)
-    }
-
     /// The name in metrics and messages.
     #[must_use]
     pub const fn verb(&self) -> &'static str {
@@ -147,55 +158,6 @@ impl Request {
     }
 }
 
-/// An event, recorded once all steps are done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// Normal or warning.
-    pub importance: Importance,
-    /// The reason.
-    pub reason: Reason,
-    /// The message.
-    pub message: String,
-}
-
-/// Cause of a [`Wait::After`]: the backoff of a failed operation.
-pub(crate) const RETRY_AFTER_FAILURE: &str = "retry after a failure";
-/// Cause of a [`Wait::After`]: the backoff of a failed deployment.
-pub(crate) const RETRY_AFTER_DEPLOYMENT: &str = "retry after a failed deployment";
-/// Cause of a [`Wait::After`]: nothing reports that Ironic responds again.
-pub(crate) const IRONIC_UNREACHABLE: &str = "Ironic is unreachable";
-
-/// What the host waits for after the plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Wait {
-    /// A change of any observed object.
-    #[default]
-    Settled,
-    /// Plan again in the same reconcile with the responses to the steps: the host and the node of a response are live,
-    /// a node after a transition or power request is stale.
-    Replan,
-    /// A change of the node in the change feed, or the first complete poll of the feed.
-    OnNode(&'static str),
-    /// A change of a Secret.
-    OnSecret(String),
-    /// A busy-host slot.
-    OnSlot,
-    /// A delay.
-    After(Duration, &'static str),
-    /// A change of the host by the user.
-    OnUser(&'static str),
-}
-
-/// What happens to the busy-host slot of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SlotUse {
-    /// The host keeps its slot, if it has one.
-    #[default]
-    Keep,
-    /// The host releases its slot.
-    Release,
-}
-
 /// A change of a counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Count {
@@ -212,59 +174,6 @@ pub enum Count {
     One(&'static str),
     /// The histogram of an operation that ended, and its duration.
     Duration(&'static str, Duration),
-}
-
-/// The plan for one host.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    /// Reads needed first. While this is not empty, all other fields are empty and planning is repeated after the
-    /// reads.
-    pub reads: BTreeSet<Read>,
-    /// The writes, in order.
-    pub steps: Vec<Step>,
-    /// Events to record when the steps are done.
-    pub events: Vec<Event>,
-    /// Metrics to count when the steps are done.
-    pub counts: Vec<Count>,
-    /// What the host waits for.
-    pub wait: Wait,
-    /// What happens to its busy-host slot.
-    pub slot_use: SlotUse,
-    /// Whether the steps use one unit of the deprovision budget.
-    pub spends_budget: bool,
-}
-
-impl Plan {
-    /// A plan of reads only.
-    #[must_use]
-    pub fn reading(reads: impl IntoIterator<Item = Read>) -> Self {
-        Self {
-            reads: reads.into_iter().collect(),
-            wait: Wait::Replan,
-            ..Self::default()
-        }
-    }
-
-    /// A plan without writes.
-    #[must_use]
-    pub fn waiting(wait: Wait) -> Self {
-        Self {
-            wait,
-            ..Self::default()
-        }
-    }
-
-    /// The requests to Ironic among the steps.
-    pub fn requests(&self) -> impl Iterator<Item = &Request> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Ironic(order) => Some(&order.request),
-            Step::PatchHost(_)
-            | Step::PatchStatus(_)
-            | Step::CreateHardwareData(_)
-            | Step::PatchHardwareData(_)
-            | Step::PatchSecret { .. } => None,
-        })
-    }
 }
 
 impl fmt::Display for Audit {

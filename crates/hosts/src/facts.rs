@@ -231,3 +231,28 @@ pub enum Read {
     /// No read: requests a busy-host slot.
     Slot,
 }
+
+impl Read {
+    /// The Secrets that a host may name.
+    pub(crate) const SECRETS: [Self; 5] = [
+        Self::Credentials,
+        Self::UserData,
+        Self::NetworkData,
+        Self::MetaData,
+        Self::AgentNetwork,
+    ];
+
+    /// The name of the Secret, if the host names one.
+    pub(crate) fn secret_name(self, host: &BareMetalHost) -> Option<&str> {
+        let spec = &host.spec;
+        let name = match self {
+            Self::Credentials => spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()),
+            Self::UserData => spec.user_data.as_ref()?.name.as_deref(),
+            Self::NetworkData => spec.network_data.as_ref()?.name.as_deref(),
+            Self::MetaData => spec.meta_data.as_ref()?.name.as_deref(),
+            Self::AgentNetwork => spec.preprovisioning_network_data_name.as_deref(),
+            _ => None,
+        };
+        name.filter(|name| !name.is_empty())
+    }
+}

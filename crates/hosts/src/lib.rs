@@ -6,14 +6,12 @@
 #![warn(missing_docs)]
 
 pub mod action;
-pub mod controller;
 pub mod facts;
-pub mod names;
+mod names;
 pub mod needs;
 pub mod node;
 pub mod plan;
+pub mod reconciler;
 pub mod settings;
 #[cfg(test)]
 mod tests;
-
-pub use plan::object::is_moving;

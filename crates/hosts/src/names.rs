@@ -1,19 +1,19 @@
 //! Names visible to users that are not part of the API: reasons of conditions and events, annotations.
 
 /// Annotation that allows deprovisioning a host beyond the budget. Any value.
-pub const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
+pub(crate) const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
 /// Annotation with the instance that the node of a moved host still serves: the host's UID in the former cluster.
-pub const FORMER_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
+pub(crate) const FORMER_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
 /// Condition: a change is withheld on purpose. Present only while it holds.
-pub const HELD: &str = "Held";
+pub(crate) const HELD: &str = "Held";
 
 /// Reasons. Equal to those of the Go manager where it has one.
-pub mod reason {
+pub(crate) mod reason {
     use metal3_runtime::reason::Reason;
 
     macro_rules! reasons {
         ($($(#[$doc:meta])* $name:ident = $word:literal;)+) => {
-            $($(#[$doc])* pub const $name: Reason = Reason::new($word);)+
+            $($(#[$doc])* pub(crate) const $name: Reason = Reason::new($word);)+
         };
     }
 
@@ -71,41 +71,25 @@ pub mod reason {
         /// Condition: Ironic is not reachable, and the deletion needs it.
         IRONIC_UNREACHABLE = "IronicUnreachable";
 
-        /// Event.
+        // Events.
         DISCOVERED = "Discovered";
-        /// Event.
         REGISTERED = "Registered";
-        /// Event.
         ACCESS_VALIDATED = "BMCAccessValidated";
-        /// Event.
         PROFILE_SET = "ProfileSet";
-        /// Event.
         INSPECTION_STARTED = "InspectionStarted";
-        /// Event.
         INSPECTION_SKIPPED = "InspectionSkipped";
-        /// Event.
         INSPECTION_COMPLETE = "InspectionComplete";
-        /// Event.
         PROVISIONING_STARTED = "ProvisioningStarted";
-        /// Event.
         PROVISIONING_COMPLETE = "ProvisioningComplete";
-        /// Event.
         DEPROVISIONING_STARTED = "DeprovisioningStarted";
-        /// Event.
         DEPROVISIONING_COMPLETE = "DeprovisioningComplete";
-        /// Event.
         POWER_ON = "PowerOn";
-        /// Event.
         POWER_OFF = "PowerOff";
-        /// Event.
         INVALID_ANNOTATION = "InvalidAnnotationValue";
-        /// Event.
         CREDENTIAL_ERROR = "BMCCredentialError";
-        /// Event.
         UPDATE_HARDWARE = "UpdateHardwareDetails";
         /// Event: a node that does not belong to the host stays in Ironic.
         NODE_LEFT = "NodeLeftInIronic";
-        /// Event.
         REMOVE_ANNOTATION = "RemoveAnnotation";
         /// Event and metric label: registration failed.
         REGISTRATION_ERROR = "RegistrationError";

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::caches::Caches as HostCaches;
-use metal3_hosts::controller::{DeprovisionBudget, Parts as HostParts, controller as hosts};
+use metal3_hosts::reconciler::caches::Caches as HostCaches;
+use metal3_hosts::reconciler::{DeprovisionBudget, Parts as HostParts, controller as hosts};
 use metal3_hosts::settings::Settings as HostSettings;
 use metal3_ipam::reconciler as ipam;
 use metal3_ironic::Client;

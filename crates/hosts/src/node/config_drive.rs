@@ -12,7 +12,7 @@ use metal3_ironic::calls::provision::ConfigDrive;
 use serde_json::{Map, Value};
 
 use super::invalid_host::InvalidHost;
-use super::{document, secret};
+use super::secret;
 
 const USER_DATA: &str = "spec.userData";
 const NETWORK_DATA: &str = "spec.networkData";
@@ -130,7 +130,7 @@ fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Valu
     .map(|(key, value)| (key.to_owned(), value))
     .collect();
     if let Some(values) = parts.meta_data {
-        meta_data.extend(document::map(META_DATA, needed(values, "metaData", META_DATA)?)?);
+        meta_data.extend(secret::map(META_DATA, needed(values, "metaData", META_DATA)?)?);
     }
     Ok(meta_data)
 }
@@ -142,7 +142,7 @@ fn network_data(parts: &Parts<'_>) -> Result<Map<String, Value>, InvalidHost> {
         (None, None) => return Ok(Map::new()),
     };
     let text = secret::text(values, "networkData", field)?;
-    document::map(field, text.unwrap_or_default())
+    secret::map(field, text.unwrap_or_default())
 }
 
 fn needed<'a>(

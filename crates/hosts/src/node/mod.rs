@@ -12,7 +12,6 @@ pub mod capabilities;
 pub mod changes;
 pub mod config_drive;
 pub mod credentials;
-mod document;
 pub mod hints;
 pub mod image;
 pub mod instance;

@@ -9,7 +9,7 @@ use metal3_domain::bmc::Profile;
 use serde_json::{Map, Value};
 
 use super::invalid_host::InvalidHost;
-use super::{document, secret};
+use super::secret;
 
 const ISO: &str = "deploy_iso";
 const KERNEL: &str = "deploy_kernel";
@@ -66,7 +66,7 @@ impl AgentNetwork {
     pub fn of(values: &BTreeMap<String, ByteString>) -> Result<Self, InvalidHost> {
         const FIELD: &str = "spec.preprovisioningNetworkDataName";
         let text = secret::text(values, "networkData", FIELD)?.unwrap_or_default();
-        let map = document::map(FIELD, text)?;
+        let map = secret::map(FIELD, text)?;
         Ok(if map.is_empty() { Self::None } else { Self::Data(map) })
     }
 

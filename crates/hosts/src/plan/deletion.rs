@@ -8,8 +8,9 @@ use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, Provisioni
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::work::Next;
 
-use crate::action::{Count, IRONIC_UNREACHABLE, Request, Wait};
+use crate::action::{Count, Request};
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::object::release_hardware;
@@ -18,6 +19,7 @@ use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::{check_deprovision_budget, request_disruptive, was_withheld};
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
+use crate::plan::wait;
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
@@ -31,7 +33,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     }
     let finalizers = planner.host().metadata.finalizers.iter().flatten();
     if !finalizers.into_iter().any(|one| one == HOST_FINALIZER) {
-        return Err(Decision::WaitUnchanged(Wait::Settled));
+        return Err(Decision::WaitUnchanged(Next::Done));
     }
     require_ironic(planner)?;
     if *planner.state() == State::Deleting {
@@ -41,7 +43,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     match planner.host().detach_request() {
         Some(request) if request.delete == DetachedDelete::Delay && !request.force => {
             planner.count(Count::One("metal3_delete_delayed_for_detached_total"));
-            return Err(Decision::Wait(Wait::OnUser(
+            return Err(Decision::Wait(wait::on_user(
                 "the host is detached and its deletion is delayed; remove the annotation, or set its deleteAction \
                  to delete",
             )));
@@ -91,10 +93,7 @@ fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
             outage.since, outage.reason
         ),
     });
-    Err(Decision::Wait(Wait::After(
-        crate::facts::OUTAGE_RECHECK,
-        IRONIC_UNREACHABLE,
-    )))
+    Err(Decision::Wait(wait::on_unreachable_ironic()))
 }
 
 /// Whether Ironic never had a node of the host: it has no BMC, and no node is recorded.
@@ -103,7 +102,7 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 }
 
 /// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
-pub(crate) fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
+fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
         ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(()),
         ObservedNode::Unknown if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
@@ -133,16 +132,16 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         return Ok(());
     }
     let id = &node.uuid;
-    let wait = Decision::Wait(Wait::OnNode("Ironic is busy"));
+    let busy = Decision::Wait(wait::on_node("Ironic is busy"));
     match &node.provision_state {
         S::Verifying | S::Deploying | S::Cleaning | S::Inspecting | S::Servicing | S::Deleting | S::Adopting => {
-            return Err(wait);
+            return Err(busy);
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
             planner.request(Request::Provision(id.clone(), Transition::Abort));
-            return Err(wait);
+            return Err(busy);
         }
-        S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack => return Err(wait),
+        S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack => return Err(busy),
         S::Enroll => {}
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
@@ -159,15 +158,17 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         "the detached annotation"
     };
     request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
-    Err(Decision::Wait(Wait::Replan))
+    Err(Decision::Wait(Next::Requeue))
 }
 
-/// Removes the finalizers of the dependent objects, and last the one of the host.
-pub(crate) fn remove_finalizers(planner: &mut Planner<'_>) -> PlanResult {
+/// `deleting`: Ironic deletes the node, then the finalizers of the dependent objects are removed, and last the one of
+/// the host.
+pub(crate) fn finish(planner: &mut Planner<'_>) -> PlanResult {
+    ensure_node_deleted(planner)?;
     release_hardware(planner)?;
     release_secrets(planner)?;
     if let Some(finalizers) = &mut planner.draft.metadata.finalizers {
         finalizers.retain(|one| one != HOST_FINALIZER);
     }
-    Ok(Decision::Wait(Wait::Settled))
+    Ok(Decision::Wait(Next::Done))
 }

@@ -1,11 +1,12 @@
 //! Detachment: Ironic deletes its record of the node; the machine and the object stay.
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
+use metal3_runtime::work::Next;
 
-use crate::action::Wait;
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::plan::deletion::delete_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::wait;
 
 /// Ends the decision for a host that is detached or is being detached.
 pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
@@ -18,7 +19,7 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
             } else {
                 OperationalStatus::Ok
             };
-            return Err(Decision::Wait(Wait::Replan));
+            return Err(Decision::Wait(Next::Requeue));
         }
         return Ok(());
     };
@@ -30,7 +31,7 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     }
     if is_detached {
-        return Err(Decision::Wait(Wait::OnUser("the host is detached")));
+        return Err(Decision::Wait(wait::on_user("the host is detached")));
     }
     if !is_steady && !request.force {
         // Detached later, in a steady state.
@@ -42,5 +43,5 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         ObservedNode::Absent | ObservedNode::Foreign { .. } => {}
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
-    Err(Decision::Wait(Wait::OnUser("the host is detached")))
+    Err(Decision::Wait(wait::on_user("the host is detached")))
 }

@@ -2,9 +2,10 @@
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState};
 use metal3_runtime::reason::Reason;
+use metal3_runtime::work::Next;
 
-use crate::action::Wait;
 use crate::names::reason;
+use crate::plan::wait;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -22,7 +23,7 @@ pub(crate) enum Remedy {
     /// A retry after a backoff. Attempts are counted.
     Retry,
     /// Another change; nothing is retried or counted until then.
-    WaitFor(Wait),
+    WaitFor(Next),
 }
 
 impl Failure {
@@ -37,15 +38,15 @@ impl Failure {
 
     /// A failure that only a change of the host resolves.
     pub(crate) fn until_host_changes(kind: ErrorType, message: impl Into<String>) -> Self {
-        Self::until(kind, message, Wait::OnUser("the host must be changed"))
+        Self::until(kind, message, wait::on_user("the host must be changed"))
     }
 
     /// A failure that ends with the given wait.
-    pub(crate) fn until(kind: ErrorType, message: impl Into<String>, wait: Wait) -> Self {
+    pub(crate) fn until(kind: ErrorType, message: impl Into<String>, next: Next) -> Self {
         Self {
             kind,
             message: message.into(),
-            remedy: Remedy::WaitFor(wait),
+            remedy: Remedy::WaitFor(next),
             event: None,
         }
     }

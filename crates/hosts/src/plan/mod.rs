@@ -2,7 +2,8 @@
 //!
 //! Planning runs in layers: paused or moving, missing metadata, deletion, detachment, and then the host's state. Each
 //! layer may end the decision. The writes are ordered: requests and other objects, then the host, then its status. A
-//! write of the host postpones the write of its status, because it changes the precondition.
+//! write of the host postpones the write of its status, because it changes the precondition. Metrics and the busy-host
+//! slot come last.
 
 pub mod backoff;
 pub(crate) mod conditions;
@@ -18,16 +19,18 @@ mod safety;
 mod secrets;
 pub mod state;
 mod status;
+pub(crate) mod wait;
 
 use std::collections::BTreeSet;
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
 use metal3_ironic::slots::SlotState;
-use metal3_runtime::patch::{Changes, MergePatch};
+use metal3_runtime::patch::Changes;
 use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 
-use crate::action::{Count, Plan, RETRY_AFTER_FAILURE, SlotUse, Step, Wait};
-use crate::facts::{Facts, ObservedNode};
+use crate::action::{Action, Count, Plan, Request};
+use crate::facts::{Facts, NodeFreshness, ObservedNode};
 use crate::plan::error::{Failure, Remedy, event_reason};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::rules::Rules;
@@ -54,10 +57,9 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         uid,
         draft: facts.host.clone(),
         withheld: None,
-        steps: Vec::new(),
+        actions: Vec::new(),
         events: Vec::new(),
         counts: Vec::new(),
-        spends_budget: false,
         login: None,
     };
     let decision = decide(&mut planner).unwrap_or_else(|decision| decision);
@@ -76,19 +78,21 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
 impl Planner<'_> {
     fn finish(mut self, decision: Decision) -> Plan {
         let mut is_backing_off = false;
-        let wait = match decision {
+        let next = match decision {
             Decision::Read(reads) => return Plan::reading(reads),
-            Decision::WaitUnchanged(wait) => {
+            Decision::WaitUnchanged(next) => {
+                self.actions.clear();
                 return Plan {
-                    slot_use: self.slot_use(true, &wait),
-                    ..Plan::waiting(wait)
+                    actions: self.release_slot(true, &next).into_iter().collect(),
+                    next: self.recheck_stale_node(next),
+                    ..Plan::default()
                 };
             }
-            Decision::Wait(wait) => {
-                if wait != Wait::OnSlot {
+            Decision::Wait(next) => {
+                if !wait::is_on_slot(&next) {
                     status::end_delay(&mut self.draft.status);
                 }
-                wait
+                next
             }
             Decision::Fail(failure) => {
                 is_backing_off = true;
@@ -101,11 +105,11 @@ impl Planner<'_> {
             Decision::ChangeState(trigger) => self.change_state(trigger),
         };
         conditions::renew(&mut self);
-        let slot_use = self.slot_use(is_backing_off, &wait);
-        self.build(wait, slot_use)
+        let release_slot = self.release_slot(is_backing_off, &next);
+        self.build(next, release_slot)
     }
 
-    fn record_failure(&mut self, failure: &Failure) -> Wait {
+    fn record_failure(&mut self, failure: &Failure) -> Next {
         let recorded = &self.host().status;
         let is_new_failure =
             !failure.is_recorded_in(recorded) || recorded.operational_status != OperationalStatus::Error;
@@ -119,18 +123,18 @@ impl Planner<'_> {
             status::restore_error(&mut self.draft.status, recorded);
         }
         match &failure.remedy {
-            Remedy::WaitFor(wait) => wait.clone(),
+            Remedy::WaitFor(next) => next.clone(),
             Remedy::Retry => {
                 let delay = backoff::delay(self.draft.status.error_count, self.facts.jitter);
-                Wait::After(delay, RETRY_AFTER_FAILURE)
+                wait::for_retry(delay)
             }
         }
     }
 
-    fn change_state(&mut self, trigger: Trigger) -> Wait {
+    fn change_state(&mut self, trigger: Trigger) -> Next {
         let Some(edge) = graph::edge_for(self.state(), trigger) else {
             // A test covers that every trigger has an edge; without one the host stays as it is.
-            return Wait::Settled;
+            return Next::Done;
         };
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
         if edge.clears_errors {
@@ -142,49 +146,66 @@ impl Planner<'_> {
         let counts = status::enter(&mut self.draft.status, &edge.to, boot_mode, now);
         self.counts.extend(counts);
         state::on_enter(self, &edge.to);
-        Wait::Replan
+        Next::Requeue
     }
 
     /// Adds the writes, and none when nothing changed.
-    fn build(mut self, wait: Wait, slot_use: SlotUse) -> Plan {
-        let mut wait = wait;
+    fn build(mut self, next: Next, release_slot: Option<Action>) -> Plan {
+        let mut next = next;
         if let Some(login) = self.login.take() {
             let recorded = &self.host().status;
-            wait = status::record_login_version(&mut self.draft.status, recorded, &login, wait);
+            next = status::record_login_version(&mut self.draft.status, recorded, &login, next);
         }
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
         }
-        let changes = Changes::between(&document(self.host()), &document(&self.draft));
-        let is_split = changes.main.is_some() && changes.status.is_some();
-        match changes {
-            Changes { main: Some(main), .. } => self.steps.push(Step::PatchHost(main.with_precondition(&self.version))),
-            Changes { status, .. } => {
-                let patch: Option<MergePatch> = status.map(|patch| patch.with_precondition(&self.version));
-                self.steps.extend(patch.map(Step::PatchStatus));
-            }
+        let Changes { main, status } = Changes::between(&document(self.host()), &document(&self.draft));
+        let is_split = main.is_some() && status.is_some();
+        let status = status.filter(|_| !is_split);
+        if let Some(main) = main {
+            self.add(Action::PatchHost(main.with_precondition(&self.version)));
         }
         if is_split {
-            wait = Wait::Replan;
-            if !self.steps.iter().any(|step| matches!(step, Step::Ironic(_))) {
+            next = Next::Requeue;
+            if !self.actions.iter().any(|action| matches!(action, Action::Ironic(_))) {
                 // These are reported together with the status, in the next round.
                 self.events.clear();
                 self.counts.clear();
             }
         }
+        let next = self.recheck_stale_node(next);
+        let mut actions = self.actions;
+        actions.extend(self.counts.into_iter().map(Action::Count));
+        actions.extend(release_slot);
         Plan {
             reads: BTreeSet::new(),
-            steps: self.steps,
+            actions,
+            status: status.map(|patch| patch.with_precondition(&self.version)),
             events: self.events,
-            counts: self.counts,
-            wait,
-            slot_use,
-            spends_budget: self.spends_budget,
+            next,
         }
     }
 
+    /// Completes a wait for the node when the plan ends with an observation of it that is older than a request.
+    fn recheck_stale_node(&self, next: Next) -> Next {
+        let was_stale = matches!(self.facts.node, ObservedNode::Found(_, NodeFreshness::Stale));
+        let is_stale = self.actions.iter().fold(was_stale, |is_stale, action| match action {
+            Action::Ironic(order) => match order.request {
+                // The response is the node, or confirms that it is deleted.
+                Request::CreateNode(_) | Request::PatchNode(..) | Request::DeleteNode(_) => false,
+                Request::CreatePort { .. } => is_stale,
+                Request::Provision(..)
+                | Request::Power(..)
+                | Request::SetMaintenance(..)
+                | Request::ClearMaintenance(_) => true,
+            },
+            _ => is_stale,
+        });
+        if is_stale { wait::with_stale_node(next) } else { next }
+    }
+
     /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry releases it.
-    fn slot_use(&self, is_backing_off: bool, wait: &Wait) -> SlotUse {
+    fn release_slot(&self, is_backing_off: bool, next: &Next) -> Option<Action> {
         let busy = matches!(self.facts.node, ObservedNode::Found(node, _) if node.provision_state.is_busy());
         let will_load = matches!(
             self.draft.status.provisioning.state,
@@ -194,11 +215,8 @@ impl Planner<'_> {
         // A delayed host that is skipped requests a slot again later.
         let is_waiting = self.draft.status.operational_status == OperationalStatus::Delayed && !is_backing_off;
         // The slot is used later in the same reconcile.
-        let replans = self.facts.slot == Some(SlotState::Granted) && *wait == Wait::Replan && !is_backing_off;
-        if busy || will_load || is_waiting || replans {
-            SlotUse::Keep
-        } else {
-            SlotUse::Release
-        }
+        let replans = self.facts.slot == Some(SlotState::Granted) && *next == Next::Requeue && !is_backing_off;
+        let is_kept = busy || will_load || is_waiting || replans;
+        (!is_kept).then_some(Action::ReleaseSlot)
     }
 }

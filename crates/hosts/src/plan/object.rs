@@ -14,31 +14,30 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 
-use crate::action::{Step, Wait};
+use crate::action::Action;
 use crate::facts::{HostFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
-use crate::plan::error::Failure;
-use crate::plan::ownership;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::{ownership, wait};
 
 /// How long a deleted host is skipped that was paused in its previous version. clusterctl takes about 30 ms between
 /// unpausing an object and deleting it.
 pub(crate) const GRACE: TimeDelta = TimeDelta::seconds(60);
 
 /// Whether the host is part of a move.
-#[must_use]
-pub fn is_moving(host: &BareMetalHost) -> bool {
+pub(crate) fn is_moving(host: &BareMetalHost) -> bool {
     host.annotation(DELETE_FOR_MOVE_ANNOTATION).is_some()
 }
 
 pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     let (host, previous) = (planner.host(), planner.facts.previous);
     if host.is_paused() && planner.rules.skip_paused() {
-        return Err(Decision::WaitUnchanged(Wait::OnUser("the host is paused")));
+        return Err(Decision::WaitUnchanged(wait::on_user("the host is paused")));
     }
     if is_moving(host) && planner.rules.skip_moving() {
-        return Err(Decision::WaitUnchanged(Wait::OnUser(
+        return Err(Decision::WaitUnchanged(wait::on_user(
             "the host is moving to another cluster",
         )));
     }
@@ -52,7 +51,7 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     let until = deleted_at(deleted).map(|at| at + GRACE);
     let left = until.map_or(TimeDelta::zero(), |until| until - planner.facts.now.get());
     if let Some(left) = left.to_std().ok().filter(|left| !left.is_zero()) {
-        return Err(Decision::WaitUnchanged(Wait::After(
+        return Err(Decision::WaitUnchanged(wait::for_time(
             left,
             "the host was paused until its deletion",
         )));
@@ -88,26 +87,26 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
     };
     if planner.host().status.last_updated.is_some() && planner.host().status.provisioning.state != State::None {
         remove_annotation(planner, STATUS_ANNOTATION);
-        return Err(Decision::Wait(Wait::Replan));
+        return Err(Decision::Wait(Next::Requeue));
     }
     let mut status = match serde_json::from_str::<BareMetalHostStatus>(text) {
         Ok(status) => status,
         Err(error) if planner.rules.keep_saved_status() => {
             // Without its status a provisioned host looks like a new one.
-            return Err(Decision::Fail(Failure::until_host_changes(
+            return Err(Decision::reject(
                 ErrorType::Registration,
                 format!(
                     "the annotation {STATUS_ANNOTATION} is not a valid host status: {error}; correct it, or remove \
                      it to register the host as a new one"
                 ),
-            )));
+            ));
         }
         Err(_) => return Ok(()),
     };
     if status.provisioning.state == State::None {
         // Saved before registration: nothing to restore, and a restored status must differ from none.
         remove_annotation(planner, STATUS_ANNOTATION);
-        return Err(Decision::Wait(Wait::Replan));
+        return Err(Decision::Wait(Next::Requeue));
     }
     match planner.facts.hardware_data {
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
@@ -121,7 +120,7 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
         annotations.insert(FORMER_ANNOTATION.to_owned(), instance);
     }
     planner.draft.status = status;
-    Err(Decision::Wait(Wait::Replan))
+    Err(Decision::Wait(Next::Requeue))
 }
 
 /// Adds missing fields: finalizer, architecture, external hardware details.
@@ -144,7 +143,7 @@ pub(crate) fn complete_object(planner: &mut Planner<'_>) -> PlanResult<()> {
     if planner.draft.metadata == planner.host().metadata && planner.draft.spec == planner.host().spec {
         Ok(())
     } else {
-        Err(Decision::Wait(Wait::Replan))
+        Err(Decision::Wait(Next::Requeue))
     }
 }
 
@@ -172,16 +171,16 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
     let wanted = match recorded {
         Some(details) => Some(details),
         None => supplied().map_err(|error| {
-            Decision::Fail(Failure::until_host_changes(
+            Decision::reject(
                 ErrorType::Inspection,
                 format!("the annotation {HARDWARE_DETAILS_ANNOTATION} cannot be read: {error}; correct or remove it"),
-            ))
+            )
         })?,
     };
     if wanted.is_some() && wanted != planner.host().status.hardware {
         planner.draft.status.hardware = wanted;
         planner.record_event(reason::UPDATE_HARDWARE, "hardware details imported");
-        return Err(Decision::Wait(Wait::Replan));
+        return Err(Decision::Wait(Next::Requeue));
     }
     if text.is_some() {
         remove_annotation(planner, HARDWARE_DETAILS_ANNOTATION);
@@ -205,7 +204,7 @@ pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetai
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {
             let data = hardware_data(planner.host(), planner.uid, details);
-            planner.step(Step::CreateHardwareData(Box::new(data)));
+            planner.add(Action::CreateHardwareData(Box::new(data)));
         }
         Observed::Present(data) => {
             // differs: `host-hardware-data-in-place`. The Go manager deletes it and creates another.
@@ -237,7 +236,7 @@ fn change_hardware_data(planner: &mut Planner<'_>, from: &HardwareData, to: &Har
     let version = version.and_then(|text| ResourceVersion::parse(text).ok());
     let patch = Changes::between(&document(from), &document(to)).main;
     if let (Some(patch), Some(version)) = (patch, version) {
-        planner.step(Step::PatchHardwareData(patch.with_precondition(&version)));
+        planner.add(Action::PatchHardwareData(patch.with_precondition(&version)));
     }
 }
 

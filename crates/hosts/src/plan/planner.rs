@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
-use metal3_runtime::events::Importance;
+use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 use serde_json::Value;
 
-use crate::action::{Audit, Count, Event, Order, RETRY_AFTER_FAILURE, Request, Step, Wait};
+use super::{backoff, status, wait};
+use crate::action::{Action, Audit, Count, Order, Request};
 use crate::facts::{Facts, NodeFreshness, ObservedNode, Read};
 use crate::plan::error::Failure;
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
-use crate::plan::{backoff, status};
 
 /// The result of a planning step. A [`Decision`] as error ends planning early, as a read, a wait or a failure does.
 pub(crate) type PlanResult<T = Decision> = Result<T, Decision>;
@@ -26,9 +27,9 @@ pub(crate) enum Decision {
     /// Reads are needed first. Nothing is written.
     Read(BTreeSet<Read>),
     /// Wait; nothing is written.
-    WaitUnchanged(Wait),
+    WaitUnchanged(Next),
     /// Write what was decided, then wait.
-    Wait(Wait),
+    Wait(Next),
     /// Record a failure.
     Fail(Failure),
     /// Record a failure and change the state because of it.
@@ -40,6 +41,11 @@ pub(crate) enum Decision {
 impl Decision {
     pub(crate) fn read(read: Read) -> Self {
         Self::Read(BTreeSet::from([read]))
+    }
+
+    /// Records a failure that only a change of the host resolves.
+    pub(crate) fn reject(kind: ErrorType, message: impl Into<String>) -> Self {
+        Self::Fail(Failure::until_host_changes(kind, message))
     }
 }
 
@@ -59,10 +65,9 @@ pub(crate) struct Planner<'a> {
     pub(crate) uid: &'a str,
     pub(crate) draft: BareMetalHost,
     pub(crate) withheld: Option<Withheld>,
-    pub(super) steps: Vec<Step>,
-    pub(super) events: Vec<Event>,
+    pub(super) actions: Vec<Action>,
+    pub(super) events: Vec<PlannedEvent>,
     pub(super) counts: Vec<Count>,
-    pub(super) spends_budget: bool,
     /// The credentials Secret in its present version, with the recorded credentials, and how long that is known.
     pub(super) login: Option<(CredentialsStatus, Duration)>,
 }
@@ -96,7 +101,7 @@ impl<'a> Planner<'a> {
         match self.facts.node {
             ObservedNode::Unknown if self.rules.absent_by_search() => Err(Decision::read(Read::Node)),
             ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale() => {
-                Err(Decision::Wait(Wait::OnNode("the change feed must show the node")))
+                Err(Decision::Wait(wait::on_node("the change feed must show the node")))
             }
             ObservedNode::Found(node, _) => Ok(Some(node)),
             ObservedNode::Unknown | ObservedNode::Absent | ObservedNode::Foreign { .. } => Ok(None),
@@ -113,37 +118,29 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(crate) fn step(&mut self, step: Step) {
-        self.steps.push(step);
+    pub(crate) fn add(&mut self, action: Action) {
+        self.actions.push(action);
     }
 
     /// Adds a request without impact.
     pub(crate) fn request(&mut self, request: Request) {
-        self.steps.push(Step::Ironic(Order { request, audit: None }));
+        self.add(Action::Ironic(Order { request, audit: None }));
     }
 
     /// Adds a request with impact. Only [`crate::plan::safety`] calls this.
     pub(crate) fn request_audited(&mut self, request: Request, audit: Audit) {
-        self.steps.push(Step::Ironic(Order {
+        self.add(Action::Ironic(Order {
             request,
             audit: Some(audit),
         }));
     }
 
     pub(crate) fn record_event(&mut self, reason: Reason, message: impl Into<String>) {
-        self.events.push(Event {
-            importance: Importance::Normal,
-            reason,
-            message: message.into(),
-        });
+        self.events.push(PlannedEvent::normal(reason, message));
     }
 
     pub(crate) fn record_warning(&mut self, reason: Reason, message: impl Into<String>) {
-        self.events.push(Event {
-            importance: Importance::Warning,
-            reason,
-            message: message.into(),
-        });
+        self.events.push(PlannedEvent::warning(reason, message));
     }
 
     pub(crate) fn count(&mut self, count: Count) {
@@ -154,10 +151,6 @@ impl<'a> Planner<'a> {
     /// next change of the status.
     pub(crate) fn record_login_version(&mut self, login: CredentialsStatus, known: Duration) {
         self.login = Some((login, known));
-    }
-
-    pub(crate) const fn spend_budget(&mut self) {
-        self.spends_budget = true;
     }
 
     /// The recorded error of this kind. A new attempt clears it, so the failure that the node shows is still this one,
@@ -202,7 +195,7 @@ impl<'a> Planner<'a> {
             return Err(Decision::Fail(failure.clone()));
         }
         match self.remaining_backoff() {
-            Some(left) => Err(Decision::WaitUnchanged(Wait::After(left, RETRY_AFTER_FAILURE))),
+            Some(left) => Err(Decision::WaitUnchanged(wait::for_retry(left))),
             None => Ok(()),
         }
     }

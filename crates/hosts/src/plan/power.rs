@@ -10,15 +10,16 @@ use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State, Reboot
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::PowerState;
+use metal3_runtime::work::Next;
 
-use crate::action::{Count, Request, Wait};
+use crate::action::{Count, Request};
 use crate::facts::RefusalClass;
 use crate::names::reason;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::request_disruptive;
-use crate::plan::status;
+use crate::plan::{status, wait};
 
 /// Time-out of a soft power-off. The Go manager's number.
 pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);
@@ -73,15 +74,15 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let now = record_power_state(planner, node);
     if now == Some(false) && planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         remove_annotation(planner, REBOOT_ANNOTATION);
-        return Ok(Decision::Wait(Wait::Replan));
+        return Ok(Decision::Wait(Next::Requeue));
     }
     if is_switching(node) {
-        return Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")));
+        return Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")));
     }
     let reboots = reboots(planner);
     let stays_on = planner.host().spec.disable_power_off == Some(true);
     match (planner.host().spec.online && reboots.mode.is_none(), now) {
-        (_, None) => Ok(Decision::Wait(Wait::OnNode("Ironic does not know the power state"))),
+        (_, None) => Ok(Decision::Wait(wait::on_node("Ironic does not know the power state"))),
         (true, Some(true)) | (false, Some(false)) => Ok(power_reached(planner)),
         (true, Some(false)) => power_on(planner, node),
         (false, Some(true)) if stays_on => reboot_in_place(planner, node, &reboots),
@@ -97,7 +98,7 @@ fn power_reached(planner: &mut Planner<'_>) -> Decision {
         // differs: `host-power-recovered`. The Go manager keeps the count, and uses hard power-off from then on.
         planner.draft.status.error_count = 0;
     }
-    Decision::Wait(Wait::Settled)
+    Decision::Wait(Next::Done)
 }
 
 fn reboots(planner: &mut Planner<'_>) -> Reboots {
@@ -139,7 +140,7 @@ fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     planner.request(Request::Power(node.uuid.clone(), Power::On));
     planner.record_event(reason::POWER_ON, "Host is powered on");
     planner.count(Count::One("metal3_operation_power_change_total"));
-    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
+    Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }
 
 fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
@@ -166,7 +167,7 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanR
     request_disruptive(planner, node, Request::Power(node.uuid.clone(), power), why)?;
     planner.record_event(reason::POWER_OFF, "Host is powered off");
     planner.count(Count::One("metal3_operation_power_change_total"));
-    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
+    Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }
 
 /// Reboots a machine that must not be powered off, once; it cannot be kept off.
@@ -184,7 +185,7 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
                  {REBOOT_ANNOTATION} for one reboot"
             ),
         });
-        return Ok(Decision::Wait(Wait::OnUser("the host must not be powered off")));
+        return Ok(Decision::Wait(wait::on_user("the host must not be powered off")));
     }
     let power = if reboots.mode == Some(RebootMode::Hard) || is_soft_unsupported(planner) {
         Power::Reboot
@@ -200,5 +201,5 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
     remove_annotation(planner, REBOOT_ANNOTATION);
     planner.record_event(reason::POWER_OFF, "Host is rebooted");
     planner.count(Count::One("metal3_operation_power_change_total"));
-    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
+    Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }

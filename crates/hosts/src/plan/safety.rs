@@ -10,12 +10,13 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 
-use crate::action::{Audit, Impact, Request, Wait};
+use crate::action::{Action, Audit, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::plan::error::Failure;
 use crate::plan::ownership::{has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
+use crate::plan::wait;
 
 pub(crate) fn request_disruptive(
     planner: &mut Planner<'_>,
@@ -101,10 +102,10 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
     if is_recorded {
         return Ok(());
     }
-    Err(Decision::Fail(Failure::until_host_changes(
+    Err(Decision::reject(
         crate::plan::error::kind_in(planner.state()),
         format!("{} is not allowed in this state of the host", request.verb()),
-    )))
+    ))
 }
 
 fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> PlanResult<()> {
@@ -123,17 +124,17 @@ fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Plan
     if planner.is_deleting() {
         return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
     }
-    let wait = Wait::OnNode("the node serves another instance");
+    let wait = wait::on_node("the node serves another instance");
     Err(Decision::Fail(Failure::until(kind, message, wait)))
 }
 
 fn require_not_external(planner: &Planner<'_>) -> PlanResult<()> {
     if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
-        return Err(Decision::Fail(Failure::until_host_changes(
+        return Err(Decision::reject(
             ErrorType::Provisioning,
             "spec.externallyProvisioned is set, so the machine is not erased; remove the field to allow deployment \
              and cleaning",
-        )));
+        ));
     }
     Ok(())
 }
@@ -146,7 +147,7 @@ pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<
     let budget = planner.facts.budget;
     // A host withheld once needs a confirmation: a refilled budget does not show that the change was intended.
     if budget.left > 0 && !was_withheld(planner) {
-        planner.spend_budget();
+        planner.add(Action::ReserveBudget);
         return Ok(());
     }
     if planner.host().annotation(CONFIRM_ANNOTATION).is_some() {
@@ -161,7 +162,7 @@ pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<
             budget.limit, budget.period
         ),
     });
-    Err(Decision::Wait(Wait::OnUser("the deprovision budget is spent")))
+    Err(Decision::Wait(wait::on_user("the deprovision budget is spent")))
 }
 
 /// Whether the status records that the budget withholds the host.

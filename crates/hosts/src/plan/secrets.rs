@@ -5,9 +5,10 @@ use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
 use serde_json::{Value, json};
 
-use crate::action::{Step, Wait};
+use crate::action::Action;
 use crate::facts::{Read, Secret};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 
@@ -43,17 +44,16 @@ pub(crate) fn mark_secret_used(
             }),
         }
     }
-    let step = change_secret(name, secret, &wanted);
-    if step.is_empty() {
-        return Ok(());
+    match change_secret(name, secret, &wanted) {
+        None => Ok(()),
+        Some(change) => {
+            planner.add(change);
+            Err(Decision::Wait(Next::Requeue))
+        }
     }
-    for one in step {
-        planner.step(one);
-    }
-    Err(Decision::Wait(Wait::Replan))
 }
 
-fn change_secret(name: &str, secret: Secret<'_>, wanted: &ObjectMeta) -> Vec<Step> {
+fn change_secret(name: &str, secret: Secret<'_>, wanted: &ObjectMeta) -> Option<Action> {
     let whole = |metadata: Value| json!({ "metadata": metadata });
     let changes = Changes::between(&whole(document(secret.metadata)), &whole(document(wanted)));
     let version = ResourceVersion::parse(secret.version()).ok();
@@ -61,13 +61,10 @@ fn change_secret(name: &str, secret: Secret<'_>, wanted: &ObjectMeta) -> Vec<Ste
         .main
         .zip(version)
         .map(|(patch, version)| patch.with_precondition(&version));
-    patch
-        .map(|patch| Step::PatchSecret {
-            name: name.to_owned(),
-            patch,
-        })
-        .into_iter()
-        .collect()
+    patch.map(|patch| Action::PatchSecret {
+        name: name.to_owned(),
+        patch,
+    })
 }
 
 /// Removes the finalizer from the Secrets of a deleted host, whatever they contain.
@@ -92,8 +89,8 @@ pub(crate) fn release_secrets(planner: &mut Planner<'_>) -> PlanResult<()> {
         if let Some(finalizers) = &mut wanted.finalizers {
             finalizers.retain(|one| one != SECRET_FINALIZER);
         }
-        for step in change_secret(&name, secret, &wanted) {
-            planner.step(step);
+        if let Some(change) = change_secret(&name, secret, &wanted) {
+            planner.add(change);
         }
     }
     Ok(())

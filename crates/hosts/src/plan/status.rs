@@ -7,9 +7,11 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHostStatus, BootMode, CredentialsStatus, ErrorType, OperationHistory, OperationMetric, OperationalStatus,
     ProvisioningState,
 };
+use metal3_runtime::work::Next;
 
-use crate::action::{Count, Wait};
+use crate::action::Count;
 use crate::plan::error::Failure;
+use crate::plan::wait;
 
 pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
@@ -35,20 +37,20 @@ pub(crate) fn record_login_version(
     status: &mut BareMetalHostStatus,
     recorded: &BareMetalHostStatus,
     (login, known): &(CredentialsStatus, Duration),
-    wait: Wait,
-) -> Wait {
+    next: Next,
+) -> Next {
     let left = LOGIN_WRITE_DELAY.saturating_sub(*known);
-    if status == recorded && wait != Wait::Settled {
-        return wait;
+    if status == recorded && next != Next::Done {
+        return next;
     }
     if status == recorded && !left.is_zero() {
-        return Wait::After(left, "the version of the BMC's Secret is recorded later");
+        return wait::for_time(left, "the version of the BMC's Secret is recorded later");
     }
     if status.good_credentials == status.tried_credentials {
         status.good_credentials.clone_from(login);
     }
     status.tried_credentials.clone_from(login);
-    wait
+    next
 }
 
 /// Clears the error, not the error count.

@@ -6,25 +6,18 @@ use serde_json::json;
 use super::fixture::Fixture;
 use super::rows::given::provisioning;
 
-/// The fixture with the host after the plan.
-fn next(fixture: Fixture) -> Fixture {
-    let plan = fixture.plan();
-    let host = serde_json::to_value(fixture.after(&plan)).unwrap();
-    fixture.with(|fixture| fixture.host = host)
-}
-
 /// The number of failures after which a deletion skips deprovisioning.
 fn failures_until_given_up(deprovisioning: Fixture) -> usize {
     let mut fixture = deprovisioning
         .deleted()
         .node_with("clean failed", json!({ "last_error": "disk" }));
     for failures in 0..12 {
-        fixture = next(fixture);
+        fixture = fixture.performed();
         if fixture.state() != State::Deprovisioning {
             return failures;
         }
         // The next attempt is due, and fails the same way.
-        fixture = next(fixture.hours_later(24));
+        fixture = fixture.hours_later(24).performed();
     }
     panic!("never given up: {}", fixture.host);
 }
@@ -47,7 +40,7 @@ fn each_host_has_the_same_number_of_deprovisioning_attempts() {
             ("it is deleted", begun().deleted().node("deploying")),
         ];
         for (why, fixture) in cases {
-            let fixture = next(fixture);
+            let fixture = fixture.performed();
             assert_eq!(fixture.state(), State::Deprovisioning);
             let failures = failures_until_given_up(fixture);
             if failures != 4 {

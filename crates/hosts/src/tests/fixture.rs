@@ -14,12 +14,16 @@ use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::patch::{MergePatch, apply};
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::{Value, json};
 
-use crate::action::{Order, Plan, Step, Wait};
-use crate::facts::{Budget, Facts, HostFreshness, NodeFreshness, ObservedNode, Outage, PreviousView, Refused, Secret};
+use crate::action::{Action, Order, Plan, Request};
+use crate::facts::{
+    Budget, Facts, HostFreshness, NodeFreshness, ObservedNode, Outage, PreviousView, RefusalClass, Refused, Secret,
+};
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
+use crate::plan::wait;
 use crate::settings::Settings;
 
 pub(crate) const UID: &str = "6b1f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5b";
@@ -40,6 +44,15 @@ pub(crate) fn image(name: &str) -> Value {
 pub(crate) struct Stored {
     pub(crate) metadata: ObjectMeta,
     pub(crate) values: Option<BTreeMap<String, ByteString>>,
+}
+
+impl Stored {
+    const fn read(&self) -> Secret<'_> {
+        Secret {
+            metadata: &self.metadata,
+            values: self.values.as_ref(),
+        }
+    }
 }
 
 pub(crate) fn secret(name: &str, values: &[(&str, &str)]) -> Stored {
@@ -196,6 +209,27 @@ impl Fixture {
         self
     }
 
+    /// Ironic rejected a request before this reconcile.
+    pub(crate) fn refused(self, request: &'static str, class: RefusalClass, message: &str) -> Self {
+        let refused = Refused {
+            request,
+            class,
+            message: message.to_owned(),
+            is_fresh: false,
+        };
+        self.with(|fixture| fixture.refused = Some(refused))
+    }
+
+    pub(crate) fn ironic_unreachable(self) -> Self {
+        let (since, reason) = (at(-600), "connection refused".to_owned());
+        self.with(|fixture| fixture.outage = Some(Outage { since, reason }))
+    }
+
+    /// The BMC's Secret does not exist.
+    pub(crate) fn no_secret(self) -> Self {
+        self.with(|fixture| fixture.credentials = Some(None))
+    }
+
     /// The image in the status; the machine is on.
     pub(crate) fn status_image(self, name: &str) -> Self {
         self.status(json!({ "provisioning": { "image": image(name) }, "poweredOn": true }))
@@ -219,17 +253,13 @@ impl Fixture {
             host: &host,
             host_freshness: self.host_freshness,
             previous: self.previous,
-            credentials: observed(self.credentials.as_ref()),
+            credentials: observed(&self.credentials).map(Stored::read),
             login_unchanged_for: self.login_unchanged_for,
-            user_data: observed(self.user_data.as_ref()),
+            user_data: observed(&self.user_data).map(Stored::read),
             network_data: Observed::Unknown(UnknownReason::NotRead),
             meta_data: Observed::Unknown(UnknownReason::NotRead),
             agent_network: Observed::Unknown(UnknownReason::NotRead),
-            hardware_data: match &self.hardware_data {
-                None => Observed::Unknown(UnknownReason::NotRead),
-                Some(None) => Observed::Absent,
-                Some(Some(data)) => Observed::Present(data),
-            },
+            hardware_data: observed(&self.hardware_data),
             node: match (&self.node, &node, &self.foreign) {
                 (_, _, Some(name)) => ObservedNode::Foreign { name },
                 (None, _, None) => ObservedNode::Unknown,
@@ -240,20 +270,12 @@ impl Fixture {
                 .ports
                 .as_deref()
                 .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
-            inventory: match &self.inventory {
-                None => Observed::Unknown(UnknownReason::NotRead),
-                Some(None) => Observed::Absent,
-                Some(Some(found)) => Observed::Present(found),
-            },
+            inventory: observed(&self.inventory),
             validation: self
                 .validation
                 .as_ref()
                 .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
-            last_history_error: match &self.history {
-                None => Observed::Unknown(UnknownReason::NotRead),
-                Some(None) => Observed::Absent,
-                Some(Some(text)) => Observed::Present(text),
-            },
+            last_history_error: observed(&self.history).map(String::as_str),
             refused: self.refused.as_ref(),
             outage: self.outage.as_ref(),
             slot: self.slot,
@@ -271,12 +293,20 @@ impl Fixture {
 
     pub(crate) fn after(&self, plan: &Plan) -> BareMetalHost {
         let mut host = self.host.clone();
-        for step in &plan.steps {
-            if let Step::PatchHost(patch) | Step::PatchStatus(patch) = step {
-                apply(&without_version(patch), &mut host);
-            }
+        let changes = plan.actions.iter().filter_map(|action| match action {
+            Action::PatchHost(patch) => Some(patch),
+            _ => None,
+        });
+        for patch in changes.chain(&plan.status) {
+            apply(&without_version(patch), &mut host);
         }
         serde_json::from_value(host).unwrap()
+    }
+
+    /// The same with the host after the plan.
+    pub(crate) fn performed(mut self) -> Self {
+        self.host = serde_json::to_value(self.after(&self.plan())).unwrap();
+        self
     }
 
     pub(crate) fn state(&self) -> ProvisioningState {
@@ -298,16 +328,16 @@ impl Fixture {
             status
         };
         let is_changed = plain(&previous) != plain(&after);
-        for step in &plan.steps {
-            parts.push(match step {
-                Step::Ironic(Order { request, .. }) => format!("requests {}", request.verb()),
-                Step::PatchHost(_) => "changes the host".to_owned(),
-                Step::PatchStatus(_) if !is_changed => continue,
-                Step::PatchStatus(_) => "writes the status".to_owned(),
-                Step::CreateHardwareData(_) => "creates hardware data".to_owned(),
-                Step::PatchHardwareData(_) => "changes hardware data".to_owned(),
-                Step::PatchSecret { name, .. } => format!("changes Secret {name}"),
-            });
+        parts.extend(plan.actions.iter().filter_map(|action| match action {
+            Action::Ironic(Order { request, .. }) => Some(format!("requests {}", request.verb())),
+            Action::PatchHost(_) => Some("changes the host".to_owned()),
+            Action::CreateHardwareData(_) => Some("creates hardware data".to_owned()),
+            Action::PatchHardwareData(_) => Some("changes hardware data".to_owned()),
+            Action::PatchSecret { name, .. } => Some(format!("changes Secret {name}")),
+            Action::ReserveBudget | Action::Count(_) | Action::ReleaseSlot => None,
+        }));
+        if plan.status.is_some() && is_changed {
+            parts.push("writes the status".to_owned());
         }
         let (from, to) = (&previous.status.provisioning.state, &after.status.provisioning.state);
         if from != to {
@@ -330,15 +360,7 @@ impl Fixture {
             .iter()
             .find(|condition| condition.type_ == "Held");
         parts.extend(withheld.map(|withheld| format!("withheld: {}", withheld.reason)));
-        parts.push(match &plan.wait {
-            Wait::Settled => "settled".to_owned(),
-            Wait::Replan => "replan".to_owned(),
-            Wait::OnNode(_) => "waits for the node".to_owned(),
-            Wait::OnSecret(name) => format!("waits for Secret {name}"),
-            Wait::OnSlot => "waits for a slot".to_owned(),
-            Wait::After(_, _) => "waits for a time".to_owned(),
-            Wait::OnUser(_) => "waits for the user".to_owned(),
-        });
+        parts.push(next_text(&plan.next));
         parts.join(", ")
     }
 
@@ -346,6 +368,47 @@ impl Fixture {
         self.now = (self.now.get() + TimeDelta::hours(hours)).into();
         self
     }
+}
+
+fn next_text(next: &Next) -> String {
+    let text = match next {
+        Next::Done => "settled",
+        Next::Requeue => "replan",
+        Next::RequeueAfter(_) => panic!("{next:?} has no reason"),
+        Next::Waiting(WaitingOn {
+            recheck: None | Some(wait::FEED_RECHECK),
+            reason,
+            message,
+        }) => match *reason {
+            wait::WAITING_FOR_IRONIC => "waits for the node",
+            wait::WAITING_FOR_SLOT => "waits for a slot",
+            wait::WAITING_FOR_USER => "waits for the user",
+            wait::WAITING_FOR_SECRET => {
+                return format!("waits for {}", message.trim_end_matches(" must be created or changed"));
+            }
+            _ => panic!("{next:?} waits for a time without one"),
+        },
+        Next::Waiting(_) => "waits for a time",
+    };
+    text.to_owned()
+}
+
+/// The requests to Ironic.
+pub(crate) fn requests(plan: &Plan) -> impl Iterator<Item = &Request> {
+    orders(plan).map(|order| &order.request)
+}
+
+pub(crate) fn orders(plan: &Plan) -> impl Iterator<Item = &Order> {
+    plan.actions.iter().filter_map(|action| match action {
+        Action::Ironic(order) => Some(order),
+        _ => None,
+    })
+}
+
+/// Whether the plan writes to the API or sends a request.
+pub(crate) fn has_writes(plan: &Plan) -> bool {
+    let is_write = |action: &Action| !action.is_record() && *action != Action::ReserveBudget;
+    plan.status.is_some() || plan.actions.iter().any(is_write)
 }
 
 fn kind_text(kind: ErrorType) -> String {
@@ -360,13 +423,9 @@ pub(crate) fn without_version(patch: &MergePatch) -> Value {
     document
 }
 
-fn observed(stored: Option<&Option<Stored>>) -> Observed<Secret<'_>> {
-    match stored {
+fn observed<T>(read: &Option<Option<T>>) -> Observed<&T> {
+    match read {
         None => Observed::Unknown(UnknownReason::NotRead),
-        Some(None) => Observed::Absent,
-        Some(Some(stored)) => Observed::Present(Secret {
-            metadata: &stored.metadata,
-            values: stored.values.as_ref(),
-        }),
+        Some(found) => Observed::from(found.as_ref()),
     }
 }

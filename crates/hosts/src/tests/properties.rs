@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::fixture::{Fixture, OTHER_UID, UID, at, image};
-use crate::action::{Impact, Order, Plan, Request, Step};
+use super::fixture::{Fixture, OTHER_UID, UID, at, image, orders, requests};
+use super::rows::given::{configured, with};
+use crate::action::{Action, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused};
 use crate::plan::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
@@ -70,11 +71,7 @@ fn node() -> impl Strategy<Value = Option<Option<(serde_json::Value, NodeFreshne
             node["last_error"] = json!(error);
             node["maintenance"] = json!(maintenance);
             if let Some(name) = written {
-                let image = image(name);
-                node["instance_info"] = json!({ "image_source": image["url"], "image_os_hash_algo": "sha256",
-                "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
-                "root_device": { "name": "s== /dev/sda" } });
-                node["driver_info"]["force_persistent_boot_device"] = json!("Default");
+                node = with(node, configured(name));
             }
             Some(Some((node, freshness)))
         },
@@ -150,13 +147,6 @@ prop_compose! {
     }
 }
 
-fn orders(plan: &Plan) -> impl Iterator<Item = &Order> {
-    plan.steps.iter().filter_map(|step| match step {
-        Step::Ironic(order) => Some(order),
-        _ => None,
-    })
-}
-
 /// Whether the host must not be touched, whatever else is true.
 fn must_be_left_alone(fixture: &Fixture) -> bool {
     let has = |name: &str| fixture.host["metadata"]["annotations"].get(name).is_some();
@@ -181,10 +171,9 @@ proptest! {
     fn planning_is_deterministic_for_any_facts(fixture in fixture()) {
         let plan = fixture.plan();
         prop_assert!(plan == fixture.plan());
-        prop_assert!(plan.reads.is_empty() || plan.steps.is_empty() && plan.events.is_empty() && !plan.spends_budget);
-        let statuses = plan.steps.iter().filter(|step| matches!(step, Step::PatchStatus(_))).count();
-        let hosts = plan.steps.iter().filter(|step| matches!(step, Step::PatchHost(_))).count();
-        prop_assert!(statuses + hosts <= 1, "the version that the second relies on is not known");
+        prop_assert!(plan.reads.is_empty() || plan.actions.is_empty() && plan.status.is_none() && plan.events.is_empty());
+        let hosts = plan.actions.iter().filter(|action| matches!(action, Action::PatchHost(_))).count();
+        prop_assert!(usize::from(plan.status.is_some()) + hosts <= 1, "the version that the second relies on is not known");
     }
 
     #[test]
@@ -258,7 +247,7 @@ proptest! {
         let state = fixture.state().to_string();
         let is_running = state == "provisioned" || state == "externally provisioned";
         let plan = fixture.plan();
-        for request in plan.requests().filter(|_| is_running) {
+        for request in requests(&plan).filter(|_| is_running) {
             prop_assert!(request.impact() != Impact::Erases);
             if request.impact() == Impact::Interrupts {
                 let annotations = fixture.host["metadata"]["annotations"].as_object().unwrap();
@@ -271,7 +260,8 @@ proptest! {
     #[test]
     fn applied_status_plan_is_not_repeated(fixture in fixture()) {
         let plan = fixture.plan();
-        let only_status = plan.steps.len() == 1 && matches!(plan.steps[0], Step::PatchStatus(_));
+        let is_kept = |action: &Action| action.is_record() || *action == Action::ReserveBudget;
+        let only_status = plan.status.is_some() && plan.actions.iter().all(is_kept);
         if only_status {
             let mut next = fixture.clone();
             next.host = serde_json::to_value(fixture.after(&plan)).unwrap();
@@ -279,8 +269,7 @@ proptest! {
             // Several states may be passed; then nothing is written any more.
             loop {
                 let plan = next.plan();
-                let writes = plan.steps.iter().any(|step| matches!(step, Step::PatchStatus(_)));
-                if !writes || plan.requests().next().is_some() {
+                if plan.status.is_none() || requests(&plan).next().is_some() {
                     break;
                 }
                 lines.push(next.line(&plan));

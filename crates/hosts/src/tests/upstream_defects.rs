@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::fixture::{Fixture, NODE, image};
-use crate::action::{Request, Wait};
+use super::fixture::{Fixture, NODE, has_writes, image, requests};
+use crate::action::Request;
 use crate::facts::NodeFreshness;
 use crate::names::reason;
 use metal3_ironic::calls::provision::Transition;
+use metal3_runtime::work::{Next, WaitingOn};
 
 fn verbs(fixture: &Fixture) -> Vec<&'static str> {
-    fixture.plan().requests().map(Request::verb).collect()
+    requests(&fixture.plan()).map(Request::verb).collect()
 }
 
 fn live_iso() -> Fixture {
@@ -59,7 +60,7 @@ fn move_does_not_touch_the_machine_at_any_time() {
     };
     for fixture in [marked(), marked().deleted(), marked().deleted().hours_later(24)] {
         let fixture = fixture.node_with("active", json!({ "power_state": "power on" })).live();
-        assert!(fixture.plan().steps.is_empty(), "{}", fixture.summary());
+        assert!(!has_writes(&fixture.plan()), "{}", fixture.summary());
     }
 }
 
@@ -67,7 +68,7 @@ fn move_does_not_touch_the_machine_at_any_time() {
 fn live_iso_is_adopted_with_its_image_after_ironic_lost_it() {
     let lost = live_iso().no_node();
     let plan = lost.plan();
-    let Some(Request::CreateNode(new)) = plan.requests().next() else {
+    let Some(Request::CreateNode(new)) = requests(&plan).next() else {
         panic!("{}", lost.summary())
     };
     assert_eq!(new.more.get("deploy_interface"), Some(&json!("ramdisk")));
@@ -75,7 +76,7 @@ fn live_iso_is_adopted_with_its_image_after_ironic_lost_it() {
         .node_with("manageable", json!({ "deploy_interface": "ramdisk" }))
         .freshness(NodeFreshness::Live);
     let plan = again.plan();
-    let requests: Vec<_> = plan.requests().collect();
+    let requests: Vec<_> = requests(&plan).collect();
     let [
         Request::PatchNode(_, patch),
         Request::Provision(node, Transition::Adopt),
@@ -90,9 +91,9 @@ fn live_iso_is_adopted_with_its_image_after_ironic_lost_it() {
 
 #[test]
 fn registration_error_of_a_missing_secret_is_written_once() {
-    let mut fixture = Fixture::new("registering").with(|fixture| fixture.credentials = Some(None));
-    fixture.host = serde_json::to_value(fixture.after(&fixture.plan())).unwrap();
-    assert!(fixture.plan().steps.is_empty(), "{}", fixture.summary());
+    let mut fixture = Fixture::new("registering").no_secret();
+    fixture = fixture.performed();
+    assert!(!has_writes(&fixture.plan()), "{}", fixture.summary());
 }
 
 #[test]
@@ -101,10 +102,10 @@ fn steady_host_writes_nothing() {
         .spec_image("a")
         .status_image("a")
         .node_with("active", json!({ "power_state": "power on" }));
-    fixture.host = serde_json::to_value(fixture.after(&fixture.plan())).unwrap();
+    fixture = fixture.performed();
     let plan = fixture.plan();
     assert!(
-        plan.steps.is_empty() && plan.reads.is_empty() && plan.events.is_empty(),
+        !has_writes(&plan) && plan.reads.is_empty() && plan.events.is_empty(),
         "{}",
         fixture.line(&plan)
     );
@@ -157,8 +158,11 @@ fn version_with_same_credentials_is_recorded_with_other_changes_or_after_a_delay
     assert_eq!(after.status.good_credentials, after.status.tried_credentials);
     let at_rest = labelled.with(|fixture| fixture.host = serde_json::to_value(after).unwrap());
     let again = at_rest.status(old);
-    assert!(again.plan().steps.is_empty(), "{}", again.summary());
-    let Wait::After(left, _) = again.plan().wait else {
+    assert!(!has_writes(&again.plan()), "{}", again.summary());
+    let Next::Waiting(WaitingOn {
+        recheck: Some(left), ..
+    }) = again.plan().next
+    else {
         panic!("{}", again.summary());
     };
     let hours_later = again.with(|fixture| fixture.login_unchanged_for = Some(left));

@@ -1,8 +1,9 @@
 //! Audit lines of requests that may erase.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::env::{Setup, TestEnv};
@@ -14,7 +15,7 @@ struct Output(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -24,7 +25,7 @@ impl io::Write for Output {
 }
 
 fn audit_lines(output: &Output, verb: &str) -> Vec<String> {
-    let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(output.0.lock().clone()).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let text = |line: &Value, at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
     let of_verb = lines.filter(|line| text(line, "/target") == "audit" && text(line, "/fields/verb") == verb);

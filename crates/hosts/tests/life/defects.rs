@@ -13,10 +13,6 @@ use tokio::time::{Instant, sleep};
 use crate::env::{Setup, TestEnv, bmc};
 use crate::phases::{Phase, SOURCE, image};
 
-fn set_faults(env: &TestEnv, faults: &[Fault]) {
-    env.machine(1, |machine| machine.faults = faults.iter().copied().collect());
-}
-
 fn fails_in(kind: ErrorType) -> impl Fn(Option<&BareMetalHost>) -> bool {
     move |host| host.is_some_and(|host| host.status.error_type == Some(kind))
 }
@@ -34,13 +30,13 @@ async fn erased_deployment_error_is_recorded_and_the_image_is_retried() {
     setup.pace.power_sync = Duration::from_secs(1);
     let env = TestEnv::new(setup);
     with_image_requested(&env).await;
-    set_faults(&env, &[Fault::ChecksumMismatch]);
+    env.set_faults(1, &[Fault::ChecksumMismatch]);
     env.until(1, "error", fails_in(ErrorType::Provisioning)).await;
     let message = env.get(1).await.unwrap().status.error_message;
     assert!(message.contains("Deploy step deploy.write_image failed"), "{message}");
-    set_faults(&env, &[]);
+    env.set_faults(1, &[]);
     Phase::Provision.end(&env, 1).await;
-    set_faults(&env, &[Fault::ChecksumMismatch]);
+    env.set_faults(1, &[Fault::ChecksumMismatch]);
     env.edit(
         1,
         json!({ "spec": { "image": { "url": "http://images.example/other.raw" } } }),
@@ -59,11 +55,11 @@ async fn failed_cleaning_is_retried_after_one_backoff() {
     let env = TestEnv::new(Setup::default());
     with_image_requested(&env).await;
     Phase::Provision.end(&env, 1).await;
-    set_faults(&env, &[Fault::CleanStepFails]);
+    env.set_faults(1, &[Fault::CleanStepFails]);
     Phase::Deprovision.begin(&env, 1).await;
     env.until(1, "error", fails_in(ErrorType::Provisioning)).await;
     assert_eq!(env.get(1).await.unwrap().status.error_count, 1);
-    set_faults(&env, &[]);
+    env.set_faults(1, &[]);
     let began = Instant::now();
     let cleans = |node: &ProvisionState| matches!(node, ProvisionState::Cleaning | ProvisionState::CleanWait);
     while !cleans(&env.node(1).await.unwrap().provision_state) {

@@ -5,25 +5,16 @@ use std::time::Duration;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_sim_bmc::fault::Fault;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::env::{Setup, TestEnv, bmc};
-
-const IMAGE: &str = "http://images.example/disk.raw";
-
-fn image() -> Value {
-    json!({ "spec": { "image": { "url": IMAGE, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" } } })
-}
-
-fn runs(host: Option<&BareMetalHost>) -> bool {
-    host.is_some_and(|host| host.status.provisioning.state == ProvisioningState::Provisioned && host.status.powered_on)
-}
+use crate::phases::{Phase, SOURCE, runs};
 
 async fn provisioned(env: &TestEnv, number: u32) {
     env.host(number, json!({})).await;
     env.until_state(number, "available").await;
-    env.edit(number, image()).await;
+    Phase::Provision.begin(env, number).await;
     env.until(number, "provisioned host that runs", runs).await;
 }
 
@@ -32,10 +23,6 @@ async fn fails(env: &TestEnv, number: u32, with: ErrorType) {
     env.until(number, &format!("{with:?}"), failed).await;
     let host = env.get(number).await.unwrap();
     assert!(!host.status.error_message.is_empty() && host.status.error_count > 0);
-}
-
-fn set_faults(env: &TestEnv, number: u32, faults: &[Fault]) {
-    env.machine(number, |machine| machine.faults = faults.iter().copied().collect());
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +49,7 @@ async fn running_host_is_adopted_without_changes_after_ironic_lost_its_database(
         assert_eq!(machine.counts, counts);
         assert_eq!(
             (machine.power.clone(), machine.disk.as_ref().unwrap().source.as_str()),
-            (PowerState::On, IMAGE)
+            (PowerState::On, SOURCE)
         );
     });
 }
@@ -70,22 +57,22 @@ async fn running_host_is_adopted_without_changes_after_ironic_lost_its_database(
 #[tokio::test(start_paused = true)]
 async fn machine_fault_has_its_error_type_and_the_host_recovers() {
     let env = TestEnv::new(Setup::default());
-    set_faults(&env, 1, &[Fault::WrongPassword]);
+    env.set_faults(1, &[Fault::WrongPassword]);
     env.host(1, json!({})).await;
     fails(&env, 1, ErrorType::Registration).await;
-    set_faults(&env, 1, &[Fault::InspectionError]);
+    env.set_faults(1, &[Fault::InspectionError]);
     fails(&env, 1, ErrorType::Inspection).await;
-    set_faults(&env, 1, &[]);
+    env.set_faults(1, &[]);
     env.until_state(1, "available").await;
-    set_faults(&env, 1, &[Fault::ChecksumMismatch]);
-    env.edit(1, image()).await;
+    env.set_faults(1, &[Fault::ChecksumMismatch]);
+    Phase::Provision.begin(&env, 1).await;
     fails(&env, 1, ErrorType::Provisioning).await;
-    set_faults(&env, 1, &[]);
+    env.set_faults(1, &[]);
     env.until(1, "provisioned host that runs", runs).await;
-    set_faults(&env, 1, &[Fault::CleanStepFails]);
+    env.set_faults(1, &[Fault::CleanStepFails]);
     env.edit(1, json!({ "spec": { "image": null } })).await;
     fails(&env, 1, ErrorType::Provisioning).await;
-    set_faults(&env, 1, &[]);
+    env.set_faults(1, &[]);
     env.until_state(1, "available").await;
     env.machine(1, |machine| assert!(machine.disk.is_none()));
 }
@@ -96,7 +83,7 @@ async fn failure_with_late_and_erased_reason_counts_once_and_keeps_the_reason() 
     let mut setup = Setup::default();
     setup.pace.power_sync = Duration::from_secs(3);
     let env = TestEnv::new(setup);
-    set_faults(&env, 1, &[Fault::InspectionError]);
+    env.set_faults(1, &[Fault::InspectionError]);
     env.host(1, json!({})).await;
     for attempt in 1..=2 {
         let counts = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count >= attempt);
@@ -192,7 +179,7 @@ async fn host_deleted_during_power_on_ends_powered_off() {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({ "online": false })).await;
     env.until_state(1, "available").await;
-    set_faults(&env, 1, &[Fault::SlowBmc(10)]);
+    env.set_faults(1, &[Fault::SlowBmc(10)]);
     env.edit(1, json!({ "spec": { "online": true } })).await;
     while !env
         .interceptor
@@ -253,7 +240,7 @@ async fn hanging_bmc_delays_no_other_host() {
     let mut durations = Vec::new();
     for faults in [&[][..], &[Fault::SlowBmc(30)]] {
         let env = TestEnv::new(Setup::default());
-        set_faults(&env, 1, faults);
+        env.set_faults(1, faults);
         let began = Instant::now();
         for number in 1..=3 {
             env.host(number, json!({})).await;

@@ -1,6 +1,6 @@
 //! The test environment: a simulated API server, a simulated Ironic with machines, and the controller.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -9,8 +9,8 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::caches::Caches;
-use metal3_hosts::controller::{DeprovisionBudget, Parts, controller};
+use metal3_hosts::reconciler::caches::Caches;
+use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
@@ -21,8 +21,10 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
 use metal3_runtime::watch::WatchConfig;
 use metal3_runtime::write::{Mode, Writer};
+use metal3_sim_bmc::fault::Fault;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_ironic::{Ironic, Machine, Options as IronicOptions, Pace};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -110,7 +112,7 @@ impl TestEnv {
     }
 
     pub(crate) fn events(&self) -> String {
-        let mut inboxes = self.inboxes.lock().unwrap();
+        let mut inboxes = self.inboxes.lock();
         let events: Vec<_> = inboxes.iter_mut().flat_map(EventQueue::take).collect();
         format!("{events:?}")
     }
@@ -141,6 +143,10 @@ impl TestEnv {
 
     pub(crate) fn machine<T>(&self, number: u32, read: impl FnOnce(&mut Machine) -> T) -> T {
         self.ironic.machine_at(&address(number), read).unwrap()
+    }
+
+    pub(crate) fn set_faults(&self, number: u32, faults: &[Fault]) {
+        self.machine(number, |machine| machine.faults = faults.iter().copied().collect());
     }
 
     pub(crate) async fn make<K>(&self, document: Value)
@@ -246,7 +252,7 @@ impl Program {
     pub(crate) fn start(&self) -> JoinSet<()> {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(1000);
-        self.inboxes.lock().unwrap().push(inbox);
+        self.inboxes.lock().push(inbox);
         let reach = Reach::new(Endpoint::parse("http://ironic.example").unwrap());
         let parts = Parts {
             client: self.client.clone(),

@@ -1,29 +1,21 @@
 //! The life cycle without disturbance.
 
-use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_ironic::model::state::PowerState;
 use serde_json::json;
 
 use crate::env::{Setup, TestEnv};
+use crate::phases::{Phase, SOURCE, runs};
 
 #[tokio::test(start_paused = true)]
 async fn host_is_enrolled_provisioned_deprovisioned_and_deleted() {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({})).await;
     env.until_state(1, "available").await;
-    let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256",
-        "format": "raw" });
-    env.edit(1, json!({ "spec": { "image": image } })).await;
-    env.until(1, "provisioned host that runs", |host| {
-        host.is_some_and(|host| {
-            let status = &host.status;
-            status.provisioning.state == ProvisioningState::Provisioned && status.powered_on
-        })
-    })
-    .await;
+    Phase::Provision.begin(&env, 1).await;
+    env.until(1, "provisioned host that runs", runs).await;
     env.machine(1, |machine| {
         assert_eq!(machine.power, PowerState::On);
-        assert_eq!(machine.disk.as_ref().unwrap().source, "http://images.example/disk.raw");
+        assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
         assert_eq!(machine.counts.written, 1);
     });
     env.edit(1, json!({ "spec": { "image": null } })).await;

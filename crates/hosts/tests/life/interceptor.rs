@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
 use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::{Ironic, describe_request};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -100,7 +101,7 @@ impl Interceptor {
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, RequestLog> {
-        self.log.lock().unwrap()
+        self.log.lock()
     }
 
     /// Changes with every crash.

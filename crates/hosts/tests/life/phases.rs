@@ -47,6 +47,11 @@ impl Phase {
     }
 }
 
+/// Whether the host is provisioned and on.
+pub(crate) fn runs(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.status.provisioning.state == ProvisioningState::Provisioned && host.status.powered_on)
+}
+
 pub(crate) const SOURCE: &str = "http://images.example/disk.raw";
 
 pub(crate) fn image() -> Value {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
-use metal3_hosts::controller::DeprovisionBudget;
+use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_hosts::settings::Settings;
 use metal3_ironic::{Client, SetupError};
 

@@ -4,6 +4,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
 use super::super::config_drive::{Parts, References, build, references};
+use super::super::secret::Values;
 use super::super::{AgentNetwork, InvalidHost};
 use super::{UID, host, values};
 
@@ -16,6 +17,34 @@ fn drive(parts: &Parts<'_>) -> Result<Value, InvalidHost> {
     build(&host(json!({})), parts, false).map(|drive| Value::Object(drive.0))
 }
 
+fn with_user(values: &Values) -> Parts<'_> {
+    Parts {
+        user_data: Some(values),
+        ..Parts::default()
+    }
+}
+
+fn with_meta(values: &Values) -> Parts<'_> {
+    Parts {
+        meta_data: Some(values),
+        ..Parts::default()
+    }
+}
+
+fn with_network(values: &Values) -> Parts<'_> {
+    Parts {
+        network_data: Some(values),
+        ..Parts::default()
+    }
+}
+
+fn with_agent(values: &Values) -> Parts<'_> {
+    Parts {
+        agent_network: Some(values),
+        ..Parts::default()
+    }
+}
+
 #[test]
 fn config_drive_without_secrets_contains_the_host_name() {
     assert_eq!(drive(&Parts::default()), Ok(json!({"meta_data": own()})));
@@ -24,10 +53,7 @@ fn config_drive_without_secrets_contains_the_host_name() {
 #[test]
 fn live_iso_gets_an_empty_config_drive() {
     let user = values(&[("userData", "#cloud-config\n")]);
-    let parts = Parts {
-        user_data: Some(&user),
-        ..Parts::default()
-    };
+    let parts = with_user(&user);
     assert_eq!(build(&host(json!({})), &parts, true).unwrap().0.len(), 0);
 }
 
@@ -62,10 +88,7 @@ fn user_meta_data_overrides_the_defaults() {
         &mut expected,
         &json!({"name": "node-7", "uuid": "mine", "nested": {"list": [1, true, null]}}),
     );
-    let parts = Parts {
-        meta_data: Some(&meta),
-        ..Parts::default()
-    };
+    let parts = with_meta(&meta);
     assert_eq!(drive(&parts), Ok(json!({"meta_data": expected})));
 }
 
@@ -94,10 +117,7 @@ fn value_key_is_the_fallback() {
 #[test]
 fn agent_network_is_the_fallback_for_network_data() {
     let (agent, own_network) = (values(&[("networkData", "a: 1")]), values(&[("networkData", "b: 2")]));
-    let parts = Parts {
-        agent_network: Some(&agent),
-        ..Parts::default()
-    };
+    let parts = with_agent(&agent);
     assert_eq!(drive(&parts).unwrap()["network_data"], json!({"a": 1}));
     let parts = Parts {
         network_data: Some(&own_network),
@@ -146,10 +166,7 @@ fn yaml_is_parsed_like_in_the_go_manager() {
     ];
     for (text, expected) in rows {
         let meta = values(&[("networkData", text)]);
-        let parts = Parts {
-            network_data: Some(&meta),
-            ..Parts::default()
-        };
+        let parts = with_network(&meta);
         let found = drive(&parts).unwrap_or_else(|invalid| panic!("{text}: {invalid}"));
         assert_eq!(found.get("network_data").unwrap_or(&json!({})), &expected, "{text}");
     }
@@ -167,42 +184,30 @@ fn unreadable_value_is_rejected_by_reference_without_its_content() {
     let scalar = values(&[("value", "canary")]);
     let none = values(&[("other", "canary")]);
     let binary = bytes(b"canary\xff");
-    let user = |values| Parts {
-        user_data: Some(values),
-        ..Parts::default()
-    };
-    let meta = |values| Parts {
-        meta_data: Some(values),
-        ..Parts::default()
-    };
-    let network = |values| Parts {
-        network_data: Some(values),
-        ..Parts::default()
-    };
-    let agent = |values| Parts {
-        agent_network: Some(values),
-        ..Parts::default()
-    };
     let rows = [
         (
-            user(&none),
+            with_user(&none),
             "spec.userData",
             "neither \"userData\" nor \"value\"; set one",
         ),
         (
-            meta(&none),
+            with_meta(&none),
             "spec.metaData",
             "neither \"metaData\" nor \"value\"; set one",
         ),
-        (user(&binary), "spec.userData", "store plain text"),
+        (with_user(&binary), "spec.userData", "store plain text"),
         (
-            meta(&list),
+            with_meta(&list),
             "spec.metaData",
             "contains no map in YAML or JSON; correct it",
         ),
-        (meta(&scalar), "spec.metaData", "contains no map"),
-        (network(&broken), "spec.networkData", "(line "),
-        (agent(&list), "spec.preprovisioningNetworkDataName", "contains no map"),
+        (with_meta(&scalar), "spec.metaData", "contains no map"),
+        (with_network(&broken), "spec.networkData", "(line "),
+        (
+            with_agent(&list),
+            "spec.preprovisioningNetworkDataName",
+            "contains no map",
+        ),
     ];
     for (parts, field, words) in rows {
         let invalid = drive(&parts).unwrap_err();
@@ -224,10 +229,7 @@ fn yaml_alias_bomb_is_rejected() {
         text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
     }
     let meta = values(&[("metaData", &text)]);
-    let parts = Parts {
-        meta_data: Some(&meta),
-        ..Parts::default()
-    };
+    let parts = with_meta(&meta);
     assert_eq!(drive(&parts).unwrap_err().field(), "spec.metaData");
 }
 

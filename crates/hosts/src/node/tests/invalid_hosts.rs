@@ -6,18 +6,11 @@ use k8s_openapi::ByteString;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
-use super::super::{AgentNetwork, BmcEndpoint, Credentials, InvalidHost, NodeRecord, NodeSettings, name, unsupported};
-use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, values};
+use super::super::{BmcEndpoint, Credentials, InvalidHost, NodeSettings, name, unsupported};
+use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, record_of, settings, values};
 
 fn invalid(host: &BareMetalHost, settings: &NodeSettings) -> Option<InvalidHost> {
-    NodeRecord::of(
-        host,
-        &credentials("admin", PASSWORD),
-        None,
-        &AgentNetwork::None,
-        settings,
-    )
-    .err()
+    record_of(host, &credentials("admin", PASSWORD), settings).err()
 }
 
 fn check(spec: &Value, settings: &NodeSettings, field: &str, words: &str) {
@@ -161,7 +154,7 @@ fn credentials_are_single_lines_of_text() {
 fn debug_contains_no_credentials() {
     let login = credentials("canary-user", PASSWORD);
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let record = NodeRecord::of(&host, &login, None, &AgentNetwork::None, &settings()).unwrap();
+    let record = record_of(&host, &login, &settings()).unwrap();
     let shown = format!("{login:?} {record:?} {:?}", record.creation());
     assert!(!shown.contains("canary"), "{shown}");
 }

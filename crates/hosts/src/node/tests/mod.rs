@@ -16,7 +16,7 @@ use k8s_openapi::ByteString;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
-use super::{Credentials, NodeSettings};
+use super::{AgentNetwork, Credentials, InvalidHost, NodeRecord, NodeSettings};
 
 const UID: &str = "ffc435b2-48e0-495d-947c-d1d427749274";
 /// A password that must not appear anywhere.
@@ -58,6 +58,11 @@ fn values(pairs: &[(&str, &str)]) -> BTreeMap<String, ByteString> {
 
 fn credentials(username: &str, password: &str) -> Credentials {
     Credentials::of(&values(&[("username", username), ("password", password)])).unwrap()
+}
+
+/// The desired node of a host without hardware details and network data.
+fn record_of(host: &BareMetalHost, login: &Credentials, settings: &NodeSettings) -> Result<NodeRecord, InvalidHost> {
+    NodeRecord::of(host, login, None, &AgentNetwork::None, settings)
 }
 
 /// Settings of a laboratory with a known architecture.

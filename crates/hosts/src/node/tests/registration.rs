@@ -3,19 +3,12 @@
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
 use serde_json::{Map, Value, json};
 
-use super::super::{AgentNetwork, NodeRecord, NodeSettings, Passwords, Ramdisk};
+use super::super::{AgentNetwork, Changes, NodeRecord, NodeSettings, Passwords, Ramdisk};
 use super::record::{Record, lines};
-use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, settings, with_status};
+use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, record_of, settings, with_status};
 
 fn wanted(host: &BareMetalHost, settings: &NodeSettings) -> NodeRecord {
-    NodeRecord::of(
-        host,
-        &credentials("admin", PASSWORD),
-        None,
-        &AgentNetwork::None,
-        settings,
-    )
-    .unwrap()
+    record_of(host, &credentials("admin", PASSWORD), settings).unwrap()
 }
 
 fn body(host: &BareMetalHost) -> Value {
@@ -30,11 +23,20 @@ fn body(host: &BareMetalHost) -> Value {
     body
 }
 
+/// The record of the node created for this host.
+fn created(host: &BareMetalHost) -> Record {
+    Record::created(wanted(host, &settings()).creation())
+}
+
 /// The changes of this record for this host, whose credentials Ironic has.
+fn compare(record: &Record, host: &BareMetalHost) -> Changes {
+    let wanted = wanted(host, &settings());
+    wanted.changes(&record.shown(), Passwords::AsSent).unwrap()
+}
+
+/// The same as lines, with none postponed.
 fn changed(record: &Record, host: &BareMetalHost) -> Vec<String> {
-    let changes = wanted(host, &settings())
-        .changes(&record.shown(), Passwords::AsSent)
-        .unwrap();
+    let changes = compare(record, host);
     assert_eq!(changes.postponed, Vec::<String>::new());
     lines(&changes.patch)
 }
@@ -192,14 +194,14 @@ fn recreated_node_has_the_deploy_interface_of_the_running_image() {
 #[test]
 fn matching_node_is_not_changed() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let record = Record::created(wanted(&host, &settings()).creation());
+    let record = created(&host);
     assert_eq!(changed(&record, &host), Vec::<String>::new());
 }
 
 #[test]
 fn only_what_differs_is_changed() {
     let made_for = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let record = Record::created(wanted(&made_for, &settings()).creation());
+    let record = created(&made_for);
     let rows = [
         (
             json!({"automatedCleaningMode": "disabled"}),
@@ -254,15 +256,8 @@ fn only_what_differs_is_changed() {
 #[test]
 fn password_is_sent_again_only_after_a_change() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let record = Record::created(wanted(&host, &settings()).creation());
-    let renewed = NodeRecord::of(
-        &host,
-        &credentials("admin", "renewed"),
-        None,
-        &AgentNetwork::None,
-        &settings(),
-    )
-    .unwrap();
+    let record = created(&host);
+    let renewed = record_of(&host, &credentials("admin", "renewed"), &settings()).unwrap();
     let patch = |passwords| renewed.changes(&record.shown(), passwords).unwrap().patch;
     assert!(patch(Passwords::AsSent).is_empty());
     assert_eq!(
@@ -274,7 +269,7 @@ fn password_is_sent_again_only_after_a_change() {
 #[test]
 fn unmanaged_keys_are_kept() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let mut record = Record::created(wanted(&host, &settings()).creation());
+    let mut record = created(&host);
     record.0["driver_info"]["redfish_auth_type"] = "basic".into();
     record.0["driver_info"]["redfish_verify_ca"] = "/etc/ironic/bmc-ca.pem".into();
     record.0["driver_info"]["deploy_kernel"] = "http://192.0.2.9/kernel".into();
@@ -289,7 +284,7 @@ fn unmanaged_keys_are_kept() {
 #[test]
 fn certificate_verification_can_be_enabled_again() {
     let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
-    let record = Record::created(wanted(&host(json!({"bmc": trusting})), &settings()).creation());
+    let record = created(&host(json!({"bmc": trusting})));
     let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     assert_eq!(changed(&record, &careful), ["/driver_info/redfish_verify_ca"]);
 }
@@ -297,7 +292,7 @@ fn certificate_verification_can_be_enabled_again() {
 #[test]
 fn bmc_type_change_updates_driver_interfaces_and_credentials() {
     let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
-    let record = Record::created(wanted(&old, &settings()).creation());
+    let record = created(&old);
     let new = host(json!({"bmc": bmc("redfish://192.0.2.1/redfish/v1/Systems/1")}));
     let expected = [
         r#"/driver: "redfish""#,
@@ -323,12 +318,10 @@ fn bmc_type_change_updates_driver_interfaces_and_credentials() {
 #[test]
 fn driver_and_interface_changes_wait_for_an_allowed_state() {
     let old = host(json!({"bmc": bmc("redfish://192.0.2.10:8000/redfish/v1/Systems/1")}));
-    let mut record = Record::created(wanted(&old, &settings()).creation());
+    let mut record = created(&old);
     record.0["provision_state"] = "active".into();
     let new = host(json!({"bmc": bmc("redfish-virtualmedia://192.0.2.10:8000/redfish/v1/Systems/1")}));
-    let changes = wanted(&new, &settings())
-        .changes(&record.shown(), Passwords::AsSent)
-        .unwrap();
+    let changes = compare(&record, &new);
     assert!(changes.patch.is_empty());
     assert_eq!(
         changes.postponed,
@@ -341,9 +334,7 @@ fn driver_and_interface_changes_wait_for_an_allowed_state() {
         ]
     );
     record.0["maintenance"] = true.into();
-    let changes = wanted(&new, &settings())
-        .changes(&record.shown(), Passwords::AsSent)
-        .unwrap();
+    let changes = compare(&record, &new);
     assert_eq!(changes.postponed, Vec::<String>::new());
     assert!(lines(&changes.patch).contains(&r#"/boot_interface: "redfish-virtual-media""#.to_owned()));
 }
@@ -351,7 +342,7 @@ fn driver_and_interface_changes_wait_for_an_allowed_state() {
 #[test]
 fn postponed_driver_postpones_driver_info() {
     let old = host(json!({"bmc": bmc("ipmi://192.0.2.1"), "bootMACAddress": "52:54:00:11:22:01"}));
-    let mut record = Record::created(wanted(&old, &settings()).creation());
+    let mut record = created(&old);
     record.0["provision_state"] = "active".into();
     let new = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "automatedCleaningMode": "disabled"}));
     let changes = wanted(&new, &settings())
@@ -383,13 +374,11 @@ fn locked_node_gets_no_changes() {
         ("polishing", Value::Null, false),
     ];
     for (state, target, takes) in rows {
-        let mut record = Record::created(wanted(&host, &settings()).creation());
+        let mut record = created(&host);
         record.0["automated_clean"] = true.into();
         record.0["provision_state"] = state.into();
         record.0["target_provision_state"] = target;
-        let changes = wanted(&host, &settings())
-            .changes(&record.shown(), Passwords::AsSent)
-            .unwrap();
+        let changes = compare(&record, &host);
         assert_eq!(changes.patch.is_empty(), !takes, "{state}");
         assert_eq!(changes.postponed == ["automated_clean"], !takes, "{state}");
     }
@@ -398,7 +387,7 @@ fn locked_node_gets_no_changes() {
 #[test]
 fn guessed_architecture_replaces_no_existing_one() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let mut record = Record::created(wanted(&host, &settings()).creation());
+    let mut record = created(&host);
     record.0["properties"]["cpu_arch"] = "aarch64".into();
     assert_eq!(changed(&record, &host), Vec::<String>::new());
     record.0["properties"].as_object_mut().unwrap().remove("cpu_arch");
@@ -419,7 +408,7 @@ fn guessed_architecture_replaces_no_existing_one() {
 #[test]
 fn host_without_recorded_boot_mode_keeps_its_boot_mode() {
     let host = with_status(json!({"bmc": bmc(VIRTUAL_MEDIA)}), &json!({"state": "provisioned"}));
-    let mut record = Record::created(wanted(&host, &settings()).creation());
+    let mut record = created(&host);
     record.0["properties"]["capabilities"] = "boot_mode:bios".into();
     assert_eq!(changed(&record, &host), Vec::<String>::new());
 }
@@ -427,7 +416,7 @@ fn host_without_recorded_boot_mode_keeps_its_boot_mode() {
 #[test]
 fn old_api_version_gets_no_unknown_fields() {
     let plain = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let mut record = Record::created(wanted(&plain, &settings()).creation());
+    let mut record = created(&plain);
     record.0["disable_power_off"] = Value::Null;
     assert_eq!(changed(&record, &plain), Vec::<String>::new());
     let kept_on = host(json!({"bmc": bmc(VIRTUAL_MEDIA), "disablePowerOff": true}));
@@ -487,7 +476,7 @@ fn ramdisk_is_set_only_when_configured() {
 #[test]
 fn iso_replaces_kernel_and_ramdisk() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let mut record = Record::created(wanted(&host, &settings()).creation());
+    let mut record = created(&host);
     for key in ["deploy_kernel", "deploy_ramdisk", "kernel_append_params"] {
         record.0["driver_info"][key] = "x".into();
     }

@@ -1,18 +1,15 @@
 //! `available`: the host waits for an image.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
-use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
 use super::preparing::root_device_hints;
+use super::provisioning::instance;
 use super::register::ensure_registered;
-use super::shared::{recover, require_operable, require_slot, unexpected_state};
-use crate::action::{RETRY_AFTER_DEPLOYMENT, Wait};
-use crate::node::Instance;
-use crate::plan::error::Failure;
+use super::shared::{require_idle, require_slot};
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::{power, status};
+use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
@@ -20,24 +17,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         planner.draft.status.provisioning.root_device_hints = None;
         return Ok(Decision::ChangeState(Trigger::External));
     }
-    match &node.provision_state {
-        S::Manageable | S::Available => require_operable(planner, node)?,
-        S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
-            let error = node.last_error.as_deref().unwrap_or("no details");
-            planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
-            return Ok(recover(planner, node));
-        }
-        S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
-            return Ok(Decision::Wait(Wait::OnNode("Ironic is busy")));
-        }
-        _ => {
-            return Err(unexpected_state(
-                planner,
-                node,
-                "Undeploy the node in Ironic if its system is not needed",
-            ));
-        }
-    }
+    require_idle(planner, node)?;
     status::clear_kind(&mut planner.draft.status, ErrorType::Preparation);
     if is_inspection_requested(planner) && !planner.host().inspection_disabled() {
         require_slot(planner)?;
@@ -74,8 +54,7 @@ fn desired_image(host: &BareMetalHost) -> Option<&Image> {
 }
 
 fn provision(planner: &mut Planner<'_>, image: &Image) -> PlanResult {
-    Instance::of(planner.host(), image, &planner.facts.settings.node)
-        .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))?;
+    instance(planner, image)?;
     if planner.host().status.last_attempted_image.as_ref() == Some(image) {
         require_retry_allowed(planner)?;
     } else {
@@ -94,16 +73,16 @@ fn require_retry_allowed(planner: &Planner<'_>) -> PlanResult<()> {
         planner.facts.settings.retries,
     );
     if limit > 0 && count >= i64::from(limit) {
-        return Err(Decision::Fail(Failure::until_host_changes(
+        return Err(Decision::reject(
             ErrorType::Provisioning,
             format!(
                 "provisioning failed {count} times, retry limit ({limit}) reached; change image or reset provisioningFailCount \
                  to retry"
             ),
-        )));
+        ));
     }
     match planner.remaining_backoff() {
-        Some(left) if count > 0 => Err(Decision::WaitUnchanged(Wait::After(left, RETRY_AFTER_DEPLOYMENT))),
+        Some(left) if count > 0 => Err(Decision::WaitUnchanged(wait::for_deployment_retry(left))),
         _ => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use super::graph::Trigger;
 use super::provisioning::cleaning_failure;
 use super::register::ensure_registered;
 use super::shared::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
-use crate::action::{Count, Wait};
+use crate::action::Count;
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::plan::deletion::MAX_ATTEMPTS;
@@ -18,6 +18,7 @@ use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, is_cancelled};
+use crate::plan::wait;
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
@@ -55,7 +56,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             require_slot(planner)?;
             disruptive_transition(planner, node, Transition::Provide, &why)?;
             clear_error(planner);
-            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
+            Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
         S::Available => {
             planner.require_fresh_node()?;
@@ -65,9 +66,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         // Adopted without verified credentials: cleaning needs a manageable node.
         S::Enroll => Ok(request_transition(planner, node, Transition::Manage)),
         S::Deleting | S::Cleaning | S::CleanWait | S::Deploying | S::Adopting | S::Verifying => {
-            Ok(Decision::Wait(Wait::OnNode("Ironic is busy")))
+            Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware"))),
+        S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
         S::ServiceFailed | S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceWait | S::ServiceHold => {
             Err(unexpected_state(planner, node, "Bring the node to active in Ironic"))
         }
@@ -85,7 +86,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     disruptive_transition(planner, node, Transition::Delete, &why)?;
     clear_error(planner);
     planner.record_event(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
-    Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
+    Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
 }
 
 /// Whether the running image is requested again before anything was removed.

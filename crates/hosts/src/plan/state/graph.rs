@@ -5,8 +5,6 @@
 
 use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 
-use self::Trigger as T;
-
 /// A reason to leave a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trigger {
@@ -67,242 +65,111 @@ pub struct Edge {
     pub clears_errors: bool,
 }
 
-const fn edge(from: State, trigger: Trigger, to: State, when: &'static str) -> Edge {
-    Edge {
-        from,
-        trigger,
-        to,
-        when,
-        clears_errors: true,
-    }
-}
-
-/// A transition that keeps the error: it is its reason, or counts towards giving up.
-const fn failing(from: State, trigger: Trigger, to: State, when: &'static str) -> Edge {
-    Edge {
-        from,
-        trigger,
-        to,
-        when,
-        clears_errors: false,
-    }
+/// The table of transitions, grouped by the old state. `edge` clears the error and its count; `failing` keeps it: it is
+/// the reason of the transition, or counts towards giving up.
+macro_rules! edges {
+    ($($from:ident { $($kind:ident $trigger:ident => $to:ident: $when:expr;)+ })+) => {
+        &[$($(Edge {
+            from: State::$from,
+            trigger: Trigger::$trigger,
+            to: State::$to,
+            when: $when,
+            clears_errors: edges!(@clears $kind),
+        },)+)+]
+    };
+    (@clears edge) => { true };
+    (@clears failing) => { false };
 }
 
 const DELETED: &str = "the host is deleted";
 const DETACHED: &str = "the host is deleted while it is detached, and its deletion is not delayed";
 
 /// All transitions.
-pub const EDGES: &[Edge] = &[
-    edge(
-        State::None,
-        T::Managed,
-        State::Registering,
-        "`spec.bmc` has an address or credentials",
-    ),
-    edge(State::None, T::Unmanaged, State::Unmanaged, "`spec.bmc` has neither"),
-    edge(State::None, T::Deleted, State::Deleting, DELETED),
-    edge(
-        State::Unmanaged,
-        T::Managed,
-        State::Registering,
-        "`spec.bmc` has an address or credentials",
-    ),
-    edge(State::Unmanaged, T::Deleted, State::Deleting, DELETED),
-    edge(
-        State::Registering,
-        T::External,
-        State::ExternallyProvisioned,
-        "the BMC is verified, and `spec.externallyProvisioned` is set",
-    ),
-    edge(
-        State::Registering,
-        T::NotInspected,
-        State::Preparing,
-        "the BMC is verified, and inspection is disabled",
-    ),
-    edge(
-        State::Registering,
-        T::Inspect,
-        State::Inspecting,
-        "the BMC is verified, and the host has a busy-host slot",
-    ),
-    edge(State::Registering, T::Deleted, State::Deleting, DELETED),
-    edge(
-        State::Inspecting,
-        T::NotInspected,
-        State::Preparing,
-        "inspection is disabled",
-    ),
-    edge(
-        State::Inspecting,
-        T::Inspected,
-        State::Preparing,
-        "Ironic has an inventory of the machine",
-    ),
-    edge(State::Inspecting, T::Deleted, State::PoweringOffBeforeDelete, DELETED),
-    edge(
-        State::MatchProfile,
-        T::Inspected,
-        State::Preparing,
-        "always: an older manager wrote this state",
-    ),
-    edge(State::MatchProfile, T::Deleted, State::PoweringOffBeforeDelete, DELETED),
-    edge(
-        State::Preparing,
-        T::Prepared,
-        State::Available,
-        "preparation is complete",
-    ),
-    edge(State::Preparing, T::Deleted, State::PoweringOffBeforeDelete, DELETED),
-    edge(
-        State::Available,
-        T::External,
-        State::ExternallyProvisioned,
-        "`spec.externallyProvisioned` is set",
-    ),
-    edge(
-        State::Available,
-        T::Inspect,
-        State::Inspecting,
-        "the annotation `inspect.metal3.io` requests it, and the host has a busy-host slot",
-    ),
-    edge(
-        State::Available,
-        T::Prepare,
-        State::Preparing,
-        "the root device hints changed",
-    ),
-    failing(
-        State::Available,
-        T::Provision,
-        State::Provisioning,
-        "`spec.image` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending",
-    ),
-    edge(State::Available, T::Deleted, State::PoweringOffBeforeDelete, DELETED),
-    edge(State::Available, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(
-        State::Provisioning,
-        T::Provisioned,
-        State::Provisioned,
-        "the node is active with the image",
-    ),
-    failing(
-        State::Provisioning,
-        T::Failed,
-        State::Deprovisioning,
-        "the deployment failed: its remains are removed at once",
-    ),
-    edge(
-        State::Provisioning,
-        T::Cancelled,
-        State::Deprovisioning,
-        "`spec.image` is no longer set",
-    ),
-    edge(State::Provisioning, T::Deleted, State::Deprovisioning, DELETED),
-    edge(State::Provisioning, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(
-        State::Provisioned,
-        T::Cancelled,
-        State::Deprovisioning,
-        "`spec.image` is no longer set or has another URL, and the budget allows it",
-    ),
-    edge(
-        State::Provisioned,
-        T::Deleted,
-        State::Deprovisioning,
-        "the host is deleted, and the budget allows it",
-    ),
-    edge(
-        State::Provisioned,
-        T::External,
-        State::PoweringOffBeforeDelete,
-        "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased",
-    ),
-    edge(State::Provisioned, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(
-        State::ExternallyProvisioned,
-        T::NoLongerExternal,
-        State::Provisioned,
-        "`spec.externallyProvisioned` is no longer set",
-    ),
-    edge(
-        State::ExternallyProvisioned,
-        T::Deleted,
-        State::PoweringOffBeforeDelete,
-        DELETED,
-    ),
-    edge(
-        State::ExternallyProvisioned,
-        T::DeletedDetached,
-        State::Deleting,
-        DETACHED,
-    ),
-    failing(
-        State::Deprovisioning,
-        T::Deprovisioned,
-        State::Available,
-        "the node is available, and the host is not deleted",
-    ),
-    edge(
-        State::Deprovisioning,
-        T::ImageRestored,
-        State::Provisioned,
-        "the image is requested again, and nothing was removed yet",
-    ),
-    edge(
-        State::Deprovisioning,
-        T::PoweredOff,
-        State::PoweringOffBeforeDelete,
-        "the node is available, and the host is deleted",
-    ),
-    // The error count starts again, so powering off gets its own attempts.
-    edge(
-        State::Deprovisioning,
-        T::GivenUp,
-        State::PoweringOffBeforeDelete,
-        "the host is deleted, and deprovisioning failed more than three times",
-    ),
-    edge(
-        State::Deprovisioning,
-        T::External,
-        State::PoweringOffBeforeDelete,
-        "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased",
-    ),
-    edge(
-        State::Deprovisioning,
-        T::NodeAbsent,
-        State::Deleting,
-        "the host is deleted, Ironic has no node of it and the credentials are unusable",
-    ),
-    edge(State::Deprovisioning, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(
-        State::PoweringOffBeforeDelete,
-        T::PoweredOff,
-        State::Deleting,
-        "the machine is off, or `spec.disablePowerOff` is set",
-    ),
-    edge(
-        State::PoweringOffBeforeDelete,
-        T::NodeAbsent,
-        State::Deleting,
-        "Ironic has no node of the host",
-    ),
-    edge(
-        State::PoweringOffBeforeDelete,
-        T::GivenUp,
-        State::Deleting,
-        "powering off failed more than three times, or the node belongs to another host or instance",
-    ),
-    edge(
-        State::PoweringOffBeforeDelete,
-        T::DeletedDetached,
-        State::Deleting,
-        DETACHED,
-    ),
-    edge(State::Registering, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(State::Inspecting, T::DeletedDetached, State::Deleting, DETACHED),
-    edge(State::Preparing, T::DeletedDetached, State::Deleting, DETACHED),
-];
+pub const EDGES: &[Edge] = edges! {
+    None {
+        edge Managed => Registering: "`spec.bmc` has an address or credentials";
+        edge Unmanaged => Unmanaged: "`spec.bmc` has neither";
+        edge Deleted => Deleting: DELETED;
+    }
+    Unmanaged {
+        edge Managed => Registering: "`spec.bmc` has an address or credentials";
+        edge Deleted => Deleting: DELETED;
+    }
+    Registering {
+        edge External => ExternallyProvisioned: "the BMC is verified, and `spec.externallyProvisioned` is set";
+        edge NotInspected => Preparing: "the BMC is verified, and inspection is disabled";
+        edge Inspect => Inspecting: "the BMC is verified, and the host has a busy-host slot";
+        edge Deleted => Deleting: DELETED;
+    }
+    Inspecting {
+        edge NotInspected => Preparing: "inspection is disabled";
+        edge Inspected => Preparing: "Ironic has an inventory of the machine";
+        edge Deleted => PoweringOffBeforeDelete: DELETED;
+    }
+    MatchProfile {
+        edge Inspected => Preparing: "always: an older manager wrote this state";
+        edge Deleted => PoweringOffBeforeDelete: DELETED;
+    }
+    Preparing {
+        edge Prepared => Available: "preparation is complete";
+        edge Deleted => PoweringOffBeforeDelete: DELETED;
+    }
+    Available {
+        edge External => ExternallyProvisioned: "`spec.externallyProvisioned` is set";
+        edge Inspect => Inspecting: "the annotation `inspect.metal3.io` requests it, and the host has a busy-host slot";
+        edge Prepare => Preparing: "the root device hints changed";
+        failing Provision => Provisioning:
+            "`spec.image` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending";
+        edge Deleted => PoweringOffBeforeDelete: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Provisioning {
+        edge Provisioned => Provisioned: "the node is active with the image";
+        failing Failed => Deprovisioning: "the deployment failed: its remains are removed at once";
+        edge Cancelled => Deprovisioning: "`spec.image` is no longer set";
+        edge Deleted => Deprovisioning: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Provisioned {
+        edge Cancelled => Deprovisioning: "`spec.image` is no longer set or has another URL, and the budget allows it";
+        edge Deleted => Deprovisioning: "the host is deleted, and the budget allows it";
+        edge External => PoweringOffBeforeDelete:
+            "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased";
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    ExternallyProvisioned {
+        edge NoLongerExternal => Provisioned: "`spec.externallyProvisioned` is no longer set";
+        edge Deleted => PoweringOffBeforeDelete: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Deprovisioning {
+        failing Deprovisioned => Available: "the node is available, and the host is not deleted";
+        edge ImageRestored => Provisioned: "the image is requested again, and nothing was removed yet";
+        edge PoweredOff => PoweringOffBeforeDelete: "the node is available, and the host is deleted";
+        // The error count starts again, so powering off gets its own attempts.
+        edge GivenUp => PoweringOffBeforeDelete: "the host is deleted, and deprovisioning failed more than three times";
+        edge External => PoweringOffBeforeDelete:
+            "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased";
+        edge NodeAbsent => Deleting: "the host is deleted, Ironic has no node of it and the credentials are unusable";
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    PoweringOffBeforeDelete {
+        edge PoweredOff => Deleting: "the machine is off, or `spec.disablePowerOff` is set";
+        edge NodeAbsent => Deleting: "Ironic has no node of the host";
+        edge GivenUp => Deleting:
+            "powering off failed more than three times, or the node belongs to another host or instance";
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Registering {
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Inspecting {
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+    Preparing {
+        edge DeletedDetached => Deleting: DETACHED;
+    }
+};
 
 /// Every state of the graph, in the order of the life cycle.
 pub const STATES: [State; 13] = [

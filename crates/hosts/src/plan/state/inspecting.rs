@@ -11,14 +11,13 @@ use metal3_runtime::plan::Observed;
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
-use crate::action::Wait;
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
 use crate::plan::error::Failure;
 use crate::plan::object::{record_hardware, remove_annotation};
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::status;
+use crate::plan::{status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().inspection_disabled() {
@@ -29,13 +28,13 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     match &node.provision_state {
         // The annotation stays until the new inspection has begun: otherwise the abort would look like a failure.
         S::InspectWait if is_reboot_forced(planner) => Ok(request_transition(planner, node, Transition::Abort)),
-        S::Inspecting if is_reboot_forced(planner) => Ok(Decision::Wait(Wait::OnNode(
+        S::Inspecting if is_reboot_forced(planner) => Ok(Decision::Wait(wait::on_node(
             "Ironic is busy; the inspection is aborted next",
         ))),
         S::InspectFailed if is_reboot_forced(planner) => start(planner, node),
         S::Inspecting | S::InspectWait => {
             remove_request_annotations(planner);
-            Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware")))
+            Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware")))
         }
         S::Available => Ok(request_transition(planner, node, Transition::Manage)),
         S::InspectFailed => {
@@ -55,7 +54,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
                 Observed::Present(found) => done(planner, found),
             }
         }
-        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(Wait::OnNode("Ironic is busy"))),
+        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is busy"))),
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Inspection, error))?;

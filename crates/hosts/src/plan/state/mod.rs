@@ -1,9 +1,7 @@
-//! The decision of each state, one file per state; [`graph`] defines the transitions.
+//! The decision of each state, one file per state with more than a step; [`graph`] defines the transitions.
 
 mod available;
-mod deleting;
 mod deprovisioning;
-mod external;
 pub mod graph;
 mod inspecting;
 mod powering_off;
@@ -13,19 +11,20 @@ mod provisioning;
 mod register;
 mod registering;
 mod shared;
-mod start;
 
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 
+use crate::action::Count;
 use crate::facts::{NodeFreshness, ObservedNode, RefusalClass};
+use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::power;
+use crate::plan::{deletion, power, wait};
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
     match planner.state() {
-        State::None | State::Unmanaged => start::run(planner),
+        State::None | State::Unmanaged => begin(planner),
         State::Registering => registering::run(planner),
         State::MatchProfile => Ok(Decision::ChangeState(graph::Trigger::Inspected)),
         State::Inspecting => inspecting::run(planner),
@@ -33,18 +32,34 @@ pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
         State::Available | State::Ready => available::run(planner),
         State::Provisioning => provisioning::run(planner),
         State::Provisioned => provisioned::run(planner),
-        State::ExternallyProvisioned => external::run(planner),
+        State::ExternallyProvisioned => provisioned::run_external(planner),
         State::Deprovisioning => deprovisioning::run(planner),
         State::PoweringOffBeforeDelete => powering_off::run(planner),
-        State::Deleting => deleting::run(planner),
-        State::Other(text) => Err(Decision::Fail(Failure::until_host_changes(
+        State::Deleting => deletion::finish(planner),
+        State::Other(text) => Err(Decision::reject(
             ErrorType::Registration,
             format!(
                 "status.provisioning.state is {text:?}, which this version does not support; the host is not \
                  changed. Return to the version that wrote it"
             ),
-        ))),
+        )),
     }
+}
+
+/// New hosts, and hosts without a BMC.
+fn begin(planner: &mut Planner<'_>) -> PlanResult {
+    if !planner.host().is_unmanaged() {
+        planner.draft.status.operational_status = OperationalStatus::Ok;
+        planner.count(Count::One("metal3_host_registration_required_total"));
+        return Ok(Decision::ChangeState(graph::Trigger::Managed));
+    }
+    if *planner.state() == State::Unmanaged {
+        return Ok(Decision::Wait(wait::on_user("the host has no BMC")));
+    }
+    planner.draft.status.operational_status = OperationalStatus::Discovered;
+    planner.record_event(reason::DISCOVERED, "the host has no BMC; set spec.bmc to manage it");
+    planner.count(Count::One("metal3_host_unmanaged_total"));
+    Ok(Decision::ChangeState(graph::Trigger::Unmanaged))
 }
 
 /// Applies what is known on entering a state, so that it is written together with the state and watchers of the state

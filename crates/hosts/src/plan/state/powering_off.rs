@@ -8,15 +8,15 @@ use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::request_transition;
-use crate::action::{Count, Request, Wait};
+use crate::action::{Count, Request};
 use crate::facts::{NodeFreshness, ObservedNode};
 use crate::names::reason;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::power;
 use crate::plan::safety::request_disruptive;
+use crate::plan::{power, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let status = &planner.host().status;
@@ -40,13 +40,13 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     match &node.provision_state {
         S::InspectWait => return Ok(request_transition(planner, node, Transition::Abort)),
         S::Inspecting | S::Cleaning | S::CleanWait | S::Deleting | S::Deploying | S::Adopting | S::Verifying => {
-            return Ok(Decision::Wait(Wait::OnNode("Ironic is busy")));
+            return Ok(Decision::Wait(wait::on_node("Ironic is busy")));
         }
         _ => {}
     }
     // A power-on may be in progress.
     if power::is_switching(node) {
-        return Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")));
+        return Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")));
     }
     if node.power_state == Some(PowerState::Off) {
         planner.draft.status.powered_on = false;
@@ -72,5 +72,5 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let off = Request::Power(node.uuid.clone(), Power::Off);
     request_disruptive(planner, node, off, "deletion of the host")?;
     planner.record_event(reason::POWER_OFF, "Host is powered off before deletion");
-    Ok(Decision::Wait(Wait::OnNode("Ironic is changing the power state")))
+    Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }

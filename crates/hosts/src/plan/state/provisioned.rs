@@ -1,4 +1,4 @@
-//! `provisioned`: manages the power, and adopts the node again when Ironic lost it.
+//! `provisioned` and `externally provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
 use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::calls::provision::Transition;
@@ -8,13 +8,13 @@ use metal3_ironic::model::state::ProvisionState as S;
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::{request_transition, require_operable, unexpected_state};
-use crate::action::{Request, Wait};
+use crate::action::Request;
 use crate::names::reason;
 use crate::node::Instance;
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{check_deprovision_budget, disruptive_transition, is_cancelled};
-use crate::plan::{power, status};
+use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {
@@ -27,6 +27,18 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     keep_running(planner)
 }
 
+pub(super) fn run_external(planner: &mut Planner<'_>) -> PlanResult {
+    let spec = &planner.host().spec;
+    if spec.externally_provisioned == Some(true) {
+        return keep_running(planner);
+    }
+    // The requested image is taken as the running one.
+    let running = &mut planner.draft.status.provisioning;
+    running.image = spec.image.clone().unwrap_or_default();
+    running.custom_deploy.clone_from(&spec.custom_deploy);
+    Ok(Decision::ChangeState(Trigger::NoLongerExternal))
+}
+
 /// Requests the deletion before recording it. Only reached with the rule switched off.
 fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = ensure_registered(planner)?;
@@ -36,7 +48,7 @@ fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
     Ok(())
 }
 
-pub(super) fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
+fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active => {
@@ -48,9 +60,9 @@ pub(super) fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
         S::Manageable => {
             // Only reached with the rule switched off: cleans a node that Ironic lost.
             disruptive_transition(planner, node, Transition::Provide, "the node runs nothing")?;
-            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
+            Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
-        S::Adopting => Ok(Decision::Wait(Wait::OnNode("Ironic is adopting the machine"))),
+        S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is adopting the machine"))),
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             let message = format!("Host adoption failed: {error}");

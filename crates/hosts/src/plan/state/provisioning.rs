@@ -11,6 +11,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
@@ -18,15 +19,15 @@ use super::register::ensure_registered;
 use super::shared::{
     clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
 };
-use crate::action::{Impact, Request, Wait};
+use crate::action::{Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, InstanceOwner, config_drive};
+use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live_reads};
-use crate::plan::status;
+use crate::plan::{status, wait};
 
 const WHY: &str = "spec.image";
 
@@ -42,7 +43,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             require_slot(planner)?;
             disruptive_transition(planner, node, Transition::Provide, WHY)?;
             clear_error(planner);
-            Ok(Decision::Wait(Wait::OnNode("Ironic is cleaning the machine")))
+            Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
         S::CleanFailed => {
             planner.retry(&cleaning_failure(planner, node)?)?;
@@ -60,20 +61,20 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node),
         // The annotation stays until the restart is possible.
-        S::Deploying if is_reboot_forced(planner) => Ok(Decision::Wait(Wait::OnNode(
+        S::Deploying if is_reboot_forced(planner) => Ok(Decision::Wait(wait::on_node(
             "Ironic is busy; the deployment is restarted next",
         ))),
         S::Deleting => {
             remove_annotation(planner, REBOOT_ANNOTATION);
             clear_error(planner);
-            Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
+            Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
         }
         S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Adopting => {
             // The deployment powers the machine on, or is restarted already.
             remove_annotation(planner, REBOOT_ANNOTATION);
-            Ok(Decision::Wait(Wait::OnNode("Ironic is busy")))
+            Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(Decision::Wait(Wait::OnNode("Ironic is inspecting the hardware"))),
+        S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
             reset_error_count(planner);
@@ -92,7 +93,7 @@ fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_operable(planner, node)?;
     disruptive_transition(planner, node, Transition::Delete, "a forced reboot")?;
     remove_annotation(planner, REBOOT_ANNOTATION);
-    Ok(Decision::Wait(Wait::OnNode("Ironic is removing the deployment")))
+    Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
 }
 
 /// The recorded failure of a cleaning, or a new one.
@@ -104,9 +105,12 @@ pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult
     Ok(Failure::retryable(ErrorType::Provisioning, message))
 }
 
-fn instance(planner: &Planner<'_>, image: &Image) -> PlanResult<Instance> {
-    Instance::of(planner.host(), image, &planner.facts.settings.node)
-        .map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string())))
+fn invalid(error: InvalidHost) -> Decision {
+    Decision::reject(ErrorType::Provisioning, error.to_string())
+}
+
+pub(super) fn instance(planner: &Planner<'_>, image: &Image) -> PlanResult<Instance> {
+    Instance::of(planner.host(), image, &planner.facts.settings.node).map_err(invalid)
 }
 
 fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> PlanResult {
@@ -114,7 +118,7 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
         // The deployment powers the machine on. A write of the host postpones the write of its status, so it comes
         // first.
         remove_annotation(planner, REBOOT_ANNOTATION);
-        return Ok(Decision::Wait(Wait::Replan));
+        return Ok(Decision::Wait(Next::Requeue));
     }
     if let InstanceOwner::Other(uuid) = instance.owner_of(node)
         && planner.rules.own_instance()
@@ -130,14 +134,14 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     }
     if planner.host().status.last_attempted_image.as_ref() != Some(image) {
         planner.draft.status.last_attempted_image = Some(image.clone());
-        return Ok(Decision::Wait(Wait::Replan));
+        return Ok(Decision::Wait(Next::Requeue));
     }
     let drive = config_drive(planner, instance)?;
     require_live_reads(planner, Impact::Erases)?;
     let patch = instance.changes(node).patch;
     if !patch.is_empty() {
         planner.request(Request::PatchNode(node.uuid.clone(), patch));
-        return Ok(Decision::Wait(Wait::Replan));
+        return Ok(Decision::Wait(Next::Requeue));
     }
     match planner.facts.validation {
         Observed::Unknown(_) => return Err(Decision::read(Read::Validation)),
@@ -158,16 +162,13 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     disruptive_transition(planner, node, deploy, WHY)?;
     status::clear_kind(&mut planner.draft.status, ErrorType::Provisioning);
     planner.record_event(reason::PROVISIONING_STARTED, "Image provisioning started");
-    Ok(Decision::Wait(Wait::OnNode("Ironic is deploying the image")))
+    Ok(Decision::Wait(wait::on_node("Ironic is deploying the image")))
 }
 
 fn config_drive(
     planner: &Planner<'_>,
     instance: &Instance,
 ) -> PlanResult<metal3_ironic::calls::provision::ConfigDrive> {
-    let invalid = |error: crate::node::InvalidHost| {
-        Decision::Fail(Failure::until_host_changes(ErrorType::Provisioning, error.to_string()))
-    };
     let host: &BareMetalHost = planner.host();
     let named = config_drive::references(host).map_err(invalid)?;
     let facts = planner.facts;
@@ -191,7 +192,7 @@ fn config_drive(
         return Err(Decision::Fail(Failure::until(
             ErrorType::Provisioning,
             format!("Secret {name} for the config drive does not exist; create it"),
-            Wait::OnSecret(name),
+            wait::on_secret(&name),
         )));
     }
     if !reads.is_empty() {

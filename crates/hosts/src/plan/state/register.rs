@@ -10,17 +10,18 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::shared::request_transition;
-use crate::action::{Count, Request, Wait};
+use crate::action::{Count, Request};
 use crate::facts::{NodeFreshness, ObservedNode, Read};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::secrets::mark_secret_used;
-use crate::plan::status;
+use crate::plan::{status, wait};
 
 struct BmcAccess {
     secret: CredentialsStatus,
@@ -64,8 +65,8 @@ fn registration_failure(message: impl Into<String>) -> Failure {
     Failure::until_host_changes(ErrorType::Registration, message)
 }
 
-fn invalid(invalid: &InvalidHost) -> Decision {
-    Decision::Fail(registration_failure(invalid.to_string()))
+pub(super) fn invalid(error: InvalidHost) -> Decision {
+    Decision::reject(ErrorType::Registration, error.to_string())
 }
 
 fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
@@ -90,7 +91,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
                     format!(
                         "BMC CredentialsName secret doesn't exist: create Secret {name} with username and password"
                     ),
-                    Wait::OnSecret(name.clone()),
+                    wait::on_secret(name),
                 )
                 .with_event(reason::CREDENTIAL_ERROR),
             ));
@@ -118,10 +119,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
             let network = agent_network(planner)?;
             let hardware = planner.host().status.hardware.as_ref();
             let settings = &planner.facts.settings.node;
-            Some(
-                NodeRecord::of(planner.host(), &login, hardware, &network, settings)
-                    .map_err(|error| invalid(&error))?,
-            )
+            Some(NodeRecord::of(planner.host(), &login, hardware, &network, settings).map_err(invalid)?)
         }
     };
     Ok(BmcAccess {
@@ -171,14 +169,14 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             format!(
                 "failed to read preprovisioningNetworkData: create Secret {name}, or remove spec.preprovisioningNetworkDataName"
             ),
-            Wait::OnSecret(name),
+            wait::on_secret(&name),
         ))),
         Observed::Present(secret) => {
             mark_secret_used(planner, &name, secret, false)?;
             let Some(values) = secret.values else {
                 return Err(Decision::read(Read::AgentNetwork));
             };
-            AgentNetwork::of(values).map_err(|error| invalid(&error))
+            AgentNetwork::of(values).map_err(invalid)
         }
     }
 }
@@ -190,7 +188,7 @@ fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     };
     planner.request(Request::CreateNode(Box::new(record.creation())));
     planner.record_event(reason::REGISTERED, "registered with Ironic");
-    Decision::Wait(Wait::Replan)
+    Decision::Wait(Next::Requeue)
 }
 
 fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> PlanResult<()> {
@@ -201,7 +199,7 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
         Passwords::AsSent
     };
     let changes = match &access.record {
-        Some(record) => record.changes(node, passwords).map_err(|error| invalid(&error))?,
+        Some(record) => record.changes(node, passwords).map_err(invalid)?,
         None => return Ok(()),
     };
     let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
@@ -216,7 +214,7 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     if node.provision_state == S::Enroll {
         return Ok(());
     }
-    Err(Decision::Wait(Wait::Replan))
+    Err(Decision::Wait(Next::Requeue))
 }
 
 /// Creates the missing ports. Ends the decision if there are any.
@@ -225,10 +223,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         return Ok(());
     }
     let hardware = planner.host().status.hardware.as_ref();
-    if ports::wanted(planner.host(), hardware)
-        .map_err(|error| invalid(&error))?
-        .is_empty()
-    {
+    if ports::wanted(planner.host(), hardware).map_err(invalid)?.is_empty() {
         return Ok(());
     }
     let found = match planner.facts.ports {
@@ -236,7 +231,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         Observed::Absent => &[],
         Observed::Present(found) => found,
     };
-    let missing = ports::missing(planner.host(), hardware, found).map_err(|error| invalid(&error))?;
+    let missing = ports::missing(planner.host(), hardware, found).map_err(invalid)?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -247,7 +242,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             pxe_enabled: port.pxe_enabled,
         });
     }
-    Err(Decision::Wait(Wait::Replan))
+    Err(Decision::Wait(Next::Requeue))
 }
 
 fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> PlanResult<&'a Node> {
@@ -261,7 +256,7 @@ fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess)
             }
             Err(request_transition(planner, node, Transition::Manage))
         }
-        S::Verifying => Err(Decision::Wait(Wait::OnNode("Ironic verifies the BMC"))),
+        S::Verifying => Err(Decision::Wait(wait::on_node("Ironic verifies the BMC"))),
         _ => {
             let status = &mut planner.draft.status;
             // After a mere version change of the Secret, the tried credentials are the verified ones.

@@ -1,19 +1,20 @@
 //! What the decisions of several states share.
 
-use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
 use super::graph;
-use crate::action::{Count, Request, Wait};
+use crate::action::{Count, Request};
 use crate::facts::Read;
 use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::status;
+use crate::plan::{status, wait};
 
 /// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-reported`).
 pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
@@ -26,7 +27,7 @@ pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult
         Err(Decision::Fail(Failure::until(
             kind,
             message,
-            Wait::OnNode("the node has a fault"),
+            wait::on_node("the node has a fault"),
         )))
     };
     match (node.fault.as_deref(), node.maintenance) {
@@ -47,6 +48,26 @@ pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult
     }
 }
 
+/// Requires a node without an instance that is not busy; recovers it from a failed state.
+pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    match &node.provision_state {
+        S::Manageable | S::Available => require_operable(planner, node),
+        S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
+            let error = node.last_error.as_deref().unwrap_or("no details");
+            planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
+            Err(recover(planner, node))
+        }
+        S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
+            Err(Decision::Wait(wait::on_node("Ironic is busy")))
+        }
+        _ => Err(unexpected_state(
+            planner,
+            node,
+            "Undeploy the node in Ironic if its system is not needed",
+        )),
+    }
+}
+
 /// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).
 pub(super) fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision {
     let message = format!(
@@ -62,7 +83,7 @@ pub(super) fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -
     Decision::Fail(Failure::until(
         kind,
         message,
-        Wait::OnNode("the node is in an unexpected state"),
+        wait::on_node("the node is in an unexpected state"),
     ))
 }
 
@@ -70,7 +91,7 @@ pub(super) fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<S
     match (&node.last_error, &planner.facts.last_history_error) {
         (Some(error), _) => Ok(error.clone()),
         // Ironic sets the failed state before the reason, and holds a reservation until then.
-        (None, _) if node.reservation.is_some() => Err(Decision::Wait(Wait::OnNode(
+        (None, _) if node.reservation.is_some() => Err(Decision::Wait(wait::on_node(
             "Ironic has not reported the reason of the failure yet",
         ))),
         // Powering off, and each power synchronisation, erase the reason from the node.
@@ -85,7 +106,7 @@ pub(super) fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<S
 /// Adds a transition without impact; the next decision needs a new observation of the node.
 pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Transition) -> Decision {
     planner.request(Request::Provision(node.uuid.clone(), to));
-    Decision::Wait(Wait::OnNode("Ironic is busy"))
+    Decision::Wait(wait::on_node("Ironic is busy"))
 }
 
 /// Recovers from a failed state: ends the maintenance that Ironic set, and makes the node manageable.
@@ -130,7 +151,7 @@ pub(super) fn require_slot(planner: &mut Planner<'_>) -> PlanResult<()> {
                     "metal3_delayed__provisioning_total"
                 }));
             }
-            Err(Decision::Wait(Wait::OnSlot))
+            Err(Decision::Wait(wait::on_slot()))
         }
     }
 }

@@ -6,19 +6,13 @@ use metal3_ironic::calls::state::Power;
 use serde_json::{Value, json};
 
 use crate::tests::fixture::node;
+use crate::tests::rows::given::{with, written};
 
 pub(super) fn known(state: &str, runs: Option<&str>) -> Value {
-    let mut node = node(state);
-    if let Some(name) = runs {
-        let image = crate::tests::fixture::image(name);
-        node["instance_uuid"] = json!(crate::tests::fixture::UID);
-        node["power_state"] = json!("power on");
-        node["instance_info"] = json!({ "image_source": image["url"], "image_os_hash_algo": "sha256",
-            "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
-            "root_device": { "name": "s== /dev/sda" } });
-        node["driver_info"]["force_persistent_boot_device"] = json!("Default");
+    match runs {
+        Some(name) => with(node(state), written(name)),
+        None => node(state),
     }
-    node
 }
 
 /// Applies a patch. Passwords are masked, as in Ironic.

@@ -4,15 +4,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use metal3_runtime::patch::apply;
+use metal3_runtime::patch::{MergePatch, apply};
+use metal3_runtime::work::Next;
 use serde_json::{Value, json};
 
 use super::ironic;
 use super::state::ModelState;
-use crate::action::{Impact, Order, Plan, Request, Step, Wait};
+use crate::action::{Action, Impact, Order, Plan, Request};
 use crate::facts::{HostFreshness, NodeFreshness, PreviousView, Read};
 use crate::plan::rules::Rules;
-use crate::tests::fixture::{Fixture, MAC, NODE, at, secret, without_version};
+use crate::tests::fixture::{Fixture, at, secret, without_version};
+use crate::tests::rows::given::port;
 use metal3_ironic::model::inventory::Inspection;
 
 /// Rounds of one reconcile; more is an endless loop.
@@ -28,6 +30,13 @@ pub(super) struct Program {
     pub(super) is_stale: bool,
     pub(super) previous: PreviousView,
     pub(super) reads: Vec<Read>,
+}
+
+/// A write of a plan.
+#[derive(Clone, Copy)]
+enum Write<'a> {
+    Action(&'a Action),
+    Status(&'a MergePatch),
 }
 
 impl Program {
@@ -96,16 +105,20 @@ impl Program {
                 }
                 continue;
             }
-            for step in &plan.steps {
+            let actions = plan.actions.iter().filter_map(|action| match action {
+                Action::ReserveBudget | Action::Count(_) | Action::ReleaseSlot => None,
+                write => Some(Write::Action(write)),
+            });
+            for write in actions.chain(plan.status.iter().map(Write::Status)) {
                 if most == Some(writes.len()) {
                     return writes;
                 }
-                let Some(name) = self.perform(model, &mut fixture, step) else {
+                let Some(name) = self.perform(model, &mut fixture, write) else {
                     return writes;
                 };
                 writes.push(name);
             }
-            if plan.wait != Wait::Replan || self.host.is_none() {
+            if plan.next != Next::Requeue || self.host.is_none() {
                 return writes;
             }
         }
@@ -129,8 +142,7 @@ impl Program {
                     fixture.node = Some(model.node.clone().map(|node| (node, NodeFreshness::Live)));
                 }
                 Read::Ports => {
-                    let port = json!({ "uuid": "p", "node_uuid": NODE, "address": MAC, "pxe_enabled": true });
-                    fixture.ports = Some(vec![serde_json::from_value(port).unwrap()]);
+                    fixture.ports = Some(vec![port()]);
                 }
                 Read::Inventory => {
                     let is_there = model.node.as_ref().is_some_and(|node| node["inspected"] == json!(true));
@@ -144,10 +156,10 @@ impl Program {
         true
     }
 
-    /// Performs a step. `None`: rejected.
-    fn perform(&mut self, model: &mut ModelState, fixture: &mut Fixture, step: &Step) -> Option<String> {
-        match step {
-            Step::PatchHost(patch) | Step::PatchStatus(patch) => {
+    /// Performs a write. `None`: rejected.
+    fn perform(&mut self, model: &mut ModelState, fixture: &mut Fixture, write: Write<'_>) -> Option<String> {
+        match write {
+            Write::Action(Action::PatchHost(patch)) | Write::Status(patch) => {
                 let relies_on = patch.clone().into_document()["metadata"]["resourceVersion"].clone();
                 let host = model.host.as_mut()?;
                 if host["metadata"]["resourceVersion"] != relies_on {
@@ -176,23 +188,22 @@ impl Program {
                 }
                 fixture.host = model.host.clone().unwrap_or_default();
                 fixture.host_freshness = HostFreshness::Live;
-                let what = if matches!(step, Step::PatchHost(_)) {
-                    "host"
-                } else {
-                    "status"
+                let what = match write {
+                    Write::Action(_) => "host",
+                    Write::Status(_) => "status",
                 };
                 let state = fixture.host["status"]["provisioning"]["state"]
                     .as_str()
                     .unwrap_or_default();
                 Some(format!("{what} ({state})"))
             }
-            Step::CreateHardwareData(_) | Step::PatchHardwareData(_) | Step::PatchSecret { .. } => {
-                if let Step::CreateHardwareData(data) = step {
+            Write::Action(Action::Ironic(order)) => self.ask(model, fixture, order),
+            Write::Action(action) => {
+                if let Action::CreateHardwareData(data) = action {
                     fixture.hardware_data = Some(Some((**data).clone()));
                 }
                 Some("another object".to_owned())
             }
-            Step::Ironic(order) => self.ask(model, fixture, order),
         }
     }
 

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
+use super::Row;
 use super::given::{
     available, deprovisioning, external, inspecting, powering_off, preparing, provisioned, provisioning, registering,
     withheld,
 };
-use super::{Row, row};
 use crate::tests::fixture::Fixture;
 
 pub(super) fn detached() -> Vec<Row> {
@@ -18,106 +18,82 @@ pub(super) fn detached() -> Vec<Row> {
     };
     let going = |fixture: Fixture| fixture.annotated(mark, r#"{"deleteAction":"delete"}"#).deleted();
     vec![
-        row(
+        provisioned().annotated(mark, "").node("active").row(
             "to be detached",
-            provisioned().annotated(mark, "").node("active"),
             "requests set maintenance, requests delete node, replan",
         ),
-        row(
-            "to be detached, in maintenance",
-            provisioned()
-                .annotated(mark, "")
-                .node_with("active", json!({ "maintenance": true })),
-            "requests delete node, replan",
-        ),
-        row(
-            "to be detached, and the node serves another instance",
-            provisioned()
-                .annotated(mark, "")
-                .node_with("active", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID })),
-            "writes the status, waits for the user",
-        ),
-        row(
-            "to be detached, no node",
-            provisioned().annotated(mark, "").no_node(),
-            "writes the status, waits for the user",
-        ),
-        row("detached", apart(provisioned()), "waits for the user"),
-        row(
-            "attached again",
-            apart(provisioned()).host(json!({ "metadata": { "annotations": { mark: null } } })),
-            "writes the status, replan",
-        ),
-        row(
-            "to be detached in the middle",
-            provisioning().annotated(mark, "").node("wait call-back"),
-            "waits for the node",
-        ),
-        row(
-            "to be detached in the middle, by force",
-            provisioning()
-                .annotated(mark, r#"{"force":true}"#)
-                .node("wait call-back"),
-            "requests abort, waits for the node",
-        ),
-        row(
-            "detached and deleted, delayed",
-            apart(provisioned()).deleted(),
-            "waits for the user",
-        ),
-        row(
+        provisioned()
+            .annotated(mark, "")
+            .node_with("active", json!({ "maintenance": true }))
+            .row("to be detached, in maintenance", "requests delete node, replan"),
+        provisioned()
+            .annotated(mark, "")
+            .node_with("active", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID }))
+            .row(
+                "to be detached, and the node serves another instance",
+                "writes the status, waits for the user",
+            ),
+        provisioned()
+            .annotated(mark, "")
+            .no_node()
+            .row("to be detached, no node", "writes the status, waits for the user"),
+        apart(provisioned()).row("detached", "waits for the user"),
+        apart(provisioned())
+            .host(json!({ "metadata": { "annotations": { mark: null } } }))
+            .row("attached again", "writes the status, replan"),
+        provisioning()
+            .annotated(mark, "")
+            .node("wait call-back")
+            .row("to be detached in the middle", "waits for the node"),
+        provisioning()
+            .annotated(mark, r#"{"force":true}"#)
+            .node("wait call-back")
+            .row(
+                "to be detached in the middle, by force",
+                "requests abort, waits for the node",
+            ),
+        apart(provisioned())
+            .deleted()
+            .row("detached and deleted, delayed", "waits for the user"),
+        withheld().annotated(mark, "").deleted().row(
             "withheld, to be detached and deleted, delayed",
-            withheld().annotated(mark, "").deleted(),
             "withheld: DeprovisionBudgetSpent, waits for the user",
         ),
-        row(
+        withheld().spec_image("b").annotated(mark, "").no_node().row(
             "withheld, and to be detached",
-            withheld().spec_image("b").annotated(mark, "").no_node(),
             "writes the status, withheld: DeprovisionBudgetSpent, waits for the user",
         ),
-        row(
-            "detached and deleted",
-            going(apart(provisioned())),
-            "writes the status, to deleting, replan",
-        ),
-        row(
+        going(apart(provisioned())).row("detached and deleted", "writes the status, to deleting, replan"),
+        going(available()).row(
             "available, detached and deleted",
-            going(available()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(external()).row(
             "external, detached and deleted",
-            going(external()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(provisioning()).row(
             "provisioning, detached and deleted",
-            going(provisioning()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(deprovisioning()).row(
             "deprovisioning, detached and deleted",
-            going(deprovisioning()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(powering_off()).row(
             "powering off, detached and deleted",
-            going(powering_off()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(registering()).row(
             "registering, detached and deleted",
-            going(registering()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(inspecting()).row(
             "inspecting, detached and deleted",
-            going(inspecting()),
             "writes the status, to deleting, replan",
         ),
-        row(
+        going(preparing()).row(
             "preparing, detached and deleted",
-            going(preparing()),
             "writes the status, to deleting, replan",
         ),
     ]

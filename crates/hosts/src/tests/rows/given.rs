@@ -17,7 +17,7 @@ pub(super) fn registering() -> Fixture {
         .status(json!({ "hardware": null }))
 }
 
-pub(super) fn port() -> metal3_ironic::model::port::Port {
+pub(crate) fn port() -> metal3_ironic::model::port::Port {
     serde_json::from_value(json!({ "uuid": "p", "node_uuid": NODE, "address": MAC, "pxe_enabled": true })).unwrap()
 }
 
@@ -74,14 +74,23 @@ pub(super) fn deleting() -> Fixture {
 
 /// A node after it was configured for a deployment.
 pub(crate) fn written(name: &str) -> Value {
+    with(
+        configured(name),
+        json!({ "instance_uuid": crate::tests::fixture::UID, "power_state": "power on" }),
+    )
+}
+
+/// The part of it that does not depend on the host.
+pub(crate) fn configured(name: &str) -> Value {
     let image = image(name);
-    json!({ "instance_uuid": crate::tests::fixture::UID, "power_state": "power on",
-        "instance_info": { "image_source": image["url"], "image_os_hash_algo": "sha256", "image_os_hash_value": "0".repeat(64),
-            "image_disk_format": "qcow2", "capabilities": {}, "root_device": { "name": "s== /dev/sda" } },
+    json!({
+        "instance_info": { "image_source": image["url"], "image_os_hash_algo": "sha256",
+            "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
+            "root_device": { "name": "s== /dev/sda" } },
         "driver_info": { "force_persistent_boot_device": "Default" } })
 }
 
-pub(super) fn with(mut node: Value, change: Value) -> Value {
+pub(crate) fn with(mut node: Value, change: Value) -> Value {
     metal3_runtime::patch::apply(&change, &mut node);
     node
 }

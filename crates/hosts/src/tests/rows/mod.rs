@@ -22,8 +22,11 @@ pub(crate) struct Row {
     pub(crate) then: &'static str,
 }
 
-fn row(given: &'static str, fixture: Fixture, then: &'static str) -> Row {
-    Row { given, fixture, then }
+impl Fixture {
+    fn row(self, given: &'static str, then: &'static str) -> Row {
+        let fixture = self;
+        Row { given, fixture, then }
+    }
 }
 
 pub(crate) fn rows() -> Vec<Row> {

@@ -2,239 +2,153 @@
 
 use serde_json::json;
 
-use super::given::{available, failing, provisioned};
-use super::{Row, row};
-use crate::facts::{RefusalClass, Refused};
+use super::Row;
+use super::given::{available, failing, provisioned, with};
+use crate::facts::RefusalClass;
+use crate::tests::fixture::OTHER_UID;
 
 pub(super) fn power() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
     let off = || json!({ "power_state": "power off" });
     let recorded = "Continuing with hard poweroff after soft poweroff fails. More details: power: timeout";
+    let to_be_off = || provisioned().spec(json!({ "online": false }));
+    let never_off = || {
+        let node = with(on(), json!({ "disable_power_off": true }));
+        provisioned()
+            .spec(json!({ "disablePowerOff": true }))
+            .node_with("active", node)
+    };
     vec![
-        row(
+        provisioned().node_with("active", off()).row(
             "off, and to be on",
-            provisioned().node_with("active", off()),
             "requests power on, writes the status, waits for the node",
         ),
-        row(
-            "off, known as such, and to be on",
-            provisioned()
-                .status(json!({ "poweredOn": false }))
-                .node_with("active", off()),
-            "requests power on, waits for the node",
-        ),
-        row(
-            "switching",
-            provisioned().node_with(
+        provisioned()
+            .status(json!({ "poweredOn": false }))
+            .node_with("active", off())
+            .row(
+                "off, known as such, and to be on",
+                "requests power on, waits for the node",
+            ),
+        provisioned()
+            .node_with(
                 "active",
                 json!({ "power_state": "power off", "target_power_state": "power on" }),
-            ),
-            "writes the status, waits for the node",
-        ),
-        row(
-            "on, and to be off",
-            provisioned().spec(json!({ "online": false })).node_with("active", on()),
-            "reads Host, reads Node, replan",
-        ),
-        row(
+            )
+            .row("switching", "writes the status, waits for the node"),
+        to_be_off()
+            .node_with("active", on())
+            .row("on, and to be off", "reads Host, reads Node, replan"),
+        to_be_off().node_with("active", on()).live().row(
             "on, and to be off, read live",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with("active", on())
-                .live(),
             "requests soft power off, waits for the node",
         ),
-        row(
-            "powering off failed",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "last_error": "power: timeout" }),
-                )
-                .live(),
-            "writes the status, power management error: Continuing with hard poweroff after soft poweroff fails. More details: power: timeout, waits for a time",
-        ),
-        row(
-            "powering off failed, recorded and later",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "last_error": "power: timeout" }),
-                )
-                .live()
-                .status(failing("power management error", recorded, 1))
-                .hours_later(1),
-            "requests power off, writes the status, error cleared, waits for the node",
-        ),
-        row(
-            "soft unsupported",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with("active", on())
-                .live()
-                .with(|fixture| {
-                    fixture.refused = Some(Refused {
-                        request: "soft power off",
-                        class: RefusalClass::Invalid,
-                        message: "unsupported".into(),
-                        is_fresh: false,
-                    })
-                }),
-            "requests power off, waits for the node",
-        ),
-        row(
-            "soft rejected, for a lock or a lost connection",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with("active", on())
-                .live()
-                .with(|fixture| {
-                    fixture.refused = Some(Refused {
-                        request: "soft power off",
-                        class: RefusalClass::Transient,
-                        message: "locked".into(),
-                        is_fresh: false,
-                    })
-                }),
-            "requests soft power off, waits for the node",
-        ),
-        row(
-            "soft rejected, for credentials that Ironic rejects",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with("active", on())
-                .live()
-                .with(|fixture| {
-                    fixture.refused = Some(Refused {
-                        request: "soft power off",
-                        class: RefusalClass::Access,
-                        message: "unauthorised".into(),
-                        is_fresh: false,
-                    })
-                }),
-            "writes the status, provisioned registration error: Ironic rejected the request (soft power off): unauthorised, waits for a time",
-        ),
-        row(
-            "a soft reboot rejected, for a lock or a lost connection",
-            provisioned()
-                .spec(json!({ "disablePowerOff": true }))
-                .annotated("reboot.metal3.io", "")
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "disable_power_off": true }),
-                )
-                .live()
-                .with(|fixture| {
-                    fixture.refused = Some(Refused {
-                        request: "soft rebooting",
-                        class: RefusalClass::Transient,
-                        message: "locked".into(),
-                        is_fresh: false,
-                    })
-                }),
-            "requests soft rebooting, changes the host, replan",
-        ),
-        row(
-            "on, and to be off, and the node serves another instance",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "instance_uuid": crate::tests::fixture::OTHER_UID }),
-                )
-                .live(),
-            "writes the status, provisioned registration error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for the node",
-        ),
-        row(
-            "on, and to be off, and Ironic holds the node",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with("active", json!({ "power_state": "power on", "reservation": "c1" }))
-                .live(),
-            "waits for the node",
-        ),
-        row(
-            "an error that is not of power",
-            provisioned()
-                .spec(json!({ "online": false }))
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "last_error": "service aborted" }),
-                )
-                .live(),
-            "requests soft power off, waits for the node",
-        ),
-        row(
-            "a reboot requested",
-            provisioned()
-                .annotated("reboot.metal3.io", "")
-                .node_with("active", on())
-                .live(),
-            "requests soft power off, waits for the node",
-        ),
-        row(
-            "a hard reboot requested",
-            provisioned()
-                .annotated("reboot.metal3.io", r#"{"mode":"hard"}"#)
-                .node_with("active", on())
-                .live(),
-            "requests power off, waits for the node",
-        ),
-        row(
-            "a reboot half done",
-            provisioned()
-                .annotated("reboot.metal3.io", "")
-                .node_with("active", off()),
-            "changes the host, replan",
-        ),
-        row(
-            "kept off",
-            provisioned()
-                .annotated("reboot.metal3.io/client", "")
-                .status(json!({ "poweredOn": false }))
-                .node_with("active", off()),
-            "settled",
-        ),
-        row(
-            "a reboot requested of a host without image",
-            available()
-                .spec(json!({ "online": true }))
-                .annotated("reboot.metal3.io", "")
-                .status(json!({ "poweredOn": true }))
-                .node_with("available", on())
-                .live(),
-            "settled",
-        ),
-        row(
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
+            .live()
+            .row(
+                "powering off failed",
+                "writes the status, power management error: Continuing with hard poweroff after soft \
+                 poweroff fails. More details: power: timeout, waits for a time",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
+            .live()
+            .status(failing("power management error", recorded, 1))
+            .hours_later(1)
+            .row(
+                "powering off failed, recorded and later",
+                "requests power off, writes the status, error cleared, waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", on())
+            .live()
+            .refused("soft power off", RefusalClass::Invalid, "unsupported")
+            .row("soft unsupported", "requests power off, waits for the node"),
+        to_be_off()
+            .node_with("active", on())
+            .live()
+            .refused("soft power off", RefusalClass::Transient, "locked")
+            .row(
+                "soft rejected, for a lock or a lost connection",
+                "requests soft power off, waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", on())
+            .live()
+            .refused("soft power off", RefusalClass::Access, "unauthorised")
+            .row(
+                "soft rejected, for credentials that Ironic rejects",
+                "writes the status, provisioned registration error: Ironic rejected the request (soft power \
+                 off): unauthorised, waits for a time",
+            ),
+        never_off()
+            .annotated("reboot.metal3.io", "")
+            .live()
+            .refused("soft rebooting", RefusalClass::Transient, "locked")
+            .row(
+                "a soft reboot rejected, for a lock or a lost connection",
+                "requests soft rebooting, changes the host, replan",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID })))
+            .live()
+            .row(
+                "on, and to be off, and the node serves another instance",
+                "writes the status, provisioned registration error: in Ironic the node serves instance \
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If \
+                 nothing uses that instance, remove instance_uuid from node \
+                 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before \
+                 a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, \
+                 waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "reservation": "c1" })))
+            .live()
+            .row("on, and to be off, and Ironic holds the node", "waits for the node"),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "service aborted" })))
+            .live()
+            .row(
+                "an error that is not of power",
+                "requests soft power off, waits for the node",
+            ),
+        provisioned()
+            .annotated("reboot.metal3.io", "")
+            .node_with("active", on())
+            .live()
+            .row("a reboot requested", "requests soft power off, waits for the node"),
+        provisioned()
+            .annotated("reboot.metal3.io", r#"{"mode":"hard"}"#)
+            .node_with("active", on())
+            .live()
+            .row("a hard reboot requested", "requests power off, waits for the node"),
+        provisioned()
+            .annotated("reboot.metal3.io", "")
+            .node_with("active", off())
+            .row("a reboot half done", "changes the host, replan"),
+        provisioned()
+            .annotated("reboot.metal3.io/client", "")
+            .status(json!({ "poweredOn": false }))
+            .node_with("active", off())
+            .row("kept off", "settled"),
+        available()
+            .spec(json!({ "online": true }))
+            .annotated("reboot.metal3.io", "")
+            .status(json!({ "poweredOn": true }))
+            .node_with("available", on())
+            .live()
+            .row("a reboot requested of a host without image", "settled"),
+        never_off().annotated("reboot.metal3.io", "").live().row(
             "a reboot requested of a host that is never off",
-            provisioned()
-                .spec(json!({ "disablePowerOff": true }))
-                .annotated("reboot.metal3.io", "")
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "disable_power_off": true }),
-                )
-                .live(),
             "requests soft rebooting, changes the host, replan",
         ),
-        row(
+        never_off().annotated("reboot.metal3.io/client", "").live().row(
             "a host kept off that is never off",
-            provisioned()
-                .spec(json!({ "disablePowerOff": true }))
-                .annotated("reboot.metal3.io/client", "")
-                .node_with(
-                    "active",
-                    json!({ "power_state": "power on", "disable_power_off": true }),
-                )
-                .live(),
             "withheld: RequestRefused, waits for the user",
         ),
-        row(
-            "power unknown",
-            provisioned().node_with("active", json!({ "power_state": null })),
-            "waits for the node",
-        ),
+        provisioned()
+            .node_with("active", json!({ "power_state": null }))
+            .row("power unknown", "waits for the node"),
     ]
 }

@@ -5,15 +5,15 @@
 //! more.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use metal3_api::metal3::names::PAUSED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::{Change, Key, SharedCache};
+use parking_lot::Mutex;
 
-use crate::facts::{Budget, PreviousView, Refused};
+use crate::facts::{Budget, PreviousView, Read, Refused};
 use crate::plan::object::is_moving;
 
 /// How many provisioned hosts of a namespace may be deprovisioned per period.
@@ -38,10 +38,10 @@ impl Default for DeprovisionBudget {
 }
 
 /// Clones share the index.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct HostIndex(Arc<Mutex<Inner>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
     of_node: BTreeMap<String, Key>,
@@ -60,13 +60,14 @@ impl HostIndex {
     pub(super) fn following(hosts: &SharedCache<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let index = Self::default();
         let follower = index.clone();
-        hosts.subscribe(move |change| follower.lock().note(change, clock.monotonic()));
+        hosts.subscribe(move |change| follower.0.lock().note(change, clock.monotonic()));
         index
     }
 
     pub(super) fn hosts_of_secret(&self, secret: &Key) -> Vec<Key> {
         let secret = (secret.namespace.clone(), secret.name.clone());
-        self.lock()
+        self.0
+            .lock()
             .of_secret
             .get(&secret)
             .into_iter()
@@ -76,40 +77,40 @@ impl HostIndex {
     }
 
     pub(super) fn host_of_node(&self, node: &str) -> Option<Key> {
-        self.lock().of_node.get(node).cloned()
+        self.0.lock().of_node.get(node).cloned()
     }
 
     pub(super) fn registered(&self) -> Vec<Key> {
-        self.lock().of_node.values().cloned().collect()
+        self.0.lock().of_node.values().cloned().collect()
     }
 
     pub(super) fn previous(&self, host: &Key) -> PreviousView {
-        self.lock().previous.get(host).copied().unwrap_or_default()
+        self.0.lock().previous.get(host).copied().unwrap_or_default()
     }
 
     /// When this process first observed the host in its present state.
     pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
-        self.lock().entered.get(host).map(|(_, at)| *at)
+        self.0.lock().entered.get(host).map(|(_, at)| *at)
     }
 
     /// The last rejected request of a host, if its generation is unchanged.
     pub(super) fn refused(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
-        let inner = self.lock();
+        let inner = self.0.lock();
         let (at, refused) = inner.refused.get(host)?;
         (*at == generation).then(|| refused.clone())
     }
 
     pub(super) fn refuse(&self, host: &Key, generation: Option<i64>, refused: Refused) {
-        self.lock().refused.insert(host.clone(), (generation, refused));
+        self.0.lock().refused.insert(host.clone(), (generation, refused));
     }
 
     pub(super) fn accept(&self, host: &Key) {
-        self.lock().refused.remove(host);
+        self.0.lock().refused.remove(host);
     }
 
     /// The remaining budget for a host, including its own reservation.
     pub(super) fn budget(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budget {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         inner.prune(&host.namespace, budget, now);
         let own = u32::from(inner.has_reservation(host, budget, now));
         Budget {
@@ -121,7 +122,7 @@ impl HostIndex {
 
     /// Reserves one unit of the budget for a host, if one is left. Two reconciles never get the same unit.
     pub(super) fn reserve(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let is_left = inner.has_reservation(host, budget, now) || inner.left(&host.namespace, budget, now) > 0;
         if is_left {
             let deprovisioned = inner.deprovisioned.entry(host.namespace.clone()).or_default();
@@ -129,11 +130,6 @@ impl HostIndex {
             inner.reserved.insert(host.clone());
         }
         is_left
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Each step of an update leaves a consistent index.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -239,24 +235,16 @@ impl Inner {
 }
 
 fn previous_view(host: &BareMetalHost) -> PreviousView {
-    let annotations = host.metadata.annotations.as_ref();
     PreviousView {
-        paused: annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION)),
+        paused: host.is_paused(),
         moving: is_moving(host),
     }
 }
 
-pub(super) fn secret_names(host: &BareMetalHost) -> impl Iterator<Item = &str> {
-    let spec = &host.spec;
-    let data = [&spec.user_data, &spec.network_data, &spec.meta_data];
-    let named = data
+fn secret_names(host: &BareMetalHost) -> impl Iterator<Item = &str> {
+    Read::SECRETS
         .into_iter()
-        .filter_map(|reference| reference.as_ref()?.name.as_deref());
-    let credentials = spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
-    let all = named
-        .chain(credentials)
-        .chain(spec.preprovisioning_network_data_name.as_deref());
-    all.filter(|name| !name.is_empty())
+        .filter_map(move |which| which.secret_name(host))
 }
 
 #[cfg(test)]
@@ -295,7 +283,7 @@ mod tests {
         }))
         .unwrap();
         let observed = Monotonic::new(std::time::Duration::ZERO);
-        index.lock().note(
+        index.0.lock().note(
             &Change::Applied {
                 old: None,
                 new: &host,

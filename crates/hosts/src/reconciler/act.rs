@@ -1,26 +1,28 @@
-//! Performs the steps of a plan in order. A failed step ends the plan.
+//! Performs a plan in the order of its fields. A failed action ends the plan.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_domain::clock::Clock;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Error, Response};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
+use metal3_runtime::events::EventRecorder;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
 use super::caches::Caches;
-use super::index::HostIndex;
+use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
+use super::metrics::HostMetrics;
 use super::observations::{NodeObservation, Observations, ObservedSecret};
-use super::observer::{SECRETS, secret_of};
-use crate::action::{Impact, Order, Request, Step};
-use crate::facts::{NodeFreshness, RefusalClass, Refused};
+use crate::action::{Action, Impact, Order, Plan, Request};
+use crate::facts::{NodeFreshness, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -33,76 +35,93 @@ pub(super) struct Executor<'a> {
     pub(super) caches: &'a Caches,
     pub(super) ironic: &'a IronicSession,
     pub(super) index: &'a HostIndex,
+    pub(super) budget: &'a DeprovisionBudget,
+    pub(super) clock: &'a dyn Clock,
+    pub(super) events: &'a EventRecorder,
+    pub(super) metrics: &'a HostMetrics,
     pub(super) permit: &'a Permit,
     pub(super) writer: &'a Writer<Hosts>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// All steps were done.
+    /// All actions were done.
     Done,
-    /// Dry run: the steps were only logged.
+    /// Dry run: the actions were only logged.
     DryRun,
-    /// Ironic rejected a request. It is recorded; the remaining steps were skipped.
+    /// Another host took the last unit of the budget since the plan was made. Nothing was done.
+    NoBudget,
+    /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
     Refused,
 }
 
 impl Executor<'_> {
-    /// Performs steps, and stores the responses in `observed`.
+    /// Performs a plan, and stores the responses in `observed`.
     ///
     /// # Errors
     /// When a write to the API failed or is not permitted.
-    pub(super) async fn perform(&self, steps: Vec<Step>, observed: &mut Observations) -> Result<Outcome, Fault> {
-        for step in steps {
-            match step {
-                Step::Ironic(order) => match self.send_order(order, observed).await? {
-                    Outcome::Done => {}
-                    other => return Ok(other),
-                },
-                step => self.write(step, observed).await?,
+    pub(super) async fn perform(&self, plan: Plan, observed: &mut Observations) -> Result<Outcome, Fault> {
+        let (records, writes): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(Action::is_record);
+        for action in writes {
+            match self.act(action, observed).await? {
+                Outcome::Done => {}
+                other => return Ok(other),
             }
         }
-        Ok(match self.writer.mode() {
-            Mode::ObserveOnly => Outcome::DryRun,
-            Mode::Perform => Outcome::Done,
-        })
+        if let Some(patch) = plan.status {
+            let written = self
+                .writer
+                .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
+            store_host(written.await?.object(), observed);
+        }
+        if self.writer.mode() == Mode::ObserveOnly {
+            return Ok(Outcome::DryRun);
+        }
+        for event in plan.events {
+            self.events
+                .record(&*observed.host, event.importance, event.reason, event.message);
+        }
+        for record in records {
+            self.act(record, observed).await?;
+        }
+        Ok(Outcome::Done)
     }
 
-    async fn write(&self, step: Step, observed: &mut Observations) -> Result<(), WriteError> {
-        match step {
-            Step::PatchHost(patch) => {
+    async fn act(&self, action: Action, observed: &mut Observations) -> Result<Outcome, Fault> {
+        match action {
+            Action::ReserveBudget => {
+                if !self.index.reserve(self.key, self.budget, self.clock.now()) {
+                    return Ok(Outcome::NoBudget);
+                }
+            }
+            Action::PatchHost(patch) => {
                 let written = self
                     .writer
                     .patch::<BareMetalHost>(&self.caches.hosts, self.key, patch)
                     .await?;
                 store_host(written.object(), observed);
             }
-            Step::PatchStatus(patch) => {
-                let written = self
-                    .writer
-                    .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
-                store_host(written.await?.object(), observed);
-            }
-            Step::CreateHardwareData(data) => {
+            Action::CreateHardwareData(data) => {
                 let written = self.writer.create(&self.caches.hardware, &*data).await?;
                 store_hardware(written.object(), observed);
             }
-            Step::PatchHardwareData(patch) => {
+            Action::PatchHardwareData(patch) => {
                 let written = self
                     .writer
                     .patch::<HardwareData>(&self.caches.hardware, self.key, patch)
                     .await?;
                 store_hardware(written.object(), observed);
             }
-            Step::PatchSecret { name, patch } => {
+            Action::PatchSecret { name, patch } => {
                 if let Some(secret) = self.patch_secret(&name, patch).await? {
                     store_secret(&name, secret, observed);
                 }
             }
-            // `perform` sends these.
-            Step::Ironic(_) => {}
+            Action::Ironic(order) => return self.send_order(order, observed).await,
+            Action::Count(count) => self.metrics.count(self.key, &count),
+            Action::ReleaseSlot => self.ironic.release_slot(self.key),
         }
-        Ok(())
+        Ok(Outcome::Done)
     }
 
     async fn patch_secret(&self, name: &str, patch: MergePatch) -> Result<Option<Secret>, WriteError> {
@@ -166,7 +185,7 @@ impl Executor<'_> {
     }
 
     async fn send(&self, request: Request, observed: &mut Observations) -> Result<Option<String>, Error> {
-        let response = match request {
+        let (uuid, call) = match request {
             Request::CreateNode(new) => {
                 let id = self
                     .send_and_store(node::create(*new).map_err(control_character)?, observed)
@@ -197,20 +216,13 @@ impl Executor<'_> {
             }
             Request::Provision(uuid, transition) => {
                 let call = provision::request(&NodeRef::Uuid(uuid.clone()), transition).map_err(control_character)?;
-                self.ironic.send_change(&uuid, &call).await?
+                (uuid, call)
             }
-            Request::Power(uuid, power) => {
-                let call = state::set_power(&NodeRef::Uuid(uuid.clone()), power);
-                self.ironic.send_change(&uuid, &call).await?
-            }
+            Request::Power(uuid, power) => (uuid.clone(), state::set_power(&NodeRef::Uuid(uuid), power)),
             Request::SetMaintenance(uuid, reason) => {
-                let call = node::set_maintenance(&NodeRef::Uuid(uuid.clone()), reason);
-                self.ironic.send_change(&uuid, &call).await?
+                (uuid.clone(), node::set_maintenance(&NodeRef::Uuid(uuid), reason))
             }
-            Request::ClearMaintenance(uuid) => {
-                let call = node::clear_maintenance(&NodeRef::Uuid(uuid.clone()));
-                self.ironic.send_change(&uuid, &call).await?
-            }
+            Request::ClearMaintenance(uuid) => (uuid.clone(), node::clear_maintenance(&NodeRef::Uuid(uuid))),
             Request::DeleteNode(uuid) => {
                 let call = node::delete(&NodeRef::Uuid(uuid.clone()));
                 let request_id = match self.ironic.send_change(&uuid, &call).await {
@@ -223,6 +235,7 @@ impl Executor<'_> {
                 return Ok(request_id);
             }
         };
+        let response = self.ironic.send_change(&uuid, &call).await?;
         observed.mark_node_stale();
         Ok(response.request_id)
     }
@@ -257,10 +270,8 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
         metadata: Arc::new(secret.metadata),
         values: Some(Arc::new(secret.data.unwrap_or_default())),
     };
-    for which in SECRETS
-        .into_iter()
-        .filter(|which| secret_of(&host, *which) == Some(name))
-    {
+    let is_named = |which: &Read| which.secret_name(&host) == Some(name);
+    for which in Read::SECRETS.into_iter().filter(is_named) {
         observed.secrets.insert(which, Observed::Present(stored.clone()));
     }
 }

@@ -28,40 +28,18 @@ const NAME_SEPARATOR: char = '~';
 /// Severity of a failure in the history of a node.
 const FAILURE: &str = "ERROR";
 
-#[derive(Debug)]
 pub(super) struct Observer {
     pub(super) caches: Caches,
     pub(super) secrets: ObjectReader<Hosts, Secret>,
     pub(super) ironic: IronicSession,
 }
 
-pub(super) fn secret_of(host: &BareMetalHost, which: Read) -> Option<&str> {
-    let spec = &host.spec;
-    let name = match which {
-        Read::Credentials => spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()),
-        Read::UserData => spec.user_data.as_ref()?.name.as_deref(),
-        Read::NetworkData => spec.network_data.as_ref()?.name.as_deref(),
-        Read::MetaData => spec.meta_data.as_ref()?.name.as_deref(),
-        Read::AgentNetwork => spec.preprovisioning_network_data_name.as_deref(),
-        _ => None,
-    };
-    name.filter(|name| !name.is_empty())
-}
-
-pub(super) const SECRETS: [Read; 5] = [
-    Read::Credentials,
-    Read::UserData,
-    Read::NetworkData,
-    Read::MetaData,
-    Read::AgentNetwork,
-];
-
 impl Observer {
     /// Observes caches and feed without a request.
     pub(super) fn observe_cached(&self, host: Arc<BareMetalHost>, refused: Option<Refused>) -> Observations {
         let key = Key::of(&*host);
-        let secrets = SECRETS.into_iter().filter_map(|which| {
-            let name = secret_of(&host, which)?;
+        let secrets = Read::SECRETS.into_iter().filter_map(|which| {
+            let name = which.secret_name(&host)?;
             let found = self.caches.secrets.find(&in_namespace(&key, name));
             let observed = found.map(|meta| ObservedSecret {
                 metadata: Arc::new(meta.metadata.clone()),
@@ -173,7 +151,7 @@ impl Observer {
     }
 
     async fn secret(&self, which: Read, observed: &mut Observations, host: &Key) -> Result<(), Fault> {
-        let Some(name) = secret_of(&observed.host, which) else {
+        let Some(name) = which.secret_name(&observed.host) else {
             return Ok(());
         };
         let found = self.secrets.get(&in_namespace(host, name)).await?;

@@ -67,11 +67,6 @@ impl Observations {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
-    /// Whether the observed node is older than a request of this process.
-    pub(super) const fn is_node_stale(&self) -> bool {
-        matches!(self.node, NodeObservation::Found(_, NodeFreshness::Stale))
-    }
-
     pub(super) fn observed_node(&self) -> ObservedNode<'_> {
         match &self.node {
             NodeObservation::Unknown => ObservedNode::Unknown,
@@ -79,26 +74,6 @@ impl Observations {
             NodeObservation::Foreign(name) => ObservedNode::Foreign { name },
             NodeObservation::Found(node, freshness) => ObservedNode::Found(node, *freshness),
         }
-    }
-
-    pub(super) fn validation(&self) -> Observed<&Validation> {
-        self.validation.as_ref()
-    }
-
-    pub(super) fn ports(&self) -> Observed<&[Port]> {
-        self.ports.as_deref()
-    }
-
-    pub(super) fn inventory(&self) -> Observed<&Inspection> {
-        self.inventory.as_deref()
-    }
-
-    pub(super) fn last_history_error(&self) -> Observed<&str> {
-        self.history.as_deref()
-    }
-
-    pub(super) fn hardware_data(&self) -> Observed<&HardwareData> {
-        self.hardware.as_deref()
     }
 
     pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {

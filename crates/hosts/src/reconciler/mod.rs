@@ -15,11 +15,9 @@ mod credential_versions;
 mod index;
 mod ironic_session;
 mod metrics;
-mod next;
 mod observations;
 mod observer;
 
-use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +37,7 @@ use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::{Plan, SlotUse, Wait};
+use crate::action::Plan;
 use crate::facts::{Facts, Read};
 use crate::needs::Hosts;
 use crate::plan::plan;
@@ -54,7 +52,6 @@ use credential_versions::CredentialVersions;
 use index::HostIndex;
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
-use next::next;
 use observations::Observations;
 use observer::Observer;
 
@@ -90,15 +87,6 @@ pub struct Parts {
     pub workers: usize,
 }
 
-impl fmt::Debug for Parts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
-            .field("settings", &self.settings)
-            .field("workers", &self.workers)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The reconciler of hosts.
 pub struct HostReconciler {
     observer: Observer,
@@ -112,17 +100,8 @@ pub struct HostReconciler {
     deprovision_budget: DeprovisionBudget,
 }
 
-impl fmt::Debug for HostReconciler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostReconciler")
-            .field("observer", &self.observer)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The controller, and the task of its Ironic session.
 #[must_use = "it does nothing until it runs"]
-#[derive(Debug)]
 pub struct Running {
     controller: Controller<HostReconciler>,
     ironic: IronicSession,
@@ -221,15 +200,12 @@ impl Reconciler for HostReconciler {
                 }
                 continue;
             }
-            if plan.spends_budget && !self.index.reserve(key, &self.deprovision_budget, self.clock.now()) {
-                // Another host took the last unit since the plan was made.
-                continue;
-            }
-            let wait = plan.wait.clone();
-            match self.act(key, plan, &mut observed, writer).await? {
-                Outcome::Done if wait == Wait::Replan => {}
-                Outcome::Done => return Ok(next(&wait, observed.is_node_stale())),
+            let next = plan.next.clone();
+            match self.executor(key, writer).perform(plan, &mut observed).await? {
+                Outcome::Done if next == Next::Requeue => {}
+                Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
+                Outcome::NoBudget => {}
                 // Plan once more with the rejection; a second one in a reconcile would be a loop.
                 Outcome::Refused if !was_refused => was_refused = true,
                 Outcome::Refused => return Err(request_refused(&observed)),
@@ -254,12 +230,12 @@ impl HostReconciler {
             network_data: observed.secret(Read::NetworkData),
             meta_data: observed.secret(Read::MetaData),
             agent_network: observed.secret(Read::AgentNetwork),
-            hardware_data: observed.hardware_data(),
+            hardware_data: observed.hardware.as_deref(),
             node: observed.observed_node(),
-            ports: observed.ports(),
-            inventory: observed.inventory(),
-            validation: observed.validation(),
-            last_history_error: observed.last_history_error(),
+            ports: observed.ports.as_deref(),
+            inventory: observed.inventory.as_deref(),
+            validation: observed.validation.as_ref(),
+            last_history_error: observed.history.as_deref(),
             refused: observed.refused.as_ref(),
             slot: observed.slot,
             budget: self.index.budget(key, &self.deprovision_budget, now),
@@ -278,33 +254,19 @@ impl HostReconciler {
             .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 
-    async fn act(
-        &self,
-        key: &Key,
-        plan: Plan,
-        observed: &mut Observations,
-        writer: &Writer<Hosts>,
-    ) -> Result<Outcome, Fault> {
-        let executor = Executor {
+    fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>) -> Executor<'a> {
+        Executor {
             key,
             caches: &self.observer.caches,
             ironic: &self.observer.ironic,
             index: &self.index,
+            budget: &self.deprovision_budget,
+            clock: &*self.clock,
+            events: &self.events,
+            metrics: &self.metrics,
             permit: &self.permit,
             writer,
-        };
-        let outcome = executor.perform(plan.steps, observed).await?;
-        if outcome == Outcome::Done {
-            for event in plan.events {
-                self.events
-                    .record(&*observed.host, event.importance, event.reason, event.message);
-            }
-            self.metrics.count(key, &plan.counts);
-            if plan.slot_use == SlotUse::Release {
-                self.observer.ironic.release_slot(key);
-            }
         }
-        Ok(outcome)
     }
 
     fn remove(&self, key: &Key) {

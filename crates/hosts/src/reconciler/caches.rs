@@ -9,7 +9,7 @@ use metal3_runtime::watch::{WatchConfig, WatchSet};
 use crate::needs::Hosts;
 
 /// The caches. Clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Caches {
     /// BareMetalHosts.
     pub hosts: SharedCache<BareMetalHost>,

@@ -4,8 +4,7 @@
 //! observed with the next poll of the feed. Both are compared on the monotonic clock of this process.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
@@ -17,6 +16,7 @@ use metal3_ironic::slots::{SlotState, Slots};
 use metal3_ironic::{Client, Error, Response};
 use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -41,14 +41,6 @@ struct Shared {
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
-}
-
-impl fmt::Debug for IronicSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IronicSession")
-            .field("client", &self.0.client)
-            .finish_non_exhaustive()
-    }
 }
 
 impl IronicSession {
@@ -106,7 +98,7 @@ impl IronicSession {
         let uuid = NodeUuid::parse(id).ok()?;
         let node = self.0.feed.node(&uuid)?;
         let observed_at = self.0.feed.as_of(&uuid)?;
-        let changed_at = lock(&self.0.changed_at).get(&uuid).copied();
+        let changed_at = self.0.changed_at.lock().get(&uuid).copied();
         let entered = self.0.index.entered(host);
         let freshness = if changed_at.is_some_and(|changed_at| observed_at <= changed_at) {
             NodeFreshness::Stale
@@ -133,22 +125,22 @@ impl IronicSession {
     pub(super) async fn send_change<T>(&self, uuid: &NodeUuid, call: &Call<T>) -> Result<Response<T>, Error> {
         let response = self.0.client.send(call).await;
         // Also after an error: the earlier observation may be outdated.
-        lock(&self.0.changed_at).insert(uuid.clone(), self.0.clock.monotonic());
+        self.0.changed_at.lock().insert(uuid.clone(), self.0.clock.monotonic());
         self.0.feed.poll_soon();
         response
     }
 
     pub(super) fn request_slot(&self, host: &Key) -> SlotState {
-        lock(&self.0.slots).request(host)
+        self.0.slots.lock().request(host)
     }
 
     pub(super) fn release_slot(&self, host: &Key) {
-        let next = lock(&self.0.slots).release(host);
+        let next = self.0.slots.lock().release(host);
         self.wake(next);
     }
 
     pub(super) fn forget_node(&self, uuid: &NodeUuid) {
-        lock(&self.0.changed_at).remove(uuid);
+        self.0.changed_at.lock().remove(uuid);
         self.0.feed.release(uuid);
     }
 
@@ -167,7 +159,7 @@ impl IronicSession {
         let holders: Vec<Key> = busy
             .filter_map(|node| self.0.index.host_of_node(node.uuid.as_str()))
             .collect();
-        let next = lock(&self.0.slots).restore(holders);
+        let next = self.0.slots.lock().restore(holders);
         self.wake(next);
     }
 
@@ -192,9 +184,4 @@ impl IronicSession {
             self.0.waker.enqueue(host);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each change of the guarded data is a single step.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
 use metal3_runtime::cache::Key;
+use parking_lot::Mutex;
 
 use crate::facts::Secret;
 
@@ -34,7 +34,7 @@ impl CredentialVersions {
         secret: Secret<'_>,
         now: Monotonic,
     ) -> Option<Duration> {
-        let mut read = self.lock();
+        let mut read = self.read.lock();
         let versions = read.entry(host.clone()).or_default();
         if let Some(values) = secret.values {
             let mut hasher = self.hasher.build_hasher();
@@ -56,12 +56,7 @@ impl CredentialVersions {
     }
 
     pub(super) fn remove(&self, host: &Key) {
-        self.lock().remove(host);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Versions>> {
-        // A missing digest costs one request.
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        self.read.lock().remove(host);
     }
 }
 

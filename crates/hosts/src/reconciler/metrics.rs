@@ -78,7 +78,6 @@ const SUFFIX: &str = "_total";
 
 type Durations = Family<Host, Histogram, fn() -> Histogram>;
 
-#[derive(Debug, Clone)]
 pub(super) struct HostMetrics {
     events: BTreeMap<&'static str, Family<Host, Counter>>,
     durations: BTreeMap<&'static str, Durations>,
@@ -86,70 +85,56 @@ pub(super) struct HostMetrics {
     failures: Family<Failure, Counter>,
 }
 
-fn histogram() -> Histogram {
-    Histogram::new(BUCKETS)
-}
-
 impl HostMetrics {
     pub(super) fn register(metrics: &Metrics) -> Self {
-        let host_metrics = Self {
-            events: EVENTS.iter().map(|(name, _)| (*name, Family::default())).collect(),
-            durations: OPERATIONS
-                .iter()
-                .map(|(name, _)| (*name, Durations::new_with_constructor(histogram)))
-                .collect(),
-            changes: Family::default(),
-            failures: Family::default(),
-        };
-        for (name, help) in EVENTS {
-            if let Some(family) = host_metrics.events.get(name) {
-                metrics.register(name, help, family.clone());
-            }
-        }
-        for (name, help) in OPERATIONS {
-            if let Some(family) = host_metrics.durations.get(name) {
-                metrics.register(name, help, family.clone());
-            }
-        }
+        let events = EVENTS.map(|(name, help)| {
+            let family = Family::default();
+            metrics.register(name, help, family.clone());
+            (name, family)
+        });
+        let durations = OPERATIONS.map(|(name, help)| {
+            let family = Durations::new_with_constructor(|| Histogram::new(BUCKETS));
+            metrics.register(name, help, family.clone());
+            (name, family)
+        });
+        let (changes, failures) = (Family::default(), Family::default());
         metrics.register(
             "metal3_provisioning_state_change",
             "State changes of hosts",
-            host_metrics.changes.clone(),
+            changes.clone(),
         );
-        metrics.register(
-            "metal3_host_error",
-            "Errors of hosts by type",
-            host_metrics.failures.clone(),
-        );
-        host_metrics
+        metrics.register("metal3_host_error", "Errors of hosts by type", failures.clone());
+        Self {
+            events: BTreeMap::from(events),
+            durations: BTreeMap::from(durations),
+            changes,
+            failures,
+        }
     }
 
-    /// Counts what a plan reports once its steps are done.
-    pub(super) fn count(&self, host: &Key, counts: &[Count]) {
-        for count in counts {
-            match count {
-                Count::StateChange { from, to } => {
-                    let change = Change {
-                        prev_state: from.clone(),
-                        new_state: to.clone(),
-                    };
-                    self.changes.get_or_create_owned(&change).inc();
+    pub(super) fn count(&self, host: &Key, count: &Count) {
+        match count {
+            Count::StateChange { from, to } => {
+                let change = Change {
+                    prev_state: from.clone(),
+                    new_state: to.clone(),
+                };
+                self.changes.get_or_create_owned(&change).inc();
+            }
+            Count::Error(reason) => {
+                let failure = Failure {
+                    error_type: reason.as_str(),
+                };
+                self.failures.get_or_create_owned(&failure).inc();
+            }
+            Count::One(name) => {
+                if let Some(family) = self.events.get(name.trim_end_matches(SUFFIX)) {
+                    family.get_or_create_owned(&labels(host)).inc();
                 }
-                Count::Error(reason) => {
-                    let failure = Failure {
-                        error_type: reason.as_str(),
-                    };
-                    self.failures.get_or_create_owned(&failure).inc();
-                }
-                Count::One(name) => {
-                    if let Some(family) = self.events.get(name.trim_end_matches(SUFFIX)) {
-                        family.get_or_create_owned(&labels(host)).inc();
-                    }
-                }
-                Count::Duration(name, took) => {
-                    if let Some(family) = self.durations.get(name) {
-                        family.get_or_create_owned(&labels(host)).observe(took.as_secs_f64());
-                    }
+            }
+            Count::Duration(name, took) => {
+                if let Some(family) = self.durations.get(name) {
+                    family.get_or_create_owned(&labels(host)).observe(took.as_secs_f64());
                 }
             }
         }

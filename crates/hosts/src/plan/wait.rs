@@ -1,0 +1,126 @@
+//! What a host waits for: the reason in logs and metrics, and what ends the wait.
+
+use std::time::Duration;
+
+use metal3_runtime::reason::Reason;
+use metal3_runtime::work::{Next, WaitingOn};
+
+use crate::facts::OUTAGE_RECHECK;
+
+/// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
+/// than the poll interval of an idle feed.
+pub(crate) const FEED_RECHECK: Duration = Duration::from_secs(12);
+
+pub(crate) const WAITING_FOR_IRONIC: Reason = Reason::new("WaitingForIronic");
+pub(crate) const WAITING_FOR_SECRET: Reason = Reason::new("WaitingForSecret");
+pub(crate) const WAITING_FOR_SLOT: Reason = Reason::new("WaitingForSlot");
+pub(crate) const WAITING_FOR_USER: Reason = Reason::new("WaitingForUser");
+const BACKING_OFF: Reason = Reason::new("BackingOff");
+const WAITING_FOR_TIME: Reason = Reason::new("WaitingForTime");
+
+/// A change of the node in the change feed, or the first complete poll of the feed.
+pub(crate) fn on_node(why: &str) -> Next {
+    Next::waiting(WAITING_FOR_IRONIC, why)
+}
+
+/// The end of an outage, which nothing reports.
+pub(crate) fn on_unreachable_ironic() -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is unreachable", OUTAGE_RECHECK)
+}
+
+/// A change of a Secret.
+pub(crate) fn on_secret(name: &str) -> Next {
+    Next::waiting(WAITING_FOR_SECRET, format!("Secret {name} must be created or changed"))
+}
+
+/// A busy-host slot.
+pub(crate) fn on_slot() -> Next {
+    Next::waiting(WAITING_FOR_SLOT, "other hosts use all slots for busy hosts")
+}
+
+/// A change of the host by the user.
+pub(crate) fn on_user(why: &str) -> Next {
+    Next::waiting(WAITING_FOR_USER, why)
+}
+
+/// The backoff of a failed operation.
+pub(crate) fn for_retry(left: Duration) -> Next {
+    Next::waiting_with_recheck(BACKING_OFF, "retry after a failure", left)
+}
+
+/// The backoff of a failed deployment.
+pub(crate) fn for_deployment_retry(left: Duration) -> Next {
+    Next::waiting_with_recheck(BACKING_OFF, "retry after a failed deployment", left)
+}
+
+/// The end of another delay.
+pub(crate) fn for_time(left: Duration, why: &str) -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_TIME, why, left)
+}
+
+pub(crate) fn is_on_slot(next: &Next) -> bool {
+    matches!(next, Next::Waiting(on) if on.reason == WAITING_FOR_SLOT)
+}
+
+/// The same with the node checked again, for a plan that leaves the observation of the node older than a request: the
+/// feed wakes the host on a change of the node only.
+pub(crate) fn with_stale_node(next: Next) -> Next {
+    match next {
+        Next::Waiting(on) if on.reason == WAITING_FOR_IRONIC && on.recheck.is_none() => Next::Waiting(WaitingOn {
+            recheck: Some(FEED_RECHECK),
+            ..on
+        }),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_runtime::queue::Outcome;
+
+    use super::*;
+
+    #[test]
+    fn each_wait_has_a_reason_and_its_wake_up() {
+        const PAUSE: Duration = Duration::from_secs(7);
+        let (done, after) = (Outcome::Done, Outcome::RequeueAfter);
+        for (wait, reason, outcome, with_stale) in [
+            (Next::Done, None, done, done),
+            (Next::Requeue, None, after(Duration::ZERO), after(Duration::ZERO)),
+            (on_node("busy"), Some("WaitingForIronic"), done, after(FEED_RECHECK)),
+            (on_secret("bmc"), Some("WaitingForSecret"), done, done),
+            (on_slot(), Some("WaitingForSlot"), done, done),
+            (on_user("paused"), Some("WaitingForUser"), done, done),
+            (for_retry(PAUSE), Some("BackingOff"), after(PAUSE), after(PAUSE)),
+            (
+                for_deployment_retry(PAUSE),
+                Some("BackingOff"),
+                after(PAUSE),
+                after(PAUSE),
+            ),
+            (
+                on_unreachable_ironic(),
+                Some("WaitingForIronic"),
+                after(OUTAGE_RECHECK),
+                after(OUTAGE_RECHECK),
+            ),
+            (
+                for_time(PAUSE, "later"),
+                Some("WaitingForTime"),
+                after(PAUSE),
+                after(PAUSE),
+            ),
+        ] {
+            assert_eq!(wait.outcome(), outcome, "{wait:?}");
+            assert_eq!(with_stale_node(wait.clone()).outcome(), with_stale, "{wait:?}");
+            let shown = match &wait {
+                Next::Waiting(WaitingOn { reason, message, .. }) => {
+                    assert!(!message.is_empty(), "{wait:?}");
+                    Some(reason.as_str())
+                }
+                Next::Done | Next::Requeue | Next::RequeueAfter(_) => None,
+            };
+            assert_eq!(shown, reason, "{wait:?}");
+        }
+    }
+}
