@@ -69,15 +69,6 @@ pub struct Controller<C: Reconciler> {
     ready: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl<C: Reconciler> fmt::Debug for Controller<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller")
-            .field("name", &self.name)
-            .field("workers", &self.workers)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<C: Reconciler> Controller<C> {
     /// A controller without caches, with one worker and ten seconds of grace.
     pub fn new(name: &'static str, clock: Arc<dyn Clock>, writer: Writer<C::Role>, reconciler: C) -> Self {
@@ -187,7 +178,7 @@ struct WorkerContext<C: Reconciler> {
     writer: Writer<C::Role>,
     clock: Arc<dyn Clock>,
     metrics: ControllerMetrics,
-    /// The reason of each waiting key, so that each new reason is logged once at info level.
+    /// The reason of each waiting key, for the gauge of waits.
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
 }
 
@@ -208,8 +199,8 @@ impl<C: Reconciler> WorkerContext<C> {
             Mode::ObserveOnly => ended.observed(),
         };
         let took = self.clock.monotonic().since(began);
-        let is_new_reason = self.is_new_reason(item.key(), &ended);
-        reconcile::log(self.name, item.taken(), &ended, is_new_reason, took);
+        self.count_wait(item.key(), &ended);
+        reconcile::log(self.name, item.taken(), &ended, took);
         if let Some(category) = ended.category() {
             active.failed(category);
         }
@@ -217,20 +208,18 @@ impl<C: Reconciler> WorkerContext<C> {
         item.finish(ended.outcome());
     }
 
-    fn is_new_reason(&self, key: &C::Key, ended: &Ended) -> bool {
+    fn count_wait(&self, key: &C::Key, ended: &Ended) {
         let mut waiting = self.waiting.lock();
         match ended {
             Ended::Ok(Next::Waiting(on)) => {
                 let before = waiting.insert(key.clone(), on.reason);
                 self.metrics.waits(before, Some(on.reason));
-                before != Some(on.reason)
             }
             Ended::Ok(Next::Done | Next::Requeue | Next::RequeueAfter(_)) => {
                 self.metrics.waits(waiting.remove(key), None);
-                false
             }
-            // A fault in between does not make an old reason new.
-            Ended::Failed(_) | Ended::Panicked(_) => false,
+            // A fault in between does not end the wait.
+            Ended::Failed(_) | Ended::Panicked(_) => {}
         }
     }
 }
