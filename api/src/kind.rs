@@ -103,17 +103,10 @@ macro_rules! kind {
             status: $status:ty $(,)?
         }
     ) => {
-        $(#[doc = $doc])+
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct $name {
-            /// Standard object metadata.
-            pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-            /// Desired state.
-            pub spec: $spec,
-            /// Observed state.
-            pub status: $status,
-        }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, $status, true, {spec: $spec = encode_spec, status: $status = encode_status});
+        $crate::kind::kind!(@shared [$($doc)+] $name, $group, $version, $plural, $spec, $status, true, {
+            #[doc = "Desired state."] spec: $spec = encode_spec,
+            #[doc = "Observed state."] status: $status = encode_status
+        });
     };
     (
         $(#[doc = $doc:literal])+
@@ -121,17 +114,22 @@ macro_rules! kind {
             spec: $spec:ty $(,)?
         }
     ) => {
+        $crate::kind::kind!(@shared [$($doc)+] $name, $group, $version, $plural, $spec, (), false, {
+            #[doc = "Desired state."] spec: $spec = encode_spec
+        });
+    };
+    (@shared [$($doc:literal)+] $name:ident, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$(#[doc = $about:literal] $member:ident: $type:ty = $written:ident),+}) => {
         $(#[doc = $doc])+
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
             /// Standard object metadata.
             pub metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-            /// Desired state.
-            pub spec: $spec,
+            $(
+                #[doc = $about]
+                pub $member: $type,
+            )+
         }
-        $crate::kind::kind!(@shared $name, concat!($($doc, "\n"),+), $group, $version, $plural, $spec, (), false, {spec: $spec = encode_spec});
-    };
-    (@shared $name:ident, $doc:expr, $group:literal, $version:literal, $plural:literal, $spec:ty, $status:ty, $has_status:literal, {$($member:ident: $type:ty = $written:ident),+}) => {
+
         impl $crate::kind::Kind for $name {
             type Spec = $spec;
             type Status = $status;
@@ -140,7 +138,7 @@ macro_rules! kind {
             const KIND: &'static str = stringify!($name);
             const PLURAL: &'static str = $plural;
             const HAS_STATUS: bool = $has_status;
-            const DOC: &'static str = $doc;
+            const DOC: &'static str = concat!($($doc, "\n"),+);
 
             fn spec(&self) -> &$spec {
                 &self.spec

@@ -126,12 +126,7 @@ impl Column {
 impl Version {
     /// A stored version of kind `K` with a status subresource if the kind has a status.
     #[must_use]
-    pub fn stored<K>(columns: &'static [Column]) -> Self
-    where
-        K: Kind,
-        K::Spec: JsonSchema,
-        K::Status: JsonSchema,
-    {
+    pub fn stored<K: Kind<Spec: JsonSchema, Status: JsonSchema>>(columns: &'static [Column]) -> Self {
         Self {
             name: K::VERSION,
             storage: true,
@@ -145,12 +140,7 @@ impl Version {
 
     /// An older version of kind `K`: served, not stored and marked as deprecated.
     #[must_use]
-    pub fn older<K>(columns: &'static [Column]) -> Self
-    where
-        K: Kind,
-        K::Spec: JsonSchema,
-        K::Status: JsonSchema,
-    {
+    pub fn older<K: Kind<Spec: JsonSchema, Status: JsonSchema>>(columns: &'static [Column]) -> Self {
         Self {
             storage: false,
             deprecated: true,

@@ -18,12 +18,7 @@ const REDUNDANT_FORMATS: [&str; 6] = ["int64", "uint", "uint8", "uint16", "uint3
 
 /// The `openAPIV3Schema` of a kind. `spec_required` is true for the few kinds whose objects must carry a spec.
 #[must_use]
-pub fn root_schema<K>(spec_required: bool) -> Value
-where
-    K: Kind,
-    K::Spec: JsonSchema,
-    K::Status: JsonSchema,
-{
+pub fn root_schema<K: Kind<Spec: JsonSchema, Status: JsonSchema>>(spec_required: bool) -> Value {
     let mut properties = Map::new();
     properties.insert("apiVersion".into(), described_string(API_VERSION_DOC));
     properties.insert("kind".into(), described_string(KIND_DOC));

@@ -157,19 +157,11 @@ pub fn definitions() -> Vec<Definition> {
 }
 
 /// What the kinds of the group share: an older version, a stored one, and a service that converts between them.
-fn definition<Older, Stored>(
+fn definition<Older: Kind<Spec: JsonSchema, Status: JsonSchema>, Stored: Kind<Spec: JsonSchema, Status: JsonSchema>>(
     singular: &'static str,
     short_names: &'static [&'static str],
     [older_columns, columns]: [&'static [Column]; 2],
-) -> Definition
-where
-    Older: Kind,
-    Older::Spec: JsonSchema,
-    Older::Status: JsonSchema,
-    Stored: Kind,
-    Stored::Spec: JsonSchema,
-    Stored::Status: JsonSchema,
-{
+) -> Definition {
     let versions = vec![
         Version::older::<Older>(older_columns),
         Version::stored::<Stored>(columns),
@@ -183,12 +175,7 @@ where
 }
 
 /// Requires a spec in the stored version. The older version does not require one.
-fn with_required_spec<Stored>(mut definition: Definition) -> Definition
-where
-    Stored: Kind,
-    Stored::Spec: JsonSchema,
-    Stored::Status: JsonSchema,
-{
+fn with_required_spec<Stored: Kind<Spec: JsonSchema, Status: JsonSchema>>(mut definition: Definition) -> Definition {
     for version in definition.versions.iter_mut().filter(|version| version.storage) {
         version.schema = || schema::root_schema::<Stored>(true);
     }

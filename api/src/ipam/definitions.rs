@@ -82,12 +82,11 @@ const POOL_SHORT_NAMES: &[&str] = &[
 ];
 
 /// A definition with the settings shared by the kinds of the group.
-fn definition<K>(singular: &'static str, short_names: &'static [&'static str], columns: &'static [Column]) -> Definition
-where
-    K: Kind,
-    K::Spec: JsonSchema,
-    K::Status: JsonSchema,
-{
+fn definition<K: Kind<Spec: JsonSchema, Status: JsonSchema>>(
+    singular: &'static str,
+    short_names: &'static [&'static str],
+    columns: &'static [Column],
+) -> Definition {
     Definition {
         categories: &["cluster-api"],
         labels: LABELS,

@@ -96,11 +96,10 @@ fn attachment_version() -> Version {
 }
 
 /// A definition with the settings shared by the kinds of the group.
-fn definition<K>(singular: &'static str, short_names: &'static [&'static str], columns: &'static [Column]) -> Definition
-where
-    K: Kind,
-    K::Spec: JsonSchema,
-    K::Status: JsonSchema,
-{
+fn definition<K: Kind<Spec: JsonSchema, Status: JsonSchema>>(
+    singular: &'static str,
+    short_names: &'static [&'static str],
+    columns: &'static [Column],
+) -> Definition {
     Definition::new::<K>(singular, short_names, vec![Version::stored::<K>(columns)])
 }

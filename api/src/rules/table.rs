@@ -77,7 +77,7 @@ pub struct Rule<K: 'static> {
 }
 
 impl<K> Rule<K> {
-    const fn new(name: &'static str, description: &'static str, on: On<K>) -> Self {
+    pub(crate) const fn new(name: &'static str, description: &'static str, on: On<K>) -> Self {
         Self {
             name,
             description,

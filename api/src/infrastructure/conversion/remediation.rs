@@ -1,10 +1,12 @@
 //! Metal3Remediation and Metal3RemediationTemplate.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::duration;
 use super::error::{ConversionError, Inside};
 use super::pair::{Hub, hub};
 use super::value::{narrow_nonzero, narrow_option, non_default, text, widen_nonzero};
-use crate::infrastructure::v1beta2::{RemediationPhase, RemediationType};
 use crate::infrastructure::{v1beta1 as spoke, v1beta2 as hub};
 
 hub! {
@@ -48,7 +50,7 @@ impl Hub for hub::Metal3RemediationTemplate {
 
 fn spec_to_spoke(spec: &hub::Metal3RemediationSpec) -> spoke::Metal3RemediationSpec {
     let strategy = |strategy: &hub::RemediationStrategy| spoke::RemediationStrategy {
-        type_: strategy.type_.as_ref().map(type_text),
+        type_: strategy.type_.as_ref().and_then(word),
         retry_limit: strategy.retry_limit.map(i64::from),
         timeout: strategy.timeout_seconds.and_then(non_default).map(duration::print),
     };
@@ -64,7 +66,7 @@ fn spec_from_spoke(spec: &spoke::Metal3RemediationSpec) -> Result<hub::Metal3Rem
             .map(|timeout| duration::seconds(timeout, "strategy.timeout"))
             .transpose()?;
         Ok(hub::RemediationStrategy {
-            type_: text(strategy.type_.as_ref()).map(type_from_text),
+            type_: text(strategy.type_.as_ref()).and_then(from_word),
             retry_limit: narrow_option(strategy.retry_limit, "strategy.retryLimit")?,
             timeout_seconds: timeout.and_then(non_default),
         })
@@ -74,25 +76,9 @@ fn spec_from_spoke(spec: &spoke::Metal3RemediationSpec) -> Result<hub::Metal3Rem
     })
 }
 
-const REBOOT: &str = "Reboot";
-
-fn type_text(type_: &RemediationType) -> String {
-    match type_ {
-        RemediationType::Reboot => REBOOT.to_owned(),
-        RemediationType::Other(text) => text.clone(),
-    }
-}
-
-fn type_from_text(text: String) -> RemediationType {
-    match text.as_str() {
-        REBOOT => RemediationType::Reboot,
-        _ => RemediationType::Other(text),
-    }
-}
-
 fn status_to_spoke(status: &hub::Metal3RemediationStatus) -> spoke::Metal3RemediationStatus {
     spoke::Metal3RemediationStatus {
-        phase: status.phase.as_ref().map(phase_text),
+        phase: status.phase.as_ref().and_then(word),
         retry_count: widen_nonzero(status.retry_count),
         last_remediated: status.last_remediated,
     }
@@ -100,46 +86,31 @@ fn status_to_spoke(status: &hub::Metal3RemediationStatus) -> spoke::Metal3Remedi
 
 fn status_from_spoke(status: &spoke::Metal3RemediationStatus) -> Result<hub::Metal3RemediationStatus, ConversionError> {
     Ok(hub::Metal3RemediationStatus {
-        phase: text(status.phase.as_ref()).map(phase_from_text),
+        phase: text(status.phase.as_ref()).and_then(from_word),
         retry_count: narrow_nonzero(status.retry_count, "retryCount")?,
         last_remediated: status.last_remediated,
     })
 }
 
-const RUNNING: &str = "Running";
-const WAITING: &str = "Waiting";
-const DELETING_MACHINE: &str = "Deleting machine";
-const FAILED: &str = "Failed";
-
-fn phase_text(phase: &RemediationPhase) -> String {
-    match phase {
-        RemediationPhase::Running => RUNNING,
-        RemediationPhase::Waiting => WAITING,
-        RemediationPhase::DeletingMachine => DELETING_MACHINE,
-        RemediationPhase::Failed => FAILED,
-        RemediationPhase::Other(text) => text,
-    }
-    .to_owned()
+/// The word of a type or phase on the wire.
+fn word<T: Serialize>(value: &T) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
 
-fn phase_from_text(text: String) -> RemediationPhase {
-    match text.as_str() {
-        RUNNING => RemediationPhase::Running,
-        WAITING => RemediationPhase::Waiting,
-        DELETING_MACHINE => RemediationPhase::DeletingMachine,
-        FAILED => RemediationPhase::Failed,
-        _ => RemediationPhase::Other(text),
-    }
+/// The type or phase of a word: an unknown word is kept.
+fn from_word<T: DeserializeOwned>(word: String) -> Option<T> {
+    serde_json::from_value(word.into()).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::infrastructure::v1beta2::{RemediationPhase, RemediationType};
 
     #[test]
     fn each_strategy_survives_a_round_trip() {
         for type_ in [RemediationType::Reboot, RemediationType::Other("Replace".to_owned())] {
-            assert_eq!(type_from_text(type_text(&type_)), type_);
+            assert_eq!(word(&type_).and_then(from_word), Some(type_));
         }
     }
 
@@ -153,7 +124,7 @@ mod tests {
         ];
         let unknown = RemediationPhase::Other("Pondering".to_owned());
         for phase in known.into_iter().chain([unknown]) {
-            assert_eq!(phase_from_text(phase_text(&phase)), phase);
+            assert_eq!(word(&phase).and_then(from_word), Some(phase));
         }
     }
 }

@@ -15,12 +15,11 @@ impl AdmissionRules for Metal3Machine {
         Rule::on_spec("image-complete", COMPLETE_IMAGE, |machine, findings| {
             images::check("spec", &machine.new.spec, findings);
         }),
-        Rule {
-            name: "secrets-in-own-namespace",
-            description: "User data, metadata and network data are Secrets of the machine's namespace.",
-            on: On::Spec(secrets_are_near),
-            differs: None,
-        },
+        Rule::new(
+            "secrets-in-own-namespace",
+            "User data, metadata and network data are Secrets of the machine's namespace.",
+            On::Spec(secrets_are_near),
+        ),
         Rule::<Self>::on_spec(
             "data-template-in-own-namespace",
             "The data template is in the machine's namespace.",

@@ -12,13 +12,12 @@ use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 impl AdmissionRules for IPPool {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "range-means-something",
-            description: "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is \
+        Rule::new(
+            "range-means-something",
+            "Each entry of `spec.pools` has a start, an end or a subnet that can be read, and its end is \
                 not before its start.",
-            on: On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
-            differs: None,
-        },
+            On::Spec(|pool, findings| each_changed_range(pool, findings, range_means_something)),
+        ),
         Rule::<Self>::on_spec(
             "range-of-one-family",
             "The addresses of one entry are all IPv4 or all IPv6. Stored entries are not checked again.",
@@ -31,36 +30,31 @@ impl AdmissionRules for IPPool {
             random_ranges_are_bounded,
         )
         .differing("pool-random-size"),
-        Rule {
-            name: "gateway-is-an-address",
-            description: "The gateway of the pool and of each entry is an address.",
-            on: On::Spec(gateways_are_addresses),
-            differs: None,
-        },
-        Rule {
-            name: "name-servers-are-addresses",
-            description: "The name servers of the pool and of each entry are addresses.",
-            on: On::Spec(name_servers_are_addresses),
-            differs: None,
-        },
-        Rule {
-            name: "pre-allocation-is-an-address",
-            description: "Each pre-allocation is an address.",
-            on: On::Spec(pre_allocations_are_addresses),
-            differs: None,
-        },
-        Rule {
-            name: "pre-allocation-in-range",
-            description: "Each pre-allocation lies inside an entry of the pool.",
-            on: On::Spec(pre_allocations_are_in_range),
-            differs: None,
-        },
-        Rule {
-            name: "pre-allocation-unique",
-            description: "Pre-allocated addresses are unique, however they are written.",
-            on: On::Spec(pre_allocations_are_unique),
-            differs: None,
-        },
+        Rule::new(
+            "gateway-is-an-address",
+            "The gateway of the pool and of each entry is an address.",
+            On::Spec(gateways_are_addresses),
+        ),
+        Rule::new(
+            "name-servers-are-addresses",
+            "The name servers of the pool and of each entry are addresses.",
+            On::Spec(name_servers_are_addresses),
+        ),
+        Rule::new(
+            "pre-allocation-is-an-address",
+            "Each pre-allocation is an address.",
+            On::Spec(pre_allocations_are_addresses),
+        ),
+        Rule::new(
+            "pre-allocation-in-range",
+            "Each pre-allocation lies inside an entry of the pool.",
+            On::Spec(pre_allocations_are_in_range),
+        ),
+        Rule::new(
+            "pre-allocation-unique",
+            "Pre-allocated addresses are unique, however they are written.",
+            On::Spec(pre_allocations_are_unique),
+        ),
         Rule::on_spec(
             "pre-allocation-is-granted",
             "A warning is returned for a valid pre-allocation that is never granted: at the end of an \

@@ -12,18 +12,16 @@ const WRITE_VLANS: &str = "write a VLAN from 1 to 4094, or a range such as 100-1
 
 impl AdmissionRules for HostNetworkAttachment {
     const RULES: &'static [Rule<Self>] = &[
-        Rule {
-            name: "access-mode-untagged",
-            description: "In mode `access` no tagged VLANs are given.",
-            on: On::Spec(access_mode_is_untagged),
-            differs: None,
-        },
-        Rule {
-            name: "allowed-vlan-exists",
-            description: "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them.",
-            on: On::Spec(allowed_vlans_exist),
-            differs: None,
-        },
+        Rule::new(
+            "access-mode-untagged",
+            "In mode `access` no tagged VLANs are given.",
+            On::Spec(access_mode_is_untagged),
+        ),
+        Rule::new(
+            "allowed-vlan-exists",
+            "Each entry of `spec.allowedVLANs` is a VLAN from 1 to 4094 or a rising range of them.",
+            On::Spec(allowed_vlans_exist),
+        ),
     ];
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use metal3_runtime::guard;
 use serde_json::from_value;
 
-use super::tests::{FORMS, IMAGE, assert_guarded, assert_names, assert_runs, find, granted, of_kind};
+use super::tests::{
+    FORMS, IMAGE, assert_guarded, assert_names, assert_round_trip, assert_runs, find, granted, of_kind,
+};
 use super::*;
 
 fn installed(form: CertificateSource) -> Vec<Value> {
@@ -141,12 +143,5 @@ fn the_installed_configuration_is_valid() {
 
 #[test]
 fn manifests_round_trip() {
-    let files = files(IMAGE, String::new()).unwrap();
-    for (name, form) in [
-        ("hosts-components.yaml", CertificateSource::Mounted),
-        ("hosts-components-self-managed.yaml", CertificateSource::SelfManaged),
-    ] {
-        let read: Vec<Value> = serde_saphyr::from_multiple(&files[Path::new(name)]).unwrap();
-        assert_eq!(read, installed(form));
-    }
+    assert_round_trip(&layout::HOSTS, "hosts");
 }

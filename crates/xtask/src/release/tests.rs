@@ -84,6 +84,19 @@ pub(super) fn assert_guarded(documents: &[Value], place: (&str, &str), selector:
     }
 }
 
+/// A released file holds the documents of its form.
+pub(super) fn assert_round_trip(layout: &Layout, product: &str) {
+    let files = files(IMAGE, String::new()).unwrap();
+    for (name, form) in [
+        ("", CertificateSource::Mounted),
+        ("-self-managed", CertificateSource::SelfManaged),
+    ] {
+        let text = &files[Path::new(&format!("{product}-components{name}.yaml"))];
+        let read: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+        assert_eq!(read, documents_of(layout, IMAGE, form));
+    }
+}
+
 pub(super) fn assert_runs(arguments: impl IntoIterator<Item = String>) {
     let parsed = metal3_flags::parse(arguments);
     assert!(matches!(parsed, Ok(metal3_flags::Request::Run(_))), "{parsed:?}");
@@ -293,15 +306,8 @@ fn the_arguments_with_default_variables_are_valid_flags() {
 
 #[test]
 fn manifests_round_trip() {
-    let files = files(IMAGE, String::new()).unwrap();
-    for (name, form) in [
-        ("ipam-components.yaml", CertificateSource::Mounted),
-        ("ipam-components-self-managed.yaml", CertificateSource::SelfManaged),
-    ] {
-        let read: Vec<Value> = serde_saphyr::from_multiple(&files[Path::new(name)]).unwrap();
-        assert_eq!(read, ipam_documents(form));
-    }
-    assert_eq!(files.len(), 13);
+    assert_round_trip(&layout::IPAM, "ipam");
+    assert_eq!(files(IMAGE, String::new()).unwrap().len(), 13);
 }
 
 #[test]

@@ -71,29 +71,25 @@ pub(crate) fn needs(pod: &Pod) -> Needs {
     needs
 }
 
+impl Needs {
+    fn add(&mut self, secret: Option<&String>, config_map: Option<&String>) {
+        self.secrets.extend(secret.cloned());
+        self.config_maps.extend(config_map.cloned());
+    }
+}
+
 fn volume_needs(spec: &PodSpec, needs: &mut Needs) {
     for volume in spec.volumes.iter().flatten() {
-        needs
-            .secrets
-            .extend(volume.secret.iter().filter_map(|source| source.secret_name.clone()));
-        needs
-            .config_maps
-            .extend(volume.config_map.iter().map(|source| source.name.clone()));
-        let projections = volume
+        let secret = volume.secret.as_ref().and_then(|source| source.secret_name.as_ref());
+        needs.add(secret, volume.config_map.as_ref().map(|source| &source.name));
+        let projected = volume
             .projected
             .iter()
-            .filter_map(|projected| projected.sources.as_ref())
-            .flatten();
-        for projection in projections {
-            needs
-                .secrets
-                .extend(projection.secret.iter().map(|source| source.name.clone()));
-            needs
-                .config_maps
-                .extend(projection.config_map.iter().map(|source| source.name.clone()));
-            needs
-                .tokens
-                .extend(projection.service_account_token.iter().map(Token::of));
+            .filter_map(|projected| projected.sources.as_ref());
+        for source in projected.flatten() {
+            let secret = source.secret.as_ref().map(|source| &source.name);
+            needs.add(secret, source.config_map.as_ref().map(|source| &source.name));
+            needs.tokens.extend(source.service_account_token.iter().map(Token::of));
         }
     }
 }
@@ -101,25 +97,13 @@ fn volume_needs(spec: &PodSpec, needs: &mut Needs) {
 fn variable_needs(spec: &PodSpec, needs: &mut Needs) {
     for container in &spec.containers {
         for from in container.env_from.iter().flatten() {
-            needs
-                .secrets
-                .extend(from.secret_ref.iter().map(|source| source.name.clone()));
-            needs
-                .config_maps
-                .extend(from.config_map_ref.iter().map(|source| source.name.clone()));
+            let secret = from.secret_ref.as_ref().map(|source| &source.name);
+            needs.add(secret, from.config_map_ref.as_ref().map(|source| &source.name));
         }
-        for from in container
-            .env
-            .iter()
-            .flatten()
-            .filter_map(|variable| variable.value_from.as_ref())
-        {
-            needs
-                .secrets
-                .extend(from.secret_key_ref.iter().map(|source| source.name.clone()));
-            needs
-                .config_maps
-                .extend(from.config_map_key_ref.iter().map(|source| source.name.clone()));
+        let variables = container.env.iter().flatten();
+        for from in variables.filter_map(|variable| variable.value_from.as_ref()) {
+            let secret = from.secret_key_ref.as_ref().map(|source| &source.name);
+            needs.add(secret, from.config_map_key_ref.as_ref().map(|source| &source.name));
         }
     }
 }

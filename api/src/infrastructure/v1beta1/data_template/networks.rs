@@ -1,11 +1,10 @@
-//! Networks of the network data: addresses and routes on links.
+//! Networks of the network data: addresses and routes on links, and name servers.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
-use super::services::RouteServices;
 use crate::infrastructure::v1beta1::{AnnotationSource, TypedLocalReference};
-use crate::meta::{FamilyText, Ipv4Text, Ipv6Text};
+use crate::meta::{FamilyText, IpText, Ipv4Text, Ipv6Text};
 
 /// Addresses and routes on the links.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -97,4 +96,28 @@ pub struct Gateway<A: FamilyText> {
     /// An annotation that names the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_pool_annotation: Option<AnnotationSource>,
+}
+
+/// Services for all networks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkServices {
+    /// Addresses of name servers, of either family.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dns: Vec<IpText>,
+    /// Name of the IPPool whose name servers are used.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "dnsFromIPPool")]
+    pub dns_from_ip_pool: Option<String>,
+}
+
+/// Services reached through a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RouteServices<A: FamilyText> {
+    /// Addresses of name servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dns: Vec<A>,
+    /// Name of the IPPool whose name servers are used.
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "dnsFromIPPool")]
+    pub dns_from_ip_pool: Option<String>,
 }

@@ -3,17 +3,15 @@
 mod links;
 mod meta_data;
 mod networks;
-mod services;
 
 pub use links::{Bond, BondParameter, Ethernet, MacAddress, NetworkLinks, Vlan};
 pub use meta_data::{
     FromAnnotation, FromHostInterface, FromLabel, FromPool, IndexEntry, MetaData, NamespaceEntry, ObjectNameEntry,
     StringEntry,
 };
-pub use networks::{DynamicNetwork, Gateway, Networks, Route, StaticNetwork};
+pub use networks::{DynamicNetwork, Gateway, NetworkServices, Networks, Route, RouteServices, StaticNetwork};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-pub use services::{NetworkServices, RouteServices};
 
 use crate::kind::kind;
 use crate::meta::Time;
