@@ -24,7 +24,7 @@ pub(super) fn waiting() -> Vec<Row> {
         asked().spec(json!({ "image": { "checksum": null } })).row(
             "an image without checksum",
             "writes the status, provisioning error: spec.image.checksum: the checksum is missing; set \
-                 it to the image's digest or to the URL of a file of digests, waits for the user",
+             it to the image's digest or to the URL of a file of digests, waits for the user",
         ),
         asked()
             .status(failed.clone())
@@ -71,8 +71,8 @@ pub(super) fn waiting() -> Vec<Row> {
         available().node("active").row(
             "the node runs something",
             "writes the status, preparation error: in Ironic the node is in state \"active\", which is \
-                 unexpected for a host in state \"available\"; the node is not changed. Undeploy the node in \
-                 Ironic if its system is not needed, waits for the node",
+             unexpected for a host in state \"available\"; the node is not changed. Undeploy the node in \
+             Ironic if its system is not needed, waits for the node",
         ),
         Fixture::new("ready")
             .spec(json!({ "online": false }))

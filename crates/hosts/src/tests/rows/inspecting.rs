@@ -105,9 +105,9 @@ pub(super) fn inspection() -> Vec<Row> {
         inspecting().node("active").row(
             "the node runs something",
             "writes the status, inspection error: in Ironic the node is in state \"active\", which is \
-                 unexpected for a host in state \"inspecting\"; the node is not changed. If its system is \
-                 not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned, waits \
-                 for the node",
+             unexpected for a host in state \"inspecting\"; the node is not changed. If its system is \
+             not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned, waits \
+             for the node",
         ),
         inspecting()
             .no_node()

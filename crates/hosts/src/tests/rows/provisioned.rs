@@ -86,23 +86,23 @@ pub(super) fn running() -> Vec<Row> {
         provisioned().node("available").row(
             "the node was made available",
             "writes the status, provisioned registration error: in Ironic the node is in state \
-                 \"available\", which is unexpected for a host in state \"provisioned\"; the node is not \
-                 changed. If the machine still runs the right system, bring the node to manageable in \
-                 Ironic: it is then adopted as it is. To deploy it again, remove spec.image and set it \
-                 again, waits for the node",
+             \"available\", which is unexpected for a host in state \"provisioned\"; the node is not \
+             changed. If the machine still runs the right system, bring the node to manageable in \
+             Ironic: it is then adopted as it is. To deploy it again, remove spec.image and set it \
+             again, waits for the node",
         ),
         provisioned().node("clean failed").row(
             "the node was cleaned",
             "writes the status, provisioned registration error: in Ironic the node is in state \"clean \
-                 failed\", which is unexpected for a host in state \"provisioned\"; the node is not changed. \
-                 If the machine still runs the right system, bring the node to manageable in Ironic: it is \
-                 then adopted as it is. To deploy it again, remove spec.image and set it again, waits for \
-                 the node",
+             failed\", which is unexpected for a host in state \"provisioned\"; the node is not changed. \
+             If the machine still runs the right system, bring the node to manageable in Ironic: it is \
+             then adopted as it is. To deploy it again, remove spec.image and set it again, waits for \
+             the node",
         ),
         provisioned().node_with("active", on()).no_secret().row(
             "no Secret",
             "writes the status, registration error: BMC CredentialsName secret doesn't exist: create \
-                 Secret bmc with username and password, waits for Secret bmc",
+             Secret bmc with username and password, waits for Secret bmc",
         ),
         provisioned()
             .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))

@@ -90,7 +90,7 @@ pub(super) fn deployment() -> Vec<Row> {
         data().with(|fixture| fixture.user_data = Some(None)).row(
             "user data missing",
             "writes the status, provisioning error: Secret first for the config drive does not exist; \
-                 create it, waits for Secret first",
+             create it, waits for Secret first",
         ),
         data()
             .with(|fixture| fixture.user_data = Some(Some(secret("first", &[("x", "y")]))))
@@ -227,9 +227,9 @@ pub(super) fn deployment() -> Vec<Row> {
         provisioning().node_with("active", written("c")).row(
             "done with an image that was not requested",
             "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \
-                 unexpected for a host in state \"provisioning\"; the node is not changed. It runs an image \
-                 that this host did not request. To replace it, remove spec.image and set it again, waits \
-                 for the node",
+             unexpected for a host in state \"provisioning\"; the node is not changed. It runs an image \
+             that this host did not request. To replace it, remove spec.image and set it again, waits \
+             for the node",
         ),
         provisioning()
             .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
@@ -254,8 +254,8 @@ pub(super) fn deployment() -> Vec<Row> {
         provisioning().node("rescue").row(
             "the node is in rescue",
             "writes the status, provisioning error: in Ironic the node is in state \"rescue\", which is \
-                 unexpected for a host in state \"provisioning\"; the node is not changed. Bring the node to \
-                 available in Ironic, waits for the node",
+             unexpected for a host in state \"provisioning\"; the node is not changed. Bring the node to \
+             available in Ironic, waits for the node",
         ),
         provisioning()
             .spec(json!({ "externallyProvisioned": true }))
