@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use clap::Args;
 
+use crate::claims::providers::CLUSTER_API;
 use crate::families::FAMILIES;
 use crate::instance;
 use crate::namespaces::{self, is_root};
@@ -100,17 +101,7 @@ fn one_life(places: &Places) -> anyhow::Result<Rows> {
     rows.push(("start, warm cache".to_owned(), in_seconds(start)));
     rows.push(("memory after the start".to_owned(), memory_row(places)?));
     let init = Stopwatch::start();
-    let args = [
-        "clusterctl",
-        "init",
-        "--core",
-        "cluster-api",
-        "--bootstrap",
-        "kubeadm",
-        "--control-plane",
-        "kubeadm",
-        "--wait-providers",
-    ];
+    let args = [&["clusterctl", "init"][..], &CLUSTER_API, &["--wait-providers"]].concat();
     let done = instance::command(places, &args)?
         .output()
         .context("running clusterctl")?;

@@ -15,7 +15,7 @@ use crate::repository::{self, Kind, Release};
 use crate::wait::{Stopwatch, until};
 
 const NAMESPACE: &str = "test-server-system";
-const CLUSTER_API: [&str; 6] = [
+pub(crate) const CLUSTER_API: [&str; 6] = [
     "--core",
     "cluster-api",
     "--bootstrap",

@@ -53,6 +53,13 @@ impl Stack {
         self.run("kubectl", arguments, None)
     }
 
+    /// kubectl with these objects as its input.
+    pub(crate) fn send(&self, arguments: &[&str], items: &[Value]) -> anyhow::Result<()> {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+        let arguments = [arguments, &["--filename", "-"]].concat();
+        self.run("kubectl", &arguments, Some(&list)).map(drop)
+    }
+
     pub(crate) fn run(&self, program: &str, arguments: &[&str], input: Option<&str>) -> anyhow::Result<String> {
         let output = self.output(program, arguments, input)?;
         if !output.status.success() {
@@ -140,12 +147,6 @@ impl TestNamespace<'_> {
         self.stack
             .run("kubectl", &arguments, Some(&object.to_string()))
             .map(drop)
-    }
-
-    /// Creates many new objects at once.
-    pub(crate) fn create_all(&self, list: &Value) -> anyhow::Result<()> {
-        let arguments = ["--namespace", &self.name, "create", "--filename", "-"];
-        self.stack.run("kubectl", &arguments, Some(&list.to_string())).map(drop)
     }
 
     /// Reads `pod/web` or `endpointslices`.

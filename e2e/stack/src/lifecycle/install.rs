@@ -76,9 +76,7 @@ pub(super) fn providers(env: &TestEnv<'_>) -> Proof {
 }
 
 pub(super) fn create(stack: &Stack, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
-    let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    let args = ["--namespace", namespace, "create", "--filename", "-"];
-    stack.run("kubectl", &args, Some(&all)).map(drop)
+    stack.send(&["--namespace", namespace, "create"], items)
 }
 
 fn secret(name: &str, values: Value) -> Value {
@@ -198,7 +196,5 @@ pub(super) fn etcd_of(stack: &Stack, cluster: &str) -> anyhow::Result<[Value; 2]
 
 /// Applies objects, also when those of the previous cluster still exist.
 pub(super) fn apply(stack: &Stack, namespace: &str, items: &[Value]) -> anyhow::Result<()> {
-    let all = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    let args = ["--namespace", namespace, "apply", "--filename", "-"];
-    stack.run("kubectl", &args, Some(&all)).map(drop)
+    stack.send(&["--namespace", namespace, "apply"], items)
 }

@@ -126,7 +126,7 @@ fn killed(stack: &Stack, _: &Candidate) -> Proof {
     resting["metadata"]["annotations"] = json!({"cluster.x-k8s.io/paused": ""});
     namespace.apply(&resting)?;
     let all: Vec<Value> = (0..BURST).map(|number| claim("burst", number)).collect();
-    namespace.create_all(&json!({"apiVersion": "v1", "kind": "List", "items": all}))?;
+    stack.send(&["--namespace", &namespace.name, "create"], &all)?;
     namespace.kubectl(&["annotate", "ippool", "burst", "cluster.x-k8s.io/paused-"])?;
     let watch = Stopwatch::start();
     let mut seen = Vec::new();

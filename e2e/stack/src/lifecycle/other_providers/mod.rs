@@ -78,18 +78,14 @@ fn install(stack: &Stack) -> anyhow::Result<()> {
         .iter()
         .map(metal3_api::crd::Definition::manifest)
         .collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": all}).to_string();
-    let args = ["apply", "--server-side", "--filename", "-"];
-    stack
-        .run("kubectl", &args, Some(&list))
-        .context("the kinds of other providers")?;
+    let args = ["apply", "--server-side"];
+    stack.send(&args, &all).context("the kinds of other providers")?;
     for definition in &all {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let kind = format!("crd/{name}");
         stack.kubectl(&["wait", "--for=condition=Established", &kind, "--timeout=60s"])?;
     }
-    let rights = json!({"apiVersion": "v1", "kind": "List", "items": rights()}).to_string();
-    stack.run("kubectl", &args, Some(&rights)).map(drop)
+    stack.send(&args, &rights())
 }
 
 /// The permissions of a control plane provider: Cluster API's bootstrap provider reads the version of control planes.
