@@ -104,39 +104,13 @@ pub fn definitions() -> Vec<Definition> {
             &["m3dc", "m3dataclaim", "m3dataclaims", "metal3dc", "metal3dataclaim"],
             [&[AGE], &[AGE]],
         ),
-        Definition {
-            labels: MOVED_LABELS,
-            ..definition::<v1beta1::Metal3DataTemplate, v1beta2::Metal3DataTemplate>(
-                "metal3datatemplate",
-                &[
-                    "m3dt",
-                    "m3datatemplate",
-                    "m3datatemplates",
-                    "metal3dt",
-                    "metal3datatemplate",
-                ],
-                [DATA_TEMPLATE_COLUMNS, DATA_TEMPLATE_COLUMNS],
-            )
-        },
+        data_template(),
         definition::<v1beta1::Metal3Machine, v1beta2::Metal3Machine>(
             "metal3machine",
             &["m3m", "m3machine", "m3machines", "metal3m", "metal3machine"],
             [OLDER_MACHINE_COLUMNS, MACHINE_COLUMNS],
         ),
-        with_required_spec::<v1beta2::Metal3MachineTemplate>(definition::<
-            v1beta1::Metal3MachineTemplate,
-            v1beta2::Metal3MachineTemplate,
-        >(
-            "metal3machinetemplate",
-            &[
-                "m3mt",
-                "m3machinetemplate",
-                "m3machinetemplates",
-                "metal3mt",
-                "metal3machinetemplate",
-            ],
-            [&[AGE], &[AGE]],
-        )),
+        machine_template(),
         definition::<v1beta1::Metal3Remediation, v1beta2::Metal3Remediation>(
             "metal3remediation",
             &["m3r", "m3remediation"],
@@ -154,6 +128,40 @@ pub fn definitions() -> Vec<Definition> {
             [&[], &[]],
         ),
     ]
+}
+
+fn data_template() -> Definition {
+    Definition {
+        labels: MOVED_LABELS,
+        ..definition::<v1beta1::Metal3DataTemplate, v1beta2::Metal3DataTemplate>(
+            "metal3datatemplate",
+            &[
+                "m3dt",
+                "m3datatemplate",
+                "m3datatemplates",
+                "metal3dt",
+                "metal3datatemplate",
+            ],
+            [DATA_TEMPLATE_COLUMNS, DATA_TEMPLATE_COLUMNS],
+        )
+    }
+}
+
+fn machine_template() -> Definition {
+    with_required_spec::<v1beta2::Metal3MachineTemplate>(definition::<
+        v1beta1::Metal3MachineTemplate,
+        v1beta2::Metal3MachineTemplate,
+    >(
+        "metal3machinetemplate",
+        &[
+            "m3mt",
+            "m3machinetemplate",
+            "m3machinetemplates",
+            "metal3mt",
+            "metal3machinetemplate",
+        ],
+        [&[AGE], &[AGE]],
+    ))
 }
 
 /// What the kinds of the group share: an older version, a stored one, and a service that converts between them.
