@@ -1,5 +1,6 @@
 //! An API server stand-in for one pool: objects, versions, preconditions, finalizers.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -119,6 +120,18 @@ impl Stored {
 
     pub(super) fn is_deleting(&self) -> bool {
         !self.meta("deletionTimestamp").is_null()
+    }
+}
+
+impl Borrow<Claim> for Stored {
+    fn borrow(&self) -> &Claim {
+        self.claim()
+    }
+}
+
+impl Borrow<AddressObject> for Stored {
+    fn borrow(&self) -> &AddressObject {
+        self.address_object()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Every version of every object of a history, in the order of the writes, and the invariants after each.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::Add;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use kube::Api;
@@ -11,6 +12,7 @@ use kube::api::WatchParams;
 use kube_core::{NamespaceResourceScope, Resource, ResourceExt as _, WatchEvent};
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
@@ -83,7 +85,7 @@ impl Record {
 
     /// Checks every state of the history, then the final one; returns totals.
     pub(super) async fn check(&self, seed: u64, fixture: &Fixture) -> Totals {
-        let versions = self.versions.lock().unwrap().clone();
+        let versions = self.versions.lock().clone();
         let (mut claims, mut addresses) = (BTreeMap::new(), BTreeMap::new());
         let mut totals = Totals::default();
         for (version, versions) in &versions {
@@ -114,14 +116,14 @@ impl Record {
 }
 
 /// Problems of a final state.
-pub(super) fn unfinished_work(
+pub(super) fn unfinished_work<C: Borrow<Claim>, A: Borrow<AddressObject>>(
     pool: Option<&IPPool>,
-    claims: &BTreeMap<ObjectId, Claim>,
-    addresses: &BTreeMap<ObjectId, AddressObject>,
+    claims: &BTreeMap<ObjectId, C>,
+    addresses: &BTreeMap<ObjectId, A>,
 ) -> Vec<String> {
     let mut problems = Vec::new();
-    for object in addresses.values() {
-        let claim: Option<&Claim> = claims.get(&object.claim());
+    for object in addresses.values().map(Borrow::borrow) {
+        let claim = claims.get(&object.claim()).map(Borrow::borrow);
         let named = claim.is_some_and(|claim| {
             object.owner.as_ref() == Some(&claim.uid) && claim.address_name.as_ref() == Some(&object.id.name)
         });
@@ -129,7 +131,7 @@ pub(super) fn unfinished_work(
             problems.push(format!("{} has no claim", object.id));
         }
     }
-    for claim in claims.values() {
+    for claim in claims.values().map(Borrow::borrow) {
         let is_reported = claim
             .conditions
             .iter()
@@ -165,16 +167,14 @@ fn claims_without_free_address(
 
 /// Invariants after every write: no address has two claims, every such claim has the finalizer, and every claim names
 /// its own address.
-pub(super) fn holds(
-    claims: &BTreeMap<ObjectId, Claim>,
-    addresses: &BTreeMap<ObjectId, AddressObject>,
+pub(super) fn holds<C: Borrow<Claim>, A: Borrow<AddressObject>>(
+    claims: &BTreeMap<ObjectId, C>,
+    addresses: &BTreeMap<ObjectId, A>,
 ) -> Result<(), String> {
     let mut holders = BTreeMap::new();
-    for object in addresses.values() {
-        let Some(claim) = claims
-            .get(&object.claim())
-            .filter(|claim| object.owner.as_ref() == Some(&claim.uid))
-        else {
+    for object in addresses.values().map(Borrow::borrow) {
+        let claim: Option<&Claim> = claims.get(&object.claim()).map(Borrow::borrow);
+        let Some(claim) = claim.filter(|claim| object.owner.as_ref() == Some(&claim.uid)) else {
             continue;
         };
         if claim
@@ -191,9 +191,9 @@ pub(super) fn holds(
             return Err(format!("{} holds an address without the finalizer", claim.id));
         }
     }
-    for claim in claims.values().filter(|claim| !claim.deleting) {
+    for claim in claims.values().map(Borrow::borrow).filter(|claim| !claim.deleting) {
         let Some(named) = &claim.address_name else { continue };
-        let object = addresses.get(&ObjectId::new(claim.id.kind, named));
+        let object = addresses.get(&ObjectId::new(claim.id.kind, named)).map(Borrow::borrow);
         if object.is_none_or(|object| object.owner.as_ref() != Some(&claim.uid)) {
             return Err(format!("{} names an address of another claim", claim.id));
         }
@@ -235,7 +235,7 @@ where
                     (Version::AddressObject(object), true) => Version::Gone("address", object.id),
                     (state, _) => state,
                 };
-                versions.lock().unwrap().insert(version, state);
+                versions.lock().insert(version, state);
             }
         }
     }

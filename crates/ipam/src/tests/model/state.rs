@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,6 +14,7 @@ use crate::claim::ObjectId;
 use crate::facts::LiveReads;
 use crate::rules::Rules;
 use crate::tests::api_server::{ApiServer, IgnoredPreconditions, Objects, Refused, Stored};
+use crate::tests::record::{holds, unfinished_work};
 use crate::tests::replica::Replica;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -359,70 +359,21 @@ impl State {
         if let Some(leftover) = &self.leftover {
             return Err(format!("the pool was deleted before {leftover}"));
         }
-        let objects = &self.server.objects;
-        let mut holders: BTreeMap<IpAddr, ObjectId> = BTreeMap::new();
-        for object in objects.addresses.values().map(Stored::address_object) {
-            let claim = objects.claims.get(&object.claim()).map(Stored::claim);
-            let Some(claim) = claim.filter(|claim| object.owner.as_ref() == Some(&claim.uid)) else {
-                continue;
-            };
-            if claim
-                .address_name
-                .as_ref()
-                .is_some_and(|named| *named != object.id.name)
-            {
-                continue;
-            }
-            let address = object.address.unwrap();
-            if let Some(other) = holders.insert(address, claim.id.clone()) {
-                return Err(format!("I1: {} and {other} both hold {address}", claim.id));
-            }
-            if !claim.has_finalizer() {
-                return Err(format!("I2: {} holds an address without the finalizer", claim.id));
-            }
-        }
-        for claim in objects.claims.values().map(Stored::claim) {
-            let Some(named) = claim.address_name.as_ref().filter(|_| !claim.deleting) else {
-                continue;
-            };
-            let object = objects
-                .addresses
-                .get(&ObjectId::new(claim.id.kind, named))
-                .map(Stored::address_object);
-            if object.is_none_or(|object| object.owner.as_ref() != Some(&claim.uid)) {
-                return Err(format!("{} names an address of another claim", claim.id));
-            }
-        }
-        Ok(())
+        holds(&self.server.objects.claims, &self.server.objects.addresses)
     }
 
     /// Invariants of final states.
     pub(super) fn check_when_idle(&self) -> Result<(), String> {
         let objects = &self.server.objects;
-        for object in objects.addresses.values().map(Stored::address_object) {
-            let claim = objects.claims.get(&object.claim()).map(Stored::claim);
-            let owned = claim.is_some_and(|claim| {
-                object.owner.as_ref() == Some(&claim.uid) && claim.address_name.as_ref() == Some(&object.id.name)
-            });
-            if !owned || object.deleting {
-                return Err(format!("at rest: {} has no claim", object.id));
-            }
+        let pool = objects.pool.as_ref().map(Stored::pool);
+        let mut addresses = objects.addresses.values().map(Stored::address_object);
+        if let Some(object) = addresses.find(|object| object.deleting) {
+            return Err(format!("at rest: {} is being deleted", object.id));
         }
-        let Some(pool) = &objects.pool else { return Ok(()) };
-        let pending = pool.pool().status.allocator.clone().unwrap_or_default().pending;
-        if !pending.is_empty() {
-            return Err(format!("at rest: {pending:?} is pending"));
+        match unfinished_work(pool, &objects.claims, &objects.addresses).first() {
+            Some(problem) => Err(format!("at rest: {problem}")),
+            None => Ok(()),
         }
-        for claim in objects.claims.values().map(Stored::claim) {
-            let is_reported = claim
-                .conditions
-                .iter()
-                .any(|c| c.type_ == "Ready" && !c.reason.is_empty());
-            if claim.deleting || !is_reported {
-                return Err(format!("at rest: {} waits without a condition", claim.id));
-            }
-        }
-        Ok(())
     }
 }
 
