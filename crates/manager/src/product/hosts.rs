@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use metal3_api::metal3::names::GROUP;
+use metal3_hosts::needs::Hosts;
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
-use metal3_hosts::needs::Hosts;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;

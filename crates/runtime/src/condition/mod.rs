@@ -20,7 +20,7 @@
 //! assert!(set_condition(&mut newer, ready.standard(Some(3), now)));
 //! assert!(set_condition(&mut older, ready.legacy(now)));
 //! assert_eq!(older[0].severity, "Warning");
-//! assert!(!set_condition(&mut newer, ready.standard(Some(3), now)), "it says so already");
+//! assert!(!set_condition(&mut newer, ready.standard(Some(3), now)), "it is equal");
 //! ```
 
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};

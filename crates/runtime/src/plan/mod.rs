@@ -7,7 +7,7 @@
 //! - Every prefix of the actions is a safe place to crash: the next reconcile observes what was done and plans the rest.
 //! - The status is written once and last, so it never describes an action that did not happen. A status that must be
 //!   recorded before another write is one of the actions.
-//! - Whoever performs a plan never plans: a result that changes the facts ends the plan, and the reconciler plans again
+//! - `act` performs a plan and never plans: a result that changes the facts ends the plan, and the reconciler plans again
 //!   with the new facts.
 //! - [`Plan::next`] states why a key waits; the controller logs it and counts it by reason.
 

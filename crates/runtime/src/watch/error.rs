@@ -32,7 +32,7 @@ pub enum WatchError {
     #[error("no event or bookmark for {}s", .0.as_secs())]
     Silent(Duration),
     /// A watch ended regularly without any event.
-    #[error("the watch ended before it has_events anything")]
+    #[error("the watch ended before it sent anything")]
     Short,
     /// The response cannot be decoded.
     #[error(transparent)]

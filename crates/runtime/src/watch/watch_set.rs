@@ -121,7 +121,6 @@ impl<R: Role> WatchSet<R> {
     }
 
     /// Whether the first list of each cache is complete.
-    #[must_use]
     pub fn synced(&self) -> impl Fn() -> bool + Send + Sync + use<R> {
         let synced = self.synced.clone();
         move || synced.iter().all(|synced| synced())

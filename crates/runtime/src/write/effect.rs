@@ -19,7 +19,7 @@ pub struct Effect {
     pub resource: String,
     /// The object.
     pub object: Key,
-    /// What is sent. The values of Secrets are without_values.
+    /// What is sent. Without the values of Secrets.
     pub body: Value,
 }
 

@@ -15,8 +15,11 @@ use crate::places::{BRIDGE, Places};
 use crate::record::Record;
 use crate::wait::{Stopwatch, until};
 
+/// Judges a claim on the machine of these places.
+type Check = fn(&Places) -> Proof;
+
 /// In this order: each claim requires a running stack, and all but the last leave one.
-pub(super) const CLAIMS: &[Claim<fn(&Places) -> Proof>] = &[
+pub(super) const CLAIMS: &[Claim<Check>] = &[
     (
         "a_second_start_reports_the_running_stack_and_changes_nothing",
         a_second_start_is_reported,

@@ -21,8 +21,11 @@ macro_rules! claims {
     };
 }
 
+/// Judges a claim on a release that is installed from the candidate.
+type Check = fn(&Stack, &Candidate) -> Proof;
+
 /// In this order: each claim starts with the state that the previous one left.
-pub(super) const CLAIMS: &[Claim<fn(&Stack, &Candidate) -> Proof>] = claims! {
+pub(super) const CLAIMS: &[Claim<Check>] = claims! {
     clusterctl_init_installs_the_release_and_it_becomes_available: install;
     its_namespace_admits_its_pods_and_rejects_less_restricted_ones: access::restricted;
     its_program_runs_in_an_empty_read_only_root_and_resolves_names: empty_root::runs;

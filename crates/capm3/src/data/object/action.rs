@@ -29,7 +29,7 @@ pub enum Action {
     /// Creates a claim on a pool. An existing object of that name is read, and the next reconcile decides.
     Claim(NewClaim),
     /// Creates a Secret.
-    CreateSecret(NewSecret),
+    CreateSecret(Box<NewSecret>),
     /// Releases a claim on a pool.
     Release {
         /// Whether it is on an IPPool.

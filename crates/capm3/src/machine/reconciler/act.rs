@@ -55,7 +55,10 @@ impl Machines {
                 Ok(()) => {}
                 Err(ActionError::Stale) => return Ok(Next::Requeue),
                 Err(ActionError::Other(fault)) => return Err(fault.into()),
-                Err(ActionError::Write(error)) => return Err(ActError::Write { action, error, latest }),
+                Err(ActionError::Write(error)) => {
+                    let latest = latest.map(Box::new);
+                    return Err(ActError::Write { action, error, latest });
+                }
             }
         }
         let urgency = plan.status.as_ref().map(|write| write.urgency);

@@ -255,7 +255,7 @@ enum ActError {
         action: Action,
         error: WriteError,
         /// The machine at its last version in this reconcile.
-        latest: Option<Metal3Machine>,
+        latest: Option<Box<Metal3Machine>>,
     },
     /// A read failed, the write of the status, or the request to the workload cluster.
     Other(Fault),

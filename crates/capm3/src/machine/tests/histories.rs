@@ -46,9 +46,12 @@ fn three_replicas_without_leader_never_damage_a_host_and_finish() {
     }
 }
 
+/// Disables a rule.
+type Disable = fn(&mut Rules);
+
 /// Each rule that random histories cover, the switch that disables it, and the seed of a history that fails without it.
 /// Scripted races cover the rest.
-const WITHOUT: [(&str, fn(&mut Rules), u64); 8] = [
+const WITHOUT: [(&str, Disable, u64); 8] = [
     ("choose_first", |rules| rules.choose_first = false, 78),
     ("at_version", |rules| rules.at_version = false, 19),
     ("data_first", |rules| rules.data_first = false, 0),

@@ -168,8 +168,11 @@ fn deprovisioned_with_an_outdated_cache(rules: Rules) -> Vec<String> {
     violations(simulation)
 }
 
+/// Disables a rule.
+type Disable = fn(&mut Rules);
+
 /// Each rule, the switch that disables it, the race, and the failure without the rule.
-const RACES: [(&str, fn(&mut Rules), Race, &str); 7] = [
+const RACES: [(&str, Disable, Race, &str); 7] = [
     (
         "drop_surplus",
         |rules| rules.drop_surplus = false,

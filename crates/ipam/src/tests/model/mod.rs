@@ -132,8 +132,11 @@ fn replicas_agree_when_claims_and_pools_are_created_and_deleted_and_processes_re
     }
 }
 
+/// Disables rules or preconditions.
+type Disable<T> = fn(&mut T);
+
 /// Disabled rules, each with a case that fails.
-const DISABLED_RULES: [(&str, Bounds, fn(&mut Rules)); 11] = [
+const DISABLED_RULES: [(&str, Bounds, Disable<Rules>); 11] = [
     ("protect_first", ONE_REPLICA, |rules| rules.finalizer_first = false),
     ("record_first", COLD_SAME_NAME, |rules| rules.record_first = false),
     ("list_on_takeover", COLD_SAME_NAME, |rules| {
@@ -166,7 +169,7 @@ fn each_rule_prevents_a_history_that_fails_without_it() {
 
 #[test]
 fn each_precondition_prevents_a_history_that_fails_without_it() {
-    let cases: [(&str, Bounds, fn(&mut IgnoredPreconditions)); 4] = [
+    let cases: [(&str, Bounds, Disable<IgnoredPreconditions>); 4] = [
         ("the version of the pool", COLD_SAME_NAME, |ignored| {
             ignored.pool_version = true
         }),

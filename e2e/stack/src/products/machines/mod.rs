@@ -22,8 +22,11 @@ pub(crate) const NAMESPACE: &str = "metal";
 /// Namespace of the managers.
 const MANAGERS: &str = "capm3-system";
 
+/// Judges a claim on the release in a directory.
+type Check = fn(&Stack, &Path) -> Proof;
+
 /// With the release in a directory. In this order: each claim starts with the state that the previous one left.
-pub(super) const CLAIMS: &[Claim<fn(&Stack, &Path) -> Proof>] = &[
+pub(super) const CLAIMS: &[Claim<Check>] = &[
     (
         "clusterctl_init_installs_machines_and_addresses_next_to_cluster_api",
         install,

@@ -280,7 +280,7 @@ fn create(
             Ok(text) => {
                 let cluster = &subject.machine.spec.cluster_name;
                 let secret = NewSecret::new(data, part.part, &part.secret, cluster, text);
-                actions.push(Action::CreateSecret(secret));
+                actions.push(Action::CreateSecret(Box::new(secret)));
             }
             Err(error) => {
                 let error = in_template(error, name_of(&template.metadata));

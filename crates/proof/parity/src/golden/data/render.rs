@@ -78,7 +78,7 @@ impl Run {
             for action in plan.actions {
                 match action {
                     Action::Claim(claim) => self.make(claim),
-                    Action::CreateSecret(secret) => self.secrets.push(secret),
+                    Action::CreateSecret(secret) => self.secrets.push(*secret),
                     Action::Patch(_) | Action::Release { .. } | Action::StopAwaitingClaims => {}
                 }
             }
