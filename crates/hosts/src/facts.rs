@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -45,8 +46,10 @@ pub struct Facts<'a> {
     pub agent_network: Observed<Secret<'a>>,
     /// The HardwareData with the host's name.
     pub hardware_data: Observed<&'a HardwareData>,
-    /// The node.
-    pub node: ObservedNode<'a>,
+    /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot MAC
+    /// address without a result, or Ironic confirmed its deletion in this reconcile. Unknown: not read, the read failed, or
+    /// the change feed does not contain it.
+    pub node: &'a Observed<FoundNode>,
     /// All ports of the node.
     pub ports: Observed<&'a [Port]>,
     /// The result of the last inspection. Absent: the node was never inspected.
@@ -117,21 +120,24 @@ impl fmt::Debug for Secret<'_> {
     }
 }
 
-/// The observed node of a host.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ObservedNode<'a> {
-    /// Not read, the read failed, or the change feed does not contain it: not the same as absent.
-    Unknown,
-    /// Searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot MAC address
-    /// without a result; or Ironic confirmed its deletion in this reconcile.
-    Absent,
-    /// The same search found the boot MAC address on a node with another name.
-    Foreign {
-        /// The name of that node.
-        name: &'a str,
-    },
-    /// It exists.
-    Found(&'a Node, NodeFreshness),
+impl<'a> Facts<'a> {
+    /// The node of the host and how fresh its observation is, if it was found.
+    #[must_use]
+    pub fn own_node(&self) -> Option<(&'a Node, NodeFreshness)> {
+        match self.node {
+            Observed::Present(FoundNode::Own(node, freshness)) => Some((node, *freshness)),
+            Observed::Present(FoundNode::Foreign(_)) | Observed::Absent | Observed::Unknown(_) => None,
+        }
+    }
+}
+
+/// The node that was found for a host.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FoundNode {
+    /// The node of the host.
+    Own(Arc<Node>, NodeFreshness),
+    /// The search found the boot MAC address on a node with this other name.
+    Foreign(String),
 }
 
 /// How fresh an observation of a node is.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 
 use crate::claim::ObjectId;
 use crate::index::PoolIndex;
@@ -32,25 +33,18 @@ pub struct Facts<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiveReads {
     /// Claims by ID.
-    pub claims: BTreeMap<ObjectId, LiveClaim>,
+    pub claims: BTreeMap<ObjectId, Observed<LiveClaim>>,
     /// Existence of address objects by ID.
     pub addresses: BTreeMap<ObjectId, bool>,
 }
 
-/// Result of a live read of a claim.
+/// What is used of a claim that was read live.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LiveClaim {
-    /// Does not exist.
-    Absent,
-    /// Exists.
-    Found {
-        /// UID.
-        uid: String,
-        /// The address object in its status.
-        address_name: Option<String>,
-    },
-    /// Exists, but cannot be parsed.
-    Unreadable,
+pub struct LiveClaim {
+    /// UID.
+    pub uid: String,
+    /// The address object in its status.
+    pub address_name: Option<String>,
 }
 
 /// Live reads that a plan requires. The plan is computed again with the results.

@@ -8,17 +8,13 @@ use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, Provi
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
-use crate::facts::ObservedNode;
 use crate::names::{HELD, reason};
 use crate::plan::planner::Planner;
 use crate::plan::safety::is_still_withheld;
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);
-    let node = match planner.facts.node {
-        ObservedNode::Found(node, _) => Some(node),
-        ObservedNode::Unknown | ObservedNode::Absent | ObservedNode::Foreign { .. } => None,
-    };
+    let node = planner.facts.own_node().map(|(node, _)| node);
     let (withheld, stays_withheld) = (planner.withheld.clone(), is_still_withheld(planner));
     let status = &mut planner.draft.status;
     let mut statements = vec![ready(status)];

@@ -8,10 +8,11 @@ use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, Provisioni
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use crate::action::{Count, Request};
-use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::object::release_hardware;
 use crate::plan::ownership::is_owned_node;
@@ -104,15 +105,15 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 /// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
 fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
-        ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(()),
-        ObservedNode::Unknown if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
-        ObservedNode::Unknown if planner.rules.search_before_release() => return Err(Decision::read(Read::Node)),
-        ObservedNode::Unknown => return Ok(()),
-        ObservedNode::Found(_, NodeFreshness::Stale) if planner.rules.wait_when_stale() => {
+        Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => return Ok(()),
+        Observed::Unknown(_) if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
+        Observed::Unknown(_) if planner.rules.search_before_release() => return Err(Decision::read(Read::Node)),
+        Observed::Unknown(_) => return Ok(()),
+        Observed::Present(FoundNode::Own(_, NodeFreshness::Stale)) if planner.rules.wait_when_stale() => {
             // The feed reports changes, not absence: only a search does.
             return Err(Decision::read(Read::Node));
         }
-        ObservedNode::Found(node, _) => node,
+        Observed::Present(FoundNode::Own(node, _)) => node,
     };
     // A detach is forced only on request; a deletion in this state has nothing left to protect.
     delete_node(planner, node, planner.is_deleting())

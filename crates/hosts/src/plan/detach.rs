@@ -1,9 +1,10 @@
 //! Detachment: Ironic deletes its record of the node; the machine and the object stay.
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
-use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::plan::deletion::delete_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::wait;
@@ -38,9 +39,11 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     }
     match planner.facts.node {
-        ObservedNode::Unknown | ObservedNode::Found(_, NodeFreshness::Stale) => return Err(Decision::read(Read::Node)),
-        ObservedNode::Found(node, _) => delete_node(planner, node, request.force)?,
-        ObservedNode::Absent | ObservedNode::Foreign { .. } => {}
+        Observed::Unknown(_) | Observed::Present(FoundNode::Own(_, NodeFreshness::Stale)) => {
+            return Err(Decision::read(Read::Node));
+        }
+        Observed::Present(FoundNode::Own(node, _)) => delete_node(planner, node, request.force)?,
+        Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => {}
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
     Err(Decision::Wait(wait::on_user("the host is detached")))

@@ -30,7 +30,7 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Count, Plan, Request};
-use crate::facts::{Facts, NodeFreshness, ObservedNode};
+use crate::facts::{Facts, NodeFreshness};
 use crate::plan::error::{Failure, Remedy, event_reason};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::rules::Rules;
@@ -188,7 +188,7 @@ impl Planner<'_> {
 
     /// Completes a wait for the node when the plan ends with an observation of it that is older than a request.
     fn recheck_stale_node(&self, next: Next) -> Next {
-        let was_stale = matches!(self.facts.node, ObservedNode::Found(_, NodeFreshness::Stale));
+        let was_stale = matches!(self.facts.own_node(), Some((_, NodeFreshness::Stale)));
         let is_stale = self.actions.iter().fold(was_stale, |is_stale, action| match action {
             Action::Ironic(order) => match order.request {
                 // The response is the node, or confirms that it is deleted.
@@ -206,7 +206,7 @@ impl Planner<'_> {
 
     /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry releases it.
     fn release_slot(&self, is_backing_off: bool, next: &Next) -> Option<Action> {
-        let busy = matches!(self.facts.node, ObservedNode::Found(node, _) if node.provision_state.is_busy());
+        let busy = matches!(self.facts.own_node(), Some((node, _)) if node.provision_state.is_busy());
         let will_load = matches!(
             self.draft.status.provisioning.state,
             State::Inspecting | State::Provisioning | State::Deprovisioning

@@ -8,8 +8,9 @@
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, Image, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 
-use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Instance};
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -53,9 +54,9 @@ pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus
         return Ok(None);
     }
     let node = match planner.facts.node {
-        ObservedNode::Found(node, freshness) if freshness >= NodeFreshness::Live => node,
-        ObservedNode::Found(..) | ObservedNode::Unknown => return Err(Decision::read(Read::Node)),
-        ObservedNode::Absent | ObservedNode::Foreign { .. } => return Ok(None),
+        Observed::Present(FoundNode::Own(node, freshness)) if *freshness >= NodeFreshness::Live => node,
+        Observed::Present(FoundNode::Own(..)) | Observed::Unknown(_) => return Err(Decision::read(Read::Node)),
+        Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => return Ok(None),
     };
     let is_same = node.uuid.as_str() == saved.provisioning.id
         && node.provision_state == S::Active

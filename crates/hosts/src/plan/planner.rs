@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
-use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{backoff, status, wait};
 use crate::action::{Action, Audit, Count, Order, Request};
-use crate::facts::{Facts, NodeFreshness, ObservedNode, Read};
+use crate::facts::{Facts, FoundNode, NodeFreshness, Read};
 use crate::plan::error::Failure;
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
@@ -99,19 +99,19 @@ impl<'a> Planner<'a> {
     /// The node, unless it must be searched first or the effect of a request is not observed yet.
     pub(crate) fn node(&self) -> PlanResult<Option<&'a Node>> {
         match self.facts.node {
-            ObservedNode::Unknown if self.rules.absent_by_search() => Err(Decision::read(Read::Node)),
-            ObservedNode::Found(_, NodeFreshness::Stale) if self.rules.wait_when_stale() => {
+            Observed::Unknown(_) if self.rules.absent_by_search() => Err(Decision::read(Read::Node)),
+            Observed::Present(FoundNode::Own(_, NodeFreshness::Stale)) if self.rules.wait_when_stale() => {
                 Err(Decision::Wait(wait::on_node("the change feed must show the node")))
             }
-            ObservedNode::Found(node, _) => Ok(Some(node)),
-            ObservedNode::Unknown | ObservedNode::Absent | ObservedNode::Foreign { .. } => Ok(None),
+            Observed::Present(FoundNode::Own(node, _)) => Ok(Some(node)),
+            Observed::Unknown(_) | Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => Ok(None),
         }
     }
 
     /// Requires an observation of the node that is newer than the host's state.
     pub(crate) fn require_fresh_node(&self) -> PlanResult<()> {
-        match self.facts.node {
-            ObservedNode::Found(_, freshness) if freshness < NodeFreshness::InState && self.rules.wait_when_stale() => {
+        match self.facts.own_node() {
+            Some((_, freshness)) if freshness < NodeFreshness::InState && self.rules.wait_when_stale() => {
                 Err(Decision::read(Read::Node))
             }
             _ => Ok(()),

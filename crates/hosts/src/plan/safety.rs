@@ -11,7 +11,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
 
 use crate::action::{Action, Audit, Impact, Request};
-use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read};
+use crate::facts::{HostFreshness, NodeFreshness, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::plan::error::Failure;
 use crate::plan::ownership::{has_no_other_instance, may_switch_power};
@@ -70,7 +70,7 @@ pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanR
     if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first() {
         reads.insert(Read::Host);
     }
-    let is_live = matches!(planner.facts.node, ObservedNode::Found(_, freshness) if freshness >= NodeFreshness::Live);
+    let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
     if !is_live && planner.rules.read_node_first() {
         reads.insert(Read::Node);
     }
@@ -83,7 +83,7 @@ pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanR
 
 /// Whether the machine may run a system that this controller did not deploy.
 fn may_run_external_system(planner: &Planner<'_>) -> bool {
-    let node_in_use = matches!(planner.facts.node, ObservedNode::Found(node, _)
+    let node_in_use = matches!(planner.facts.own_node(), Some((node, _))
         if node.instance_uuid.is_some() || node.provision_state == ProvisionState::Active);
     node_in_use || planner.host().spec.externally_provisioned == Some(true)
 }

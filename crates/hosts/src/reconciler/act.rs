@@ -20,9 +20,9 @@ use super::caches::Caches;
 use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
-use super::observations::{NodeObservation, Observations, ObservedSecret};
+use super::observations::{Observations, ObservedSecret};
 use crate::action::{Action, Impact, Order, Plan, Request};
-use crate::facts::{NodeFreshness, Read, RefusalClass, Refused};
+use crate::facts::{FoundNode, NodeFreshness, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -177,7 +177,7 @@ impl Executor<'_> {
                     ..refused
                 });
                 // The observation of the node may be the cause.
-                observed.set_node(NodeObservation::Unknown);
+                observed.set_node(Observed::Unknown(UnknownReason::NotRead));
                 observed.ports = Observed::Unknown(UnknownReason::NotRead);
                 Ok(Outcome::Refused)
             }
@@ -190,7 +190,7 @@ impl Executor<'_> {
                 let id = self
                     .send_and_store(node::create(*new).map_err(control_character)?, observed)
                     .await?;
-                if let NodeObservation::Found(_, freshness) = &mut observed.node {
+                if let Observed::Present(FoundNode::Own(_, freshness)) = &mut observed.node {
                     *freshness = NodeFreshness::Created;
                 }
                 return Ok(id);
@@ -231,7 +231,7 @@ impl Executor<'_> {
                 };
                 self.ironic.forget_node(&uuid);
                 // The response confirms it: no search is needed.
-                observed.set_node(NodeObservation::Absent);
+                observed.set_node(Observed::Absent);
                 return Ok(request_id);
             }
         };
@@ -246,7 +246,7 @@ impl Executor<'_> {
         observed: &mut Observations,
     ) -> Result<Option<String>, Error> {
         let Response { value, request_id, .. } = self.ironic.send_for_node(&call).await?;
-        observed.set_node(NodeObservation::Found(Arc::new(value), NodeFreshness::Live));
+        observed.set_node(Observed::Present(FoundNode::Own(Arc::new(value), NodeFreshness::Live)));
         Ok(request_id)
     }
 }

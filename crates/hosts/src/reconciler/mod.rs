@@ -231,7 +231,7 @@ impl HostReconciler {
             meta_data: observed.secret(Read::MetaData),
             agent_network: observed.secret(Read::AgentNetwork),
             hardware_data: observed.hardware.as_deref(),
-            node: observed.observed_node(),
+            node: &observed.node,
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),
             validation: observed.validation.as_ref(),

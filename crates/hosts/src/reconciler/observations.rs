@@ -7,12 +7,12 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::model::inventory::Inspection;
-use metal3_ironic::model::node::{Node, Validation};
+use metal3_ironic::model::node::Validation;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use crate::facts::{HostFreshness, NodeFreshness, ObservedNode, Read, Refused, Secret};
+use crate::facts::{FoundNode, HostFreshness, NodeFreshness, Read, Refused, Secret};
 
 #[derive(Clone)]
 pub(super) struct ObservedSecret {
@@ -20,20 +20,12 @@ pub(super) struct ObservedSecret {
     pub(super) values: Option<Arc<BTreeMap<String, ByteString>>>,
 }
 
-#[derive(Debug, Clone)]
-pub(super) enum NodeObservation {
-    Unknown,
-    Absent,
-    Foreign(String),
-    Found(Arc<Node>, NodeFreshness),
-}
-
 pub(super) struct Observations {
     pub(super) host: Arc<BareMetalHost>,
     pub(super) host_freshness: HostFreshness,
     pub(super) secrets: BTreeMap<Read, Observed<ObservedSecret>>,
     pub(super) hardware: Observed<Arc<HardwareData>>,
-    pub(super) node: NodeObservation,
+    pub(super) node: Observed<FoundNode>,
     pub(super) ports: Observed<Vec<Port>>,
     pub(super) inventory: Observed<Box<Inspection>>,
     pub(super) validation: Observed<Validation>,
@@ -45,7 +37,7 @@ pub(super) struct Observations {
 impl Observations {
     pub(super) fn set_host(&mut self, host: BareMetalHost) {
         if host.status.provisioning.state != self.host.status.provisioning.state
-            && let NodeObservation::Found(_, freshness @ NodeFreshness::InState) = &mut self.node
+            && let Observed::Present(FoundNode::Own(_, freshness @ NodeFreshness::InState)) = &mut self.node
         {
             *freshness = NodeFreshness::Current;
         }
@@ -54,26 +46,17 @@ impl Observations {
     }
 
     /// Stores the live node. Its earlier validation may be outdated.
-    pub(super) fn set_node(&mut self, node: NodeObservation) {
+    pub(super) fn set_node(&mut self, node: Observed<FoundNode>) {
         self.node = node;
         self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// Marks the observation as older than a request to the node.
     pub(super) fn mark_node_stale(&mut self) {
-        if let NodeObservation::Found(_, freshness) = &mut self.node {
+        if let Observed::Present(FoundNode::Own(_, freshness)) = &mut self.node {
             *freshness = NodeFreshness::Stale;
         }
         self.validation = Observed::Unknown(UnknownReason::NotRead);
-    }
-
-    pub(super) fn observed_node(&self) -> ObservedNode<'_> {
-        match &self.node {
-            NodeObservation::Unknown => ObservedNode::Unknown,
-            NodeObservation::Absent => ObservedNode::Absent,
-            NodeObservation::Foreign(name) => ObservedNode::Foreign { name },
-            NodeObservation::Found(node, freshness) => ObservedNode::Found(node, *freshness),
-        }
     }
 
     pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {

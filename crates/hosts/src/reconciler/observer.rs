@@ -16,8 +16,8 @@ use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
-use super::observations::{NodeObservation, Observations, ObservedSecret};
-use crate::facts::{HostFreshness, NodeFreshness, Read, Refused};
+use super::observations::{Observations, ObservedSecret};
+use crate::facts::{FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::name;
 use crate::plan::object::recorded_node_id;
@@ -54,8 +54,8 @@ impl Observer {
             host,
             host_freshness: HostFreshness::Cached,
             hardware,
-            node: known.map_or(NodeObservation::Unknown, |(node, freshness)| {
-                NodeObservation::Found(node, freshness)
+            node: known.map_or(Observed::Unknown(UnknownReason::NotRead), |(node, freshness)| {
+                Observed::Present(FoundNode::Own(node, freshness))
             }),
             ports: Observed::Unknown(UnknownReason::NotRead),
             inventory: Observed::Unknown(UnknownReason::NotRead),
@@ -103,7 +103,7 @@ impl Observer {
     }
 
     async fn read_node_details(&self, read: Read, observed: &mut Observations) -> Result<(), Error> {
-        let NodeObservation::Found(node, _) = &observed.node else {
+        let Observed::Present(FoundNode::Own(node, _)) = &observed.node else {
             return Ok(());
         };
         if read == Read::Inventory && node.inspection_finished_at.is_none() {
@@ -164,7 +164,7 @@ impl Observer {
     }
 
     /// Searches by UUID, name, plain name and MAC address. Absent only when all searches succeed without a result.
-    async fn search(&self, host: &BareMetalHost) -> Result<NodeObservation, Error> {
+    async fn search(&self, host: &BareMetalHost) -> Result<Observed<FoundNode>, Error> {
         if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node_id(host))
             && let Some(node) = self.get(NodeRef::Uuid(uuid)).await?
         {
@@ -179,16 +179,16 @@ impl Observer {
         }
         let address = host.spec.boot_mac_address.as_deref();
         let Some(address) = address.and_then(|text| MacAddress::parse(text).ok()) else {
-            return Ok(NodeObservation::Absent);
+            return Ok(Observed::Absent);
         };
         let ports = self.ironic.read(&port::with_address(&address)).await?;
         let Some(port) = ports.items.into_iter().next() else {
-            return Ok(NodeObservation::Absent);
+            return Ok(Observed::Absent);
         };
         Ok(match self.get(NodeRef::Uuid(port.node_uuid)).await? {
-            None => NodeObservation::Unknown,
+            None => Observed::Unknown(UnknownReason::NotRead),
             Some(node) => match node.name.clone() {
-                Some(name) => NodeObservation::Foreign(name),
+                Some(name) => Observed::Present(FoundNode::Foreign(name)),
                 None => found(node),
             },
         })
@@ -203,8 +203,8 @@ impl Observer {
     }
 }
 
-fn found(node: Node) -> NodeObservation {
-    NodeObservation::Found(Arc::new(node), NodeFreshness::Live)
+fn found(node: Node) -> Observed<FoundNode> {
+    Observed::Present(FoundNode::Own(Arc::new(node), NodeFreshness::Live))
 }
 
 fn in_namespace(host: &Key, name: &str) -> Key {

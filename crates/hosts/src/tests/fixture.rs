@@ -1,6 +1,7 @@
 //! Owned facts, and a one-line summary of a plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
@@ -9,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, HardwareData, OperationalStatus, ProvisioningState};
 use metal3_ironic::model::inventory::Inspection;
-use metal3_ironic::model::node::{Node, Validation};
+use metal3_ironic::model::node::Validation;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::patch::{MergePatch, apply};
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, Facts, HostFreshness, NodeFreshness, ObservedNode, Outage, PreviousView, RefusalClass, Refused, Secret,
+    Budget, Facts, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused, Secret,
 };
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
@@ -245,10 +246,13 @@ impl Fixture {
 
     pub(crate) fn plan_under(&self, rules: &Rules) -> Plan {
         let host: BareMetalHost = serde_json::from_value(self.host.clone()).unwrap();
-        let node: Option<(Node, NodeFreshness)> = self.node.as_ref().and_then(|node| {
-            let (node, freshness) = node.as_ref()?;
-            Some((serde_json::from_value(node.clone()).unwrap(), *freshness))
-        });
+        let own = |(node, freshness): &(Value, NodeFreshness)| {
+            FoundNode::Own(Arc::new(serde_json::from_value(node.clone()).unwrap()), *freshness)
+        };
+        let node = match &self.foreign {
+            Some(name) => Observed::Present(FoundNode::Foreign(name.to_string())),
+            None => observed(&self.node).map(own),
+        };
         let facts = Facts {
             host: &host,
             host_freshness: self.host_freshness,
@@ -260,12 +264,7 @@ impl Fixture {
             meta_data: Observed::Unknown(UnknownReason::NotRead),
             agent_network: Observed::Unknown(UnknownReason::NotRead),
             hardware_data: observed(&self.hardware_data),
-            node: match (&self.node, &node, &self.foreign) {
-                (_, _, Some(name)) => ObservedNode::Foreign { name },
-                (None, _, None) => ObservedNode::Unknown,
-                (_, Some((node, freshness)), None) => ObservedNode::Found(node, *freshness),
-                (Some(_), None, None) => ObservedNode::Absent,
-            },
+            node: &node,
             ports: self
                 .ports
                 .as_deref()

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::ip::IntervalSet;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::address::AddressObject;
 use crate::claim::{Claim, ObjectId};
@@ -19,20 +20,13 @@ use crate::ranges::position;
 
 pub use entry::IndexEntry;
 
-/// State of a Cluster.
+/// What is used of a Cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClusterFact {
-    /// Exists.
-    Found {
-        /// UID.
-        uid: String,
-        /// Whether it is paused.
-        paused: bool,
-    },
-    /// Does not exist.
-    Absent,
-    /// Not known: not listed yet, or unreadable.
-    Unknown,
+pub struct ClusterState {
+    /// UID.
+    pub uid: String,
+    /// Whether it is paused.
+    pub paused: bool,
 }
 
 /// Index of all pools.
@@ -42,7 +36,7 @@ pub struct PoolIndex {
     claims: BTreeMap<(String, ObjectId), String>,
     addresses: BTreeMap<(String, ObjectId), String>,
     spans: BTreeMap<Key, IntervalSet<Ipv6Addr>>,
-    clusters: BTreeMap<Key, ClusterFact>,
+    clusters: BTreeMap<Key, Observed<ClusterState>>,
     clusters_synced: bool,
     unreadable: BTreeMap<String, BTreeSet<(&'static str, String)>>,
     deleted_pools: BTreeMap<Key, String>,
@@ -169,11 +163,11 @@ impl PoolIndex {
             .collect()
     }
 
-    /// Sets the state of a Cluster; `None` removes it.
-    pub fn put_cluster(&mut self, cluster: Key, fact: Option<ClusterFact>) {
-        match fact {
-            Some(fact) => self.clusters.insert(cluster, fact),
-            None => self.clusters.remove(&cluster),
+    /// Sets the state of a Cluster.
+    pub fn put_cluster(&mut self, cluster: Key, state: Observed<ClusterState>) {
+        match state {
+            Observed::Absent => self.clusters.remove(&cluster),
+            state => self.clusters.insert(cluster, state),
         };
     }
 
@@ -184,11 +178,11 @@ impl PoolIndex {
 
     /// State of a Cluster.
     #[must_use]
-    pub fn cluster(&self, namespace: &str, name: &str) -> ClusterFact {
+    pub fn cluster(&self, namespace: &str, name: &str) -> Observed<ClusterState> {
         match self.clusters.get(&key(namespace, name)) {
-            Some(fact) => fact.clone(),
-            None if self.clusters_synced => ClusterFact::Absent,
-            None => ClusterFact::Unknown,
+            Some(state) => state.clone(),
+            None if self.clusters_synced => Observed::Absent,
+            None => Observed::Unknown(UnknownReason::NotListed),
         }
     }
 

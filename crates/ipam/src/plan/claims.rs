@@ -6,7 +6,7 @@ use metal3_api::cluster::names::GROUP;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_domain::ip::parse_address;
 use metal3_runtime::cache::Key;
-use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::write::WriteError;
 
 use super::{BATCH, Decisions, Planner, PoolState};
@@ -16,7 +16,6 @@ use crate::allocator::{Allocator, Refusal};
 use crate::claim::{Claim, ClaimKind, ObjectId};
 use crate::documents::{self, ClaimOutcome, claim_status_patch};
 use crate::facts::Facts;
-use crate::index::ClusterFact;
 use crate::names::{condition, message, reason};
 
 impl Planner<'_> {
@@ -159,21 +158,19 @@ impl Planner<'_> {
             return Some(Refusal::waiting(reason::OBJECT_UNREADABLE, text));
         }
         let cluster = claim.cluster.as_deref()?;
-        let absent = self.facts.index.cluster(&self.facts.key.namespace, cluster) == ClusterFact::Absent;
+        let absent = self.facts.index.cluster(&self.facts.key.namespace, cluster) == Observed::Absent;
         absent.then(|| missing(cluster))
     }
 
     /// Whether a claim is paused by its annotation or its Cluster, or the state of its Cluster is unknown.
     pub(super) fn is_claim_paused(&self, claim: &Claim) -> bool {
-        let cluster = claim
-            .cluster
-            .as_deref()
-            .map(|name| self.facts.index.cluster(&self.facts.key.namespace, name));
-        claim.paused
-            || matches!(
-                cluster,
-                Some(ClusterFact::Found { paused: true, .. } | ClusterFact::Unknown)
-            )
+        let of_key = |name| self.facts.index.cluster(&self.facts.key.namespace, name);
+        match claim.cluster.as_deref().map(of_key) {
+            _ if claim.paused => true,
+            Some(Observed::Present(cluster)) => cluster.paused,
+            Some(Observed::Unknown(_)) => true,
+            Some(Observed::Absent) | None => false,
+        }
     }
 
     fn needs_finalizer(&self, claim: &Claim) -> bool {

@@ -4,10 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, GROUP};
 use metal3_api::ipam::names::POOL_FINALIZER;
 use metal3_runtime::patch::{Changes, MergePatch};
+use metal3_runtime::plan::Observed;
 use serde_json::{Value, json};
 
 use super::{Pause, Planner, PoolState, cluster_name};
-use crate::index::ClusterFact;
 use crate::names::PROVIDER_LABEL;
 
 impl Planner<'_> {
@@ -28,8 +28,8 @@ impl Planner<'_> {
         if let Some(name) = cluster_name(self.pool) {
             labels.insert(CLUSTER_NAME_LABEL.to_owned(), name.to_owned());
             labels.insert(PROVIDER_LABEL.0.to_owned(), PROVIDER_LABEL.1.to_owned());
-            if let ClusterFact::Found { uid, .. } = self.facts.index.cluster(&self.facts.key.namespace, name) {
-                add_owner(&mut owners, name, &uid);
+            if let Observed::Present(cluster) = self.facts.index.cluster(&self.facts.key.namespace, name) {
+                add_owner(&mut owners, name, &cluster.uid);
             }
         }
         let before = document(json!(meta.labels), json!(meta.owner_references), json!(meta.finalizers));

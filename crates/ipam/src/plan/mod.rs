@@ -21,6 +21,7 @@ use metal3_api::cluster::names::PAUSED_ANNOTATION;
 use metal3_api::ipam::names::POOL_FINALIZER;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_runtime::patch::remove_finalizer;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
@@ -28,7 +29,7 @@ use crate::action::{Action, Chain, Plan};
 use crate::allocator::{Allocator, PendingAllocations, Refusal};
 use crate::documents::PoolOwner;
 use crate::facts::{Facts, RequiredReads};
-use crate::index::{ClusterFact, IndexEntry};
+use crate::index::IndexEntry;
 use crate::names::reason;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
@@ -119,9 +120,11 @@ fn pool_state(facts: &Facts<'_>, pool: &IPPool) -> PoolState {
     }
     let cluster = cluster_name(pool).map(|name| (name, facts.index.cluster(&facts.key.namespace, name)));
     match cluster {
-        Some((name, ClusterFact::Found { paused: true, .. })) => PoolState::Paused(Pause::ByCluster(name.to_owned())),
-        Some((_, ClusterFact::Unknown)) => PoolState::Unknown,
-        Some((name, ClusterFact::Absent)) if !deleting => PoolState::ClusterMissing(name.to_owned()),
+        Some((name, Observed::Present(cluster))) if cluster.paused => {
+            PoolState::Paused(Pause::ByCluster(name.to_owned()))
+        }
+        Some((_, Observed::Unknown(_))) => PoolState::Unknown,
+        Some((name, Observed::Absent)) if !deleting => PoolState::ClusterMissing(name.to_owned()),
         _ if deleting => PoolState::Deleting,
         _ => PoolState::Serving,
     }

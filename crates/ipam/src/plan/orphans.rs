@@ -4,6 +4,8 @@
 //! claim confirms it. A restore that assigns new UIDs looks the same for all objects at once: then nothing is deleted
 //! until a user confirms.
 
+use metal3_runtime::plan::Observed;
+
 use super::{Decisions, Planner, claims::removal};
 use crate::action::{Action, Chain};
 use crate::address::AddressObject;
@@ -84,11 +86,11 @@ impl Planner<'_> {
 }
 
 /// Whether an address object is an orphan, given a live read of its claim.
-pub(super) fn is_orphan(object: &AddressObject, claim: &LiveClaim) -> bool {
+pub(super) fn is_orphan(object: &AddressObject, claim: &Observed<LiveClaim>) -> bool {
     match claim {
-        LiveClaim::Absent => true,
-        LiveClaim::Unreadable => false,
-        LiveClaim::Found { uid, address_name } => {
+        Observed::Absent => true,
+        Observed::Unknown(_) => false,
+        Observed::Present(LiveClaim { uid, address_name }) => {
             let is_named = address_name.as_deref().map(|name| name == object.id.name);
             match &object.owner {
                 Some(owner) => owner != uid || is_named == Some(false),

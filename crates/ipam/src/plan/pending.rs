@@ -4,7 +4,7 @@ use metal3_api::ipam::v1alpha1::PendingAddress;
 use metal3_api::meta::IpText;
 use metal3_domain::derived::address_object;
 use metal3_domain::ip::{address_text, parse_address};
-use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::plan::{Observed, PlannedEvent};
 
 use super::{Decisions, Planner};
 use crate::action::{Action, Chain};
@@ -72,10 +72,10 @@ impl Planner<'_> {
                 reads.claims.push(allocation.claim.clone());
                 false
             }
-            Some(LiveClaim::Unreadable) => false,
-            Some(LiveClaim::Absent) => true,
-            Some(LiveClaim::Found { uid, .. }) if *uid != allocation.uid => true,
-            Some(LiveClaim::Found { address_name, .. }) => {
+            Some(Observed::Unknown(_)) => false,
+            Some(Observed::Absent) => true,
+            Some(Observed::Present(LiveClaim { uid, .. })) if *uid != allocation.uid => true,
+            Some(Observed::Present(LiveClaim { address_name, .. })) => {
                 // A claim whose object was deleted gets another, and names the old one until that exists.
                 let named = address_name.as_ref().filter(|name| **name != allocation.object);
                 named.is_some_and(|name| {

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use metal3_api::cluster::{self, Cluster, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::address::AddressObject;
 use crate::claim::{Claim, ClaimKind, ObjectId};
-use crate::index::{ClusterFact, PoolIndex, key};
+use crate::index::{ClusterState, PoolIndex, key};
 use crate::needs::Ipam;
 use crate::ranges::Ranges;
 
@@ -81,9 +82,12 @@ impl Caches {
         });
         let shared = index.clone();
         self.clusters.subscribe(move |change| match change {
-            Change::Applied { new, .. } => shared.lock().put_cluster(Key::of(*new), Some(fact(new))),
-            Change::Deleted { key, .. } => shared.lock().put_cluster((*key).clone(), None),
-            Change::Unreadable { key, .. } => shared.lock().put_cluster((*key).clone(), Some(ClusterFact::Unknown)),
+            Change::Applied { new, .. } => shared.lock().put_cluster(Key::of(*new), Observed::Present(state(new))),
+            Change::Deleted { key, .. } => shared.lock().put_cluster((*key).clone(), Observed::Absent),
+            Change::Unreadable { key, .. } => {
+                let why = UnknownReason::Unreadable("it cannot be read".to_owned());
+                shared.lock().put_cluster((*key).clone(), Observed::Unknown(why));
+            }
             Change::Synced => shared.lock().set_clusters_synced(),
         });
         index
@@ -117,8 +121,8 @@ impl Caches {
 }
 
 /// State of an existing Cluster.
-pub(super) fn fact(cluster: &Cluster) -> ClusterFact {
-    ClusterFact::Found {
+pub(super) fn state(cluster: &Cluster) -> ClusterState {
+    ClusterState {
         uid: cluster.metadata.uid.clone().unwrap_or_default(),
         paused: cluster.spec.paused.unwrap_or_default(),
     }
@@ -246,7 +250,7 @@ pub(super) fn pools_of_pool(index: &SharedPoolIndex, change: &Change<'_, IPPool>
 /// unpaused.
 pub(super) fn pools_of_cluster(index: &SharedPoolIndex, change: &Change<'_, Cluster>) -> Vec<Key> {
     match change {
-        _ if change.is_same(|old, new| fact(old) == fact(new)) => Vec::new(),
+        _ if change.is_same(|old, new| state(old) == state(new)) => Vec::new(),
         Change::Applied { .. } | Change::Deleted { .. } | Change::Unreadable { .. } => {
             let in_namespace = change
                 .key()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 use parking_lot::Mutex;
@@ -81,7 +82,7 @@ impl LiveReader {
             };
             live_reads
                 .claims
-                .insert(claim.clone(), found.unwrap_or(LiveClaim::Absent));
+                .insert(claim.clone(), found.unwrap_or(Observed::Absent));
         }
         for address in &reads.addresses {
             let exists = self.exists(writer, namespace, address).await?;
@@ -99,12 +100,12 @@ impl LiveReader {
     }
 }
 
-fn live_claim(uid: Option<String>, address_name: Option<String>) -> LiveClaim {
+fn live_claim(uid: Option<String>, address_name: Option<String>) -> Observed<LiveClaim> {
     match uid {
-        Some(uid) => LiveClaim::Found {
+        Some(uid) => Observed::Present(LiveClaim {
             uid,
             address_name: address_name.filter(|name| !name.is_empty()),
-        },
-        None => LiveClaim::Unreadable,
+        }),
+        None => Observed::Unknown(UnknownReason::Unreadable("it has no UID".to_owned())),
     }
 }

@@ -15,7 +15,7 @@ use super::program::claim_document;
 use crate::action::{Action, NewAddress};
 use crate::address::AddressObject;
 use crate::claim::{Claim, ClaimKind, ObjectId};
-use crate::index::ClusterFact;
+use crate::index::ClusterState;
 
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const POOL: &str = "pool-a";
@@ -141,7 +141,7 @@ pub(super) struct Objects {
     pub(super) pool: Option<Stored>,
     pub(super) claims: BTreeMap<ObjectId, Stored>,
     pub(super) addresses: BTreeMap<ObjectId, Stored>,
-    pub(super) clusters: BTreeMap<String, ClusterFact>,
+    pub(super) clusters: BTreeMap<String, ClusterState>,
 }
 
 /// Hashes content and version: another history may give the same version another content.

@@ -8,15 +8,15 @@ use super::api_server::{ApiServer, POOL, meta_of};
 use super::replica::{Replica, one_replica};
 use crate::claim::ClaimKind::{ClusterApi, Metal3};
 use crate::claim::ObjectId;
-use crate::index::ClusterFact;
+use crate::index::ClusterState;
 use crate::names::{condition, reason};
 
 fn of_cluster(name: &str) -> Value {
     json!({ "namePrefix": "p", "clusterName": name, "pools": [{ "start": "10.0.0.10", "end": "10.0.0.12" }] })
 }
 
-fn cluster(paused: bool) -> ClusterFact {
-    ClusterFact::Found {
+fn cluster(paused: bool) -> ClusterState {
+    ClusterState {
         uid: "cluster-uid".into(),
         paused,
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use serde_json::Value;
 
 use super::api_server::{ApiServer, NAMESPACE, Objects, POOL, Stored};
@@ -94,15 +95,11 @@ impl Replica {
             self.list(server);
         }
         for id in &reads.claims {
-            let claim_read = server
-                .objects
-                .claims
-                .get(id)
-                .map_or(LiveClaim::Absent, |stored| LiveClaim::Found {
-                    uid: stored.uid().to_owned(),
-                    address_name: stored.claim().address_name.clone(),
-                });
-            live_reads.claims.insert(id.clone(), claim_read);
+            let claim_read = server.objects.claims.get(id).map(|stored| LiveClaim {
+                uid: stored.uid().to_owned(),
+                address_name: stored.claim().address_name.clone(),
+            });
+            live_reads.claims.insert(id.clone(), claim_read.into());
         }
         for id in &reads.addresses {
             live_reads
@@ -147,7 +144,7 @@ impl Replica {
                     namespace: NAMESPACE.into(),
                     name: name.clone(),
                 },
-                Some(fact.clone()),
+                Observed::Present(fact.clone()),
             );
         }
         index

@@ -11,7 +11,7 @@ use super::provisioning::cleaning_failure;
 use super::register::ensure_registered;
 use super::shared::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
 use crate::action::Count;
-use crate::facts::{NodeFreshness, ObservedNode};
+use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
@@ -92,7 +92,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 /// Whether the running image is requested again before anything was removed.
 fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
     let host = planner.host();
-    let runs = matches!(planner.facts.node, ObservedNode::Found(node, freshness)
+    let runs = matches!(planner.facts.own_node(), Some((node, freshness))
         if node.provision_state == S::Active && freshness >= NodeFreshness::Current);
     // differs: `host-deprovision-taken-back`. The Go manager continues.
     let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);

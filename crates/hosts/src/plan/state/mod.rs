@@ -15,7 +15,7 @@ mod shared;
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 
 use crate::action::Count;
-use crate::facts::{NodeFreshness, ObservedNode, RefusalClass};
+use crate::facts::{NodeFreshness, RefusalClass};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -70,7 +70,7 @@ pub(crate) fn on_enter(planner: &mut Planner<'_>, at: &State) {
         State::Provisioned => {}
         _ => return,
     }
-    if let ObservedNode::Found(node, freshness) = planner.facts.node
+    if let Some((node, freshness)) = planner.facts.own_node()
         && freshness != NodeFreshness::Stale
     {
         power::record_power_state(planner, node);

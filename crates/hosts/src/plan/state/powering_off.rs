@@ -4,12 +4,13 @@ use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
+use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
-use crate::facts::{NodeFreshness, ObservedNode};
+use crate::facts::NodeFreshness;
 use crate::names::reason;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
@@ -27,10 +28,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().spec.disable_power_off == Some(true) {
         return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }
-    if planner.facts.node == ObservedNode::Absent {
+    if *planner.facts.node == Observed::Absent {
         return Ok(Decision::ChangeState(Trigger::NodeAbsent));
     }
-    if let ObservedNode::Found(node, freshness) = planner.facts.node
+    if let Some((node, freshness)) = planner.facts.own_node()
         && freshness >= NodeFreshness::Current
         && !is_owned_node(planner, node)
     {

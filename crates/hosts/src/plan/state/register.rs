@@ -15,7 +15,7 @@ use metal3_runtime::work::Next;
 use super::graph::Trigger;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
-use crate::facts::{NodeFreshness, ObservedNode, Read};
+use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::reason;
 use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::error::Failure;
@@ -38,7 +38,7 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
         Err(Decision::Fail(_)) if planner.is_deleting() => return node_without_credentials(planner),
         Err(end) => return Err(end),
     };
-    if let ObservedNode::Foreign { name } = planner.facts.node {
+    if let Observed::Present(FoundNode::Foreign(name)) = planner.facts.node {
         let mac = planner.host().spec.boot_mac_address.as_deref().unwrap_or_default();
         let message = format!(
             "MAC address {mac} conflicts with existing node {name}; correct spec.bootMACAddress, or remove that node from Ironic"
@@ -108,7 +108,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         credentials_version: Some(secret.version().to_owned()),
     };
     let is_new = is_new_login(planner, &current);
-    let is_needed = is_new || !matches!(planner.facts.node, ObservedNode::Found(..)) || planner.has_new_generation();
+    let is_needed = is_new || planner.facts.own_node().is_none() || planner.has_new_generation();
     let record = match secret.values {
         None if is_needed || *planner.state() == State::Registering => return Err(Decision::read(Read::Credentials)),
         None => None,
@@ -192,7 +192,7 @@ fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
 }
 
 fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> PlanResult<()> {
-    let is_created = matches!(planner.facts.node, ObservedNode::Found(_, NodeFreshness::Created));
+    let is_created = matches!(planner.facts.own_node(), Some((_, NodeFreshness::Created)));
     let passwords = if access.is_new && !is_created {
         Passwords::Changed
     } else {
