@@ -25,7 +25,7 @@ fn failures_until_given_up(deprovisioning: Fixture) -> usize {
 #[test]
 fn each_host_has_the_same_number_of_deprovisioning_attempts() {
     let counts = |errors: i64, deployments: i64| json!({ "errorCount": errors, "provisioningFailCount": deployments });
-    let mut violation = Vec::new();
+    let mut violations = Vec::new();
     for (errors, deployments) in [(0, 0), (1, 1), (4, 0), (4, 4), (5, 1), (7, 2)] {
         let begun = || provisioning().status(counts(errors, deployments));
         let cases = [
@@ -44,9 +44,9 @@ fn each_host_has_the_same_number_of_deprovisioning_attempts() {
             assert_eq!(fixture.state(), State::Deprovisioning);
             let failures = failures_until_given_up(fixture);
             if failures != 4 {
-                violation.push(format!("{errors}/{deployments}, {why}: {failures}"));
+                violations.push(format!("{errors}/{deployments}, {why}: {failures}"));
             }
         }
     }
-    assert!(violation.is_empty(), "{}", violation.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }

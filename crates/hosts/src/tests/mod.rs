@@ -4,6 +4,7 @@ mod graph;
 mod model;
 mod on_enter;
 mod properties;
+mod recheck;
 mod rows;
 mod slot_use;
 mod tables;

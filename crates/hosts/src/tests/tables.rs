@@ -7,11 +7,11 @@ use crate::plan::state::graph::{self, EDGES};
 
 #[test]
 fn each_row_of_the_decision_tables_holds() {
-    let mut violation = Vec::new();
+    let mut violations = Vec::new();
     for row in rows() {
         let found = row.fixture.summary();
         if found != row.then {
-            violation.push(format!(
+            violations.push(format!(
                 "{}: {}\n    expected {}\n    found    {found}",
                 row.fixture.state(),
                 row.given,
@@ -19,7 +19,7 @@ fn each_row_of_the_decision_tables_holds() {
             ));
         }
     }
-    assert!(violation.is_empty(), "{}", violation.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
 #[test]

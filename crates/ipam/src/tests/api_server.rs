@@ -164,7 +164,7 @@ impl Objects {
     pub(super) fn content_hash(&self, truth: &Self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let is_new =
-            |own: &Stored, cluster_api: Option<&Stored>| cluster_api.is_some_and(|one| one.exactly() == own.exactly());
+            |cached: &Stored, stored: Option<&Stored>| stored.is_some_and(|one| one.exactly() == cached.exactly());
         if let Some(pool) = &self.pool {
             (pool.content_hash, is_new(pool, truth.pool.as_ref())).hash(&mut hasher);
         }

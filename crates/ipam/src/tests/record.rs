@@ -221,7 +221,7 @@ where
         loop {
             let mut events = Box::pin(api.watch(&WatchParams::default(), &from).await.unwrap());
             while let Some(event) = events.next().await {
-                let (object, deleted_pool) = match event.unwrap() {
+                let (object, is_deleted) = match event.unwrap() {
                     WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
                     WatchEvent::Deleted(object) => (object, true),
                     WatchEvent::Bookmark(_) => continue,
@@ -229,7 +229,7 @@ where
                 };
                 from = object.resource_version().unwrap();
                 let version = from.parse().unwrap();
-                let state = match (read(&object), deleted_pool) {
+                let state = match (read(&object), is_deleted) {
                     (Version::Claim(claim), true) => Version::Gone("claim", claim.id),
                     (Version::Pool, true) => Version::PoolGone,
                     (Version::AddressObject(object), true) => Version::Gone("address", object.id),

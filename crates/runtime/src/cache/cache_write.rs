@@ -19,7 +19,7 @@ pub enum AnswerContent {
     Mixed,
 }
 
-/// A write in write. Dropping it without a result means that its outcome is unknown, or that it was rejected because
+/// A write in flight. Dropping it without a result means that its outcome is unknown, or that it was rejected because
 /// the cached object was out of date: the source is held until the object was read again.
 #[must_use = "the answer belongs into it"]
 pub struct CacheWrite<K: Resource, I: Indexes<K> = ()> {

@@ -25,7 +25,7 @@ use super::scope::{Form, Requests, Scope};
 
 /// Objects in a page of a list: a few megabytes from the server's cache.
 pub const PAGE_SIZE: u32 = 500;
-/// How long a watch duration before it is renewed. Bookmarks keep the connection busy. The server's own limit is 30 to 60
+/// How long a watch lasts before it is renewed. Bookmarks keep the connection busy. The server's own limit is 30 to 60
 /// minutes.
 pub const WATCH_DURATION: Duration = Duration::from_mins(30);
 /// The timeout of the response headers, and of a whole page.

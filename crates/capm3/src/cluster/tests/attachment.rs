@@ -54,7 +54,10 @@ fn object_joins_by_owner_name_or_label_and_gets_owner_and_label_once() {
         assert_eq!(attached(&plan), (ConditionStatus::True, "Attached"));
         assert_eq!(status(&plan).role, Some(ClusterRole::Secondary));
         let again = decide_in(&joined, &cluster);
-        assert_eq!((again.actions, again.status), (vec![], None));
+        assert_eq!(
+            (again.actions, again.status, again.next.outcome()),
+            (vec![], None, Outcome::Done)
+        );
     }
 }
 

@@ -137,16 +137,18 @@ type Disable<T> = fn(&mut T);
 
 /// Disabled rules, each with a case that fails.
 const DISABLED_RULES: [(&str, Bounds, Disable<Rules>); 11] = [
-    ("protect_first", ONE_REPLICA, |rules| rules.finalizer_first = false),
+    ("finalizer_first", ONE_REPLICA, |rules| rules.finalizer_first = false),
     ("record_first", COLD_SAME_NAME, |rules| rules.record_first = false),
     ("list_on_takeover", COLD_SAME_NAME, |rules| {
         rules.list_on_takeover = false
     }),
     ("keep_until_seen", EMPTIED, |rules| rules.keep_until_seen = false),
     ("void_by_read", COLD_SECOND_CLAIM, |rules| rules.void_by_read = false),
-    ("finish_the_living", EMPTIED, |rules| rules.complete_live_claims = false),
+    ("complete_live_claims", EMPTIED, |rules| {
+        rules.complete_live_claims = false
+    }),
     ("orphan_by_read", CLAIM_CREATED, |rules| rules.orphan_by_read = false),
-    ("sweep_orphans", CREATED_AGAIN, |rules| rules.delete_orphans = false),
+    ("delete_orphans", CREATED_AGAIN, |rules| rules.delete_orphans = false),
     ("match_by_uid", CREATED_AGAIN, |rules| rules.match_by_uid = false),
     ("list_before_release", ALL_DELETED, |rules| {
         rules.list_before_release = false

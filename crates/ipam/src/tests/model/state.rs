@@ -347,8 +347,8 @@ impl State {
                 }
             }
         }
-        for number in &self.in_flight {
-            self.effect(number).hash(&mut hasher);
+        for write in &self.in_flight {
+            self.effect(write).hash(&mut hasher);
         }
         (&self.user_actions, self.late, self.restarts).hash(&mut hasher);
         hasher.finish()

@@ -1,0 +1,32 @@
+//! When a plan has the node checked again although nothing reports a change.
+
+use std::time::Duration;
+
+use metal3_runtime::work::{Next, WaitingOn};
+use serde_json::json;
+
+use super::fixture::{Fixture, node};
+use super::rows::given::written;
+use crate::facts::NodeFreshness;
+use crate::plan::wait::FEED_RECHECK;
+
+fn recheck(fixture: &Fixture) -> Option<Duration> {
+    match fixture.plan().next {
+        Next::Waiting(WaitingOn { recheck, .. }) => recheck,
+        other => panic!("{other:?}: {}", fixture.summary()),
+    }
+}
+
+#[test]
+fn node_is_checked_again_after_a_request_that_only_the_feed_shows() {
+    let provisioned = || Fixture::new("provisioned").spec_image("a").status_image("a");
+    let off = provisioned()
+        .node_with("active", written("a"))
+        .node_with("active", json!({ "power_state": "power off" }));
+    assert!(off.summary().contains("requests power on"), "{}", off.summary());
+    assert_eq!(recheck(&off), Some(FEED_RECHECK), "after a request");
+    let busy = provisioned().node("adopting");
+    assert_eq!(recheck(&busy), None, "{}", busy.summary());
+    let stale = provisioned().with(|fixture| fixture.node = Some(Some((node("active"), NodeFreshness::Stale))));
+    assert_eq!(recheck(&stale), Some(FEED_RECHECK), "{}", stale.summary());
+}
