@@ -103,6 +103,12 @@ impl ConditionBuilder {
         }
     }
 
+    /// Type, reason and message while the condition is not true.
+    #[must_use]
+    pub fn not_true(&self) -> Option<(&'static str, Reason, &str)> {
+        (self.status != Status::True).then_some((self.condition_type, self.reason, &self.message))
+    }
+
     /// As a standard condition, observed at this generation of the object.
     #[must_use]
     pub fn standard(&self, generation: Option<i64>, now: Time) -> Condition {

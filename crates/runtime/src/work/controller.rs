@@ -64,6 +64,7 @@ pub struct Controller<C: Reconciler> {
     queue: Queue<C::Key>,
     clock: Arc<dyn Clock>,
     workers: usize,
+    quiet_waits: bool,
     grace: Duration,
     metrics: Metrics,
     ready: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -85,6 +86,7 @@ impl<C: Reconciler> Controller<C> {
             clock: queue.clock(),
             queue,
             workers: 1,
+            quiet_waits: false,
             grace: Duration::from_secs(10),
             metrics: Metrics::new(),
             ready: Vec::new(),
@@ -116,6 +118,12 @@ impl<C: Reconciler> Controller<C> {
     /// The number of concurrent reconciles.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
+        self
+    }
+
+    /// Logs waits at debug only: for keys that wait often. Otherwise each new reason is logged once at info.
+    pub const fn quiet_waits(mut self) -> Self {
+        self.quiet_waits = true;
         self
     }
 
@@ -152,6 +160,7 @@ impl<C: Reconciler> Controller<C> {
             clock: self.clock,
             metrics: self.metrics.controller(self.name, self.workers),
             waiting: Mutex::default(),
+            quiet_waits: self.quiet_waits,
         });
         let mut workers = JoinSet::new();
         for _ in 0..self.workers.max(1) {
@@ -178,8 +187,9 @@ struct WorkerContext<C: Reconciler> {
     writer: Writer<C::Role>,
     clock: Arc<dyn Clock>,
     metrics: ControllerMetrics,
-    /// The reason of each waiting key, for the gauge of waits.
+    /// The reason of each waiting key, for the gauge of waits and the log.
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
+    quiet_waits: bool,
 }
 
 impl<C: Reconciler> WorkerContext<C> {
@@ -199,8 +209,8 @@ impl<C: Reconciler> WorkerContext<C> {
             Mode::ObserveOnly => ended.observed(),
         };
         let took = self.clock.monotonic().since(began);
-        self.count_wait(item.key(), &ended);
-        reconcile::log(self.name, item.taken(), &ended, took);
+        let is_new_wait = self.count_wait(item.key(), &ended) && !self.quiet_waits;
+        reconcile::log(self.name, item.taken(), &ended, is_new_wait, took);
         if let Some(category) = ended.category() {
             active.failed(category);
         }
@@ -208,18 +218,21 @@ impl<C: Reconciler> WorkerContext<C> {
         item.finish(ended.outcome());
     }
 
-    fn count_wait(&self, key: &C::Key, ended: &Ended) {
+    /// Counts the waiting keys by reason, and returns whether this one waits for a new reason.
+    fn count_wait(&self, key: &C::Key, ended: &Ended) -> bool {
         let mut waiting = self.waiting.lock();
         match ended {
             Ended::Ok(Next::Waiting(on)) => {
                 let before = waiting.insert(key.clone(), on.reason);
                 self.metrics.waits(before, Some(on.reason));
+                before != Some(on.reason)
             }
             Ended::Ok(Next::Done | Next::Requeue | Next::RequeueAfter(_)) => {
                 self.metrics.waits(waiting.remove(key), None);
+                false
             }
             // A fault in between does not end the wait.
-            Ended::Failed(_) | Ended::Panicked(_) => {}
+            Ended::Failed(_) | Ended::Panicked(_) => false,
         }
     }
 }

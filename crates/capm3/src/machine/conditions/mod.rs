@@ -13,6 +13,7 @@ use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
+use metal3_runtime::work::Next;
 
 pub use stage::{Data, Deletion, Node, Prerequisite, Request, Stage};
 
@@ -26,6 +27,13 @@ pub struct Conditions {
 }
 
 const READY: Reason = Reason::new(shared::REASON_READY);
+
+/// What a machine waits for at a stage, as its first condition that is not true states it.
+#[must_use]
+pub fn wait_at(stage: &Stage, now: Time) -> Next {
+    let wait = StageConditions::of(stage, false, None, now).wait;
+    wait.map_or(Next::Done, |(reason, message)| Next::waiting(reason, message))
+}
 
 impl Conditions {
     /// The conditions at a stage, based on the current ones.
@@ -74,6 +82,8 @@ struct StageConditions {
     now: Time,
     standard: Vec<Condition>,
     legacy: Vec<LegacyCondition>,
+    /// Reason and message of the first condition of a summary that is not true.
+    wait: Option<(Reason, String)>,
 }
 
 impl StageConditions {
@@ -83,6 +93,7 @@ impl StageConditions {
             now,
             standard: Vec::new(),
             legacy: Vec::new(),
+            wait: None,
         };
         if !matches!(stage, Stage::Paused { .. } | Stage::HostPauseFailed { .. }) {
             let reason = Reason::new(shared::REASON_NOT_PAUSED);
@@ -123,11 +134,20 @@ impl StageConditions {
     }
 
     fn standard(&mut self, statement: &ConditionBuilder) {
+        self.wait_for(statement, &summary::SUMMARIZED);
         self.standard.push(statement.standard(self.generation, self.now));
     }
 
     fn legacy(&mut self, statement: &ConditionBuilder) {
+        self.wait_for(statement, &summary::SUMMARIZED_LEGACY);
         self.legacy.push(statement.legacy(self.now));
+    }
+
+    fn wait_for(&mut self, statement: &ConditionBuilder, summarized: &[&str]) {
+        let wait = statement.not_true().filter(|(kind, ..)| summarized.contains(kind));
+        if self.wait.is_none() {
+            self.wait = wait.map(|(_, reason, message)| (reason, message.to_owned()));
+        }
     }
 
     /// The same condition in both generations, which may name it differently: true.

@@ -16,7 +16,7 @@ pub(super) const SUMMARIZED: [&str; 3] = [
     machine::DATA_READY,
 ];
 /// The conditions of the legacy summary.
-const SUMMARIZED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
+pub(super) const SUMMARIZED_LEGACY: [&str; 3] = [legacy::ASSOCIATE_HOST, legacy::DATA_READY, legacy::NODE_READY];
 
 /// The standard summary: false if any condition is false, else unknown if any is unknown or missing.
 pub(super) fn standard_summary(conditions: &[Condition]) -> ConditionBuilder {

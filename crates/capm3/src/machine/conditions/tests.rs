@@ -332,6 +332,37 @@ fn resolved_failure_is_not_reported() {
     assert_eq!(standard(&conditions).last().unwrap(), "Ready True Ready");
 }
 
+#[test]
+fn machine_waits_for_what_its_first_condition_that_is_not_true_states() {
+    let wait = |stage: &Stage| match wait_at(stage, at(1)) {
+        Next::Waiting(on) => Some((on.reason.as_str(), on.message)),
+        _ => None,
+    };
+    let hosted = |data: Data, node: Node| Stage::Hosted {
+        is_reused: false,
+        request: Request::Made,
+        data,
+        node,
+    };
+    let message = || "no host".to_owned();
+    let (without, owner) = (
+        Stage::WithoutHost { message: message() },
+        Stage::Before(Prerequisite::Owner),
+    );
+    assert_eq!(wait(&without), Some((machine::REASON_HOST_FAILED, message())));
+    assert_eq!(
+        wait(&owner).map(|(reason, _)| reason),
+        Some(machine::REASON_WAITING_FOR_OWNER)
+    );
+    let data = wait(&hosted(Data::Waiting(message()), Node::NotExpected));
+    assert_eq!(data.map(|(_, stated)| stated), Some(message()));
+    let node = wait(&hosted(Data::Rendered, Node::Waiting(message())));
+    assert_eq!(node.map(|(_, stated)| stated), Some(message()));
+    assert_eq!(wait(&hosted(Data::Rendered, Node::Known)), None);
+    let paused = wait(&Stage::Paused { message: message() });
+    assert_eq!(paused.map(|(_, stated)| stated), Some(message()));
+}
+
 fn stages() -> impl Strategy<Value = Stage> {
     let message = || "[a-c]{0,2}".prop_map(|text| text);
     let request = prop_oneof![

@@ -6,7 +6,7 @@ use metal3_runtime::work::Next;
 use super::events::events_of;
 use super::{HostOwnership, Plan, Planner};
 use crate::machine::action::{Action, HostChange, Reads, StatusWrite, Urgency};
-use crate::machine::conditions::{Conditions, Data, Deletion, Node, Request, Stage};
+use crate::machine::conditions::{Conditions, Data, Deletion, Node, Request, Stage, wait_at};
 
 impl Planner<'_> {
     /// The plan with the actions so far and the status of a stage.
@@ -19,7 +19,11 @@ impl Planner<'_> {
             actions: self.actions,
             status,
             events: events.unwrap_or_default(),
-            next: if is_idle { Next::Done } else { Next::Requeue },
+            next: match stage {
+                _ if !is_idle => Next::Requeue,
+                Some(stage) => wait_at(stage, self.facts.now),
+                None => Next::Done,
+            },
         }
     }
 

@@ -125,10 +125,14 @@ struct Fixture {
 
 impl Fixture {
     fn start(workers: usize, script: &[(&str, &[Step])]) -> Self {
-        Self::in_mode(Mode::Perform, workers, script)
+        Self::built(Mode::Perform, script, |controller| controller.workers(workers))
     }
 
-    fn in_mode(mode: Mode, workers: usize, script: &[(&str, &[Step])]) -> Self {
+    fn built(
+        mode: Mode,
+        script: &[(&str, &[Step])],
+        configure: impl FnOnce(Controller<ScriptedReconciler>) -> Controller<ScriptedReconciler>,
+    ) -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let cache = SharedCache::<ConfigMap>::default();
         let scripted = Arc::new(Scripted::default());
@@ -151,10 +155,9 @@ impl Fixture {
                 ..key
             })
         })
-        .workers(workers)
         .metrics(&metrics);
         let mut running = JoinSet::new();
-        running.spawn(controller.run(stop.clone()));
+        running.spawn(configure(controller).run(stop.clone()));
         Self {
             cache,
             scripted,
@@ -271,11 +274,20 @@ async fn metrics_show_the_reasons_of_waits_and_the_categories_of_faults() {
 
 #[tokio::test(start_paused = true)]
 async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
+    assert_eq!(logged_waits(|controller| controller).await, (3, 1, 2));
+    assert_eq!(logged_waits(Controller::quiet_waits).await, (3, 0, 3));
+}
+
+/// Lines about three waits of one key for the same reason: all, those at info, and those at debug.
+async fn logged_waits(
+    configure: impl FnOnce(Controller<ScriptedReconciler>) -> Controller<ScriptedReconciler>,
+) -> (usize, usize, usize) {
     let log = LogBuffer::default();
     let writer = log.clone();
     let (subscriber, _verbosity) = subscriber(Format::Text, "4".parse().unwrap(), move || writer.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
-    let fixture = Fixture::start(1, &[("a", &[Step::Wait, Step::Wait, Step::Wait])]);
+    let script: [(&str, &[Step]); 1] = [("a", &[Step::Wait, Step::Wait, Step::Wait])];
+    let fixture = Fixture::built(Mode::Perform, &script, configure);
     fixture.listed(&["a"]);
     for version in [11, 12] {
         seconds(1).await;
@@ -285,13 +297,13 @@ async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
     let text = log.text();
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("create the other")).collect();
     let at = |level: &str| lines.iter().filter(|line| line.contains(level)).count();
-    assert_eq!((lines.len(), at(" INFO "), at("DEBUG ")), (3, 0, 3), "{text}");
     assert!(
         lines.iter().all(|line| line.contains("reason=WaitingForOther")),
         "{text}"
     );
     let waits = r#"metal3_controller_waiting_keys{controller="scripted",reason="WaitingForOther"}"#;
     assert_eq!(fixture.count(waits), "1");
+    (lines.len(), at(" INFO "), at("DEBUG "))
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,7 +352,11 @@ async fn stopping_before_the_first_list_stops_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn dry_run_does_not_requeue_after_writes_that_were_not_sent() {
-    let fixture = Fixture::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Requeue, Step::RequeueAfter(40)])]);
+    let fixture = Fixture::built(
+        Mode::ObserveOnly,
+        &[("a", &[Step::Requeue, Step::RequeueAfter(40)])],
+        |it| it,
+    );
     fixture.listed(&["a"]);
     seconds(3600).await;
     assert_eq!(fixture.seen("a"), [0]);
