@@ -66,7 +66,7 @@ const fn flag(
 }
 
 impl Flag {
-    /// The same flag, which has no effect of its own.
+    /// The same flag, with this handling.
     pub(super) const fn handled(self, handling: Handling) -> Self {
         Self { handling, ..self }
     }

@@ -174,7 +174,7 @@ pub const TABLE: &[Flag] = &[
     list(CAPM3, "skip-crd-migration-phases", "").handled(Handling::Ignored(
         "this program does not rewrite stored objects, so there is no phase to skip",
     )),
-    // differs (`flags-sync-period`): the Go managers look at everything again after it.
+    // differs (`flags-sync-period`): the Go managers reconcile all objects again after it.
     span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
         "watches report every change, so there is no periodic resync",
     )),

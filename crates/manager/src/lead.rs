@@ -24,7 +24,7 @@ use metal3_grants::{GoManagerCheck, LeaderElection, StatusEvents};
 pub(crate) enum TermEnd {
     /// By a signal, after running reconciles finished.
     Stopped,
-    /// Another process holds the lease.
+    /// The lease was lost: another process may hold it.
     LeaseLost,
     /// The Go manager runs again.
     Displaced,
@@ -130,7 +130,7 @@ impl LeaderTerm {
     }
 }
 
-/// Starts the search for the Go manager's Deployment, and reports its result by Events.
+/// Starts the watch of the Go manager's Deployment, and reports the guard's status by Events.
 fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
     let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
     let mut configured = session.options.foreign.iter();

@@ -1,6 +1,6 @@
 //! Safety rules of a reconciler, by name.
 //!
-//! A plan asks for each rule. In tests a rule is a field, so that a test can switch one off and prove that histories then
+//! A plan checks each rule. In tests a rule is a field, so that a test can switch one off and prove that histories then
 //! go wrong. In every other build a rule is the constant `true`, and the branch without it is compiled out: no binary
 //! contains a path that skips a safety rule.
 
@@ -16,7 +16,7 @@ macro_rules! safety_rules {
         }
 
         impl Rules {
-            /// All rules. Only tests use less.
+            /// All rules. Only tests use fewer.
             pub(crate) const ALL: Self = Self { $(#[cfg(test)] $rule: true,)+ };
 
             $(

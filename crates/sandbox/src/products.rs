@@ -193,7 +193,7 @@ fn spawn<R: Role>(tasks: &mut JoinSet<()>, watches: WatchSet<R>, work: impl Futu
     tasks.spawn(work);
 }
 
-/// The way into workload clusters: by the endpoint in their kubeconfig.
+/// Connects to workload clusters by the endpoint in their kubeconfig.
 fn open(workloads: &WorkloadClusters) -> ConnectFn {
     let workloads = workloads.clone();
     Box::new(move |config: Kubeconfig| {
@@ -207,7 +207,7 @@ fn open(workloads: &WorkloadClusters) -> ConnectFn {
                 if let Some(cluster) = workloads.at(endpoint) {
                     return Ok(cluster.client("capm3"));
                 }
-                // Responds once its first machine is up, without retries.
+                // The cluster exists once its first machine is up: waiting for that replaces retries.
                 changes.changed().await;
             }
         })

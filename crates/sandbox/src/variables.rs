@@ -31,7 +31,7 @@ pub fn substitute(text: &str, variables: &Variables) -> Result<String, Vec<Strin
     if missing.is_empty() { Ok(out) } else { Err(missing) }
 }
 
-/// The name, and the default state the first operator.
+/// The name, and the default after the first operator, if there is one.
 fn split(expression: &str) -> (&str, Option<&str>) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let rest = expression.trim_start_matches(is_name);

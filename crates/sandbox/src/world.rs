@@ -93,7 +93,7 @@ impl Setup {
 pub struct World {
     /// The management cluster.
     pub cluster: Cluster,
-    /// Ironic, and the machines state it.
+    /// Ironic, and the machines that it manages.
     pub ironic: Ironic,
     /// The workload clusters.
     pub workloads: WorkloadClusters,

@@ -99,8 +99,8 @@ fn attachment(
     vec![refusal("attachment-in-use", path, finding)]
 }
 
-/// The status of a pool may not contain the latest grants. differs (`pool-fresh-grants`): the Go manager checks only
-/// the status.
+/// The status of a pool may lack the latest grants. differs (`pool-fresh-grants`): the Go manager checks only the
+/// status.
 fn pool(
     operation: Operation,
     old: Option<IPPool>,

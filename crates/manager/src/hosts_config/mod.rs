@@ -23,7 +23,7 @@ const WORKERS: usize = 8;
 /// Why the configuration cannot be used. Each message contains an instruction.
 #[derive(Debug, thiserror::Error)]
 pub enum HostsConfigError {
-    /// Invalid variables, a line each.
+    /// Invalid variables, one per line.
     #[error("{}", lines(.0))]
     Variables(Vec<VariableError>),
     /// A file of the Ironic client cannot be used.

@@ -88,7 +88,7 @@ impl Running {
     }
 }
 
-/// The product of a name.
+/// The product that replaces this Go manager.
 #[must_use]
 pub const fn find(owner: Owner) -> Product {
     match owner {

@@ -44,7 +44,7 @@ struct Shared {
 }
 
 impl Gate {
-    /// A gate that asks `reviewer` and caches by `clock`.
+    /// A gate that calls `reviewer` and caches its decisions by `clock`.
     #[must_use]
     pub fn new(reviewer: Arc<dyn Reviewer>, clock: Arc<dyn Clock>) -> Self {
         Self {

@@ -2,8 +2,8 @@
 //!
 //! The response to a write enters the cache, and the watch delivers the same version before or after it. Neither is a
 //! reason to reconcile the key that wrote. But a response may also contain a change that another client made just
-//! before, and that is a reason. Versions tell the two apart: the watch delivers each version, so a version that is
-//! older than the own write, newer than the cached object before the response, and not an own write, is a change of
+//! before, and that is a reason. Versions distinguish the two: the watch delivers each version, so a version that
+//! is older than the own write, newer than the cached object before the response, and not an own write, is a change of
 //! another client.
 //!
 //! Invariant: a change of another client that entered the cache with the response to an own write enqueues the source

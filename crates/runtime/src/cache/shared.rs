@@ -51,7 +51,7 @@ struct Shared<K, I> {
 pub(super) struct State<K, I> {
     pub(super) cache: Cache<K, I>,
     barrier: Barrier<Hold>,
-    /// Reads the objects of uncertain writes. Without it no wait would end, so none begins.
+    /// Passes uncertain writes to the refresher. Without a refresher no wait would end, so none begins.
     refresher: Option<UnboundedSender<UncertainWrite>>,
 }
 

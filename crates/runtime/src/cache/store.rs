@@ -203,7 +203,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
 
     /// A complete list, read from a quorum, at `at`.
     ///
-    /// Own writes after `at` stay. The version tells them from objects that were deleted before the list.
+    /// Own writes after `at` stay. The version distinguishes them from objects that were deleted before the list.
     ///
     /// # Errors
     /// When an object has no name, UID or comparable version. Nothing changes then.

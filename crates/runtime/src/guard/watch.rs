@@ -101,7 +101,7 @@ impl DeploymentGuard {
             if !has_events {
                 return NO_EVENTS.to_owned();
             }
-            // A server that ends watches after their first event is asked once a second at most.
+            // At most one watch per second, on a server that ends each after its first event.
             tokio::time::sleep(FIRST_PAUSE).await;
         }
     }

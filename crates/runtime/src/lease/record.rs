@@ -1,4 +1,5 @@
-//! Reads and writes the record of a Lease. Total: an invalid record counts as held for the own lease duration.
+//! Reads and writes the record of a Lease. Invalid values are no error: a duration that cannot be read is absent, and
+//! the candidate's own one applies.
 
 use std::time::Duration;
 

@@ -64,7 +64,7 @@ struct ByReason {
     reason: &'static str,
 }
 
-/// One family a metric.
+/// One family for each metric.
 pub(super) struct Families {
     passes: Family<ByResult, Counter>,
     errors: Family<ByController, Counter>,

@@ -73,7 +73,7 @@ where
     /// before.
     ///
     /// # Errors
-    /// When it is unknown. The fault's category tells a missing permission from a broken connection.
+    /// When the read fails. The fault's category distinguishes a missing permission from a broken connection.
     pub async fn get(&self, key: &Key) -> Result<Observed<Arc<K>>, Fault> {
         let shown = match self.cache.find(key) {
             Observed::Absent => return Ok(Observed::Absent),

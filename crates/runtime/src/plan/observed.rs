@@ -63,7 +63,7 @@ impl<T> Observed<T> {
         }
     }
 
-    /// The same of a borrowed object.
+    /// The same, with a reference to the object.
     #[must_use]
     pub fn as_ref(&self) -> Observed<&T> {
         match self {
@@ -73,7 +73,7 @@ impl<T> Observed<T> {
         }
     }
 
-    /// The same of what the object points to: of a `K` for an `Arc<K>`.
+    /// The same, with a reference to what the object points to: to a `K` for an `Arc<K>`.
     #[must_use]
     pub fn as_deref(&self) -> Observed<&T::Target>
     where
@@ -82,7 +82,7 @@ impl<T> Observed<T> {
         self.as_ref().map(|object| &**object)
     }
 
-    /// The same of what `change` makes of the object.
+    /// The same, with what `change` returns for the object.
     #[must_use]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Observed<U> {
         match self {

@@ -239,7 +239,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(worked)
     }
 
-    /// Holds `key` until as many calls of [`WorkQueue::release`]. It may be enqueued meanwhile.
+    /// Holds `key` until [`WorkQueue::release`] was called for each hold. The key may be enqueued meanwhile.
     pub fn hold(&mut self, key: K, now: Monotonic) {
         self.release_due(now);
         if let Some(entry) = self.entries.get_mut(&key)

@@ -237,8 +237,8 @@ fn named(values: &[String]) -> Vec<&str> {
 fn version(flag: &str, default: u8) -> Result<u8, TlsOptionsError> {
     match flag.strip_prefix("Version").unwrap_or(flag) {
         "" => Ok(default),
-        // differs: `tls-oldest-version`: older ones are allowed there; here the oldest supported version replaces them,
-        // so that the program starts.
+        // differs: `tls-oldest-version`: the Go managers allow older versions; here the oldest supported one replaces
+        // them, so that the program starts.
         "TLS10" | "TLS11" | "TLS12" => Ok(2),
         "TLS13" => Ok(3),
         _ => Err(TlsOptionsError::Version(flag.to_owned())),

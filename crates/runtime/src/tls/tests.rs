@@ -71,7 +71,7 @@ fn pair() -> Pair {
     }
 }
 
-/// A client that trusts these and speaks these versions.
+/// A client that trusts these certificates and supports these versions.
 fn trusting(pairs: &[&Pair], versions: &[&'static SupportedProtocolVersion]) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     for pair in pairs {

@@ -14,7 +14,7 @@ pub enum WatchError {
     /// The version has expired.
     #[error("the version to resume from has expired")]
     Expired,
-    /// The server, or the connection to it, refuses.
+    /// The server rejected the request, or the connection failed.
     #[error(transparent)]
     Refused(Box<kube::Error>),
     /// The connection broke.
@@ -55,7 +55,7 @@ impl WatchError {
         }
     }
 
-    /// Whether a list may help: the server responds and does not accept the start version.
+    /// Whether a list may help: the server responds, and the start version may be the problem.
     pub(super) fn needs_relist(&self) -> bool {
         match self {
             Self::Expired => true,

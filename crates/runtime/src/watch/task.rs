@@ -30,7 +30,8 @@ pub const PAGE_SIZE: u32 = 500;
 pub const WATCH_DURATION: Duration = Duration::from_mins(30);
 /// The timeout of the response headers, and of a whole page.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// After this many watches in a row without an event, although the server responds, the start version is the problem.
+/// After this many failures in a row the watch is reported as failing. If the server responds, the start version is the
+/// problem, so a list begins.
 const MAX_EMPTY_WATCHES: u32 = 3;
 /// Lists in a row that are older than the cache. A lagging follower catches up within fewer; a restored server stays
 /// behind, and its list is accepted.

@@ -8,7 +8,7 @@ use crate::client::WriteBlocked;
 
 use super::fault::{Category, Fault};
 
-/// The outcome of a request, as far as its error tells.
+/// The outcome of a request, as far as its error states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// The object, its namespace or its kind does not exist.

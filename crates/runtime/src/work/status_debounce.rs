@@ -13,7 +13,7 @@ use std::time::Duration;
 use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
 
-/// The longest delay: what one controller asks of another in the same process is done by then.
+/// The longest delay: by then another controller of the same process has done what this one waits for.
 pub const DEBOUNCE: Duration = Duration::from_secs(1);
 
 /// Since when each key has a status to report.

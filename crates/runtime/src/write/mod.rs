@@ -4,7 +4,7 @@
 //! without a name: after a lost response a retry would create a second one. The response enters the cache of the kind
 //! before the caller receives it, so the next reconcile observes its own writes.
 //!
-//! The invariant: a write is reported as done or as rejected only where the server said so. Everything else is
+//! The invariant: a write is reported as done or as rejected only where the server states it. Everything else is
 //! [`WriteErrorKind::OutcomeUnknown`], and the next reconcile has to observe.
 //!
 //! In [`Mode::ObserveOnly`] nothing is sent: each effect is logged as one line and counts as not done.

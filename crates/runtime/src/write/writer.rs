@@ -97,7 +97,7 @@ impl<R: Role> Writer<R> {
         self.mode
     }
 
-    /// Creates an object. It needs a name, so that a retry finds the first one.
+    /// Creates an object. It needs a name, so that a retry finds the object of the first attempt.
     ///
     /// # Errors
     /// When the server rejects the request, or the outcome is unknown.

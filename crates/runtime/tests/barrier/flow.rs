@@ -1,7 +1,7 @@
 //! The flow: a claim gets a numbered child, the child claims from a pool, that claim gets a numbered address, and the
 //! results are written to the statuses.
 //!
-//! Six writes a claim: child, status of the claim; claim from the pool; address, status of that claim; status of the
+//! Six writes per claim: child, status of the claim; claim from the pool; address, status of that claim; status of the
 //! child. Each stage reconciles an object once when it appears, and once more when its dependency is ready.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// Reconciles of each key that changes outside the stage explain.
+    /// The number of reconciles of a key that changes outside the stage explain.
     pub(crate) const fn reconciles(self) -> u32 {
         match self {
             // Creation; child ready.

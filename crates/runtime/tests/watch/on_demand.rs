@@ -53,7 +53,7 @@ impl WatchSource for ConfigMaps {
     }
 }
 
-/// One who waits for the config map `a`, and its observed changes.
+/// Watches on demand with one key, `m0`, that waits for the config map `a`.
 struct Scenario {
     maps: OnDemand<ConfigMaps>,
     target: Arc<Mutex<TargetState>>,

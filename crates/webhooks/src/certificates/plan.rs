@@ -69,7 +69,8 @@ fn signer(state: &CertificateState, trusted: bool, now: DateTime<Utc>) -> Option
     }
 }
 
-/// Whether a new pair would be better than the current one: not near the end of its authority.
+/// Whether a new pair would be better than the current one. It would not if the current pair is valid for as long as
+/// its authority.
 fn would_last(state: &CertificateState, signer: &Authority, names: &[String], now: DateTime<Utc>) -> bool {
     let serving = &state.serving;
     let same = serving.signed_by == signer.name && serving.names == names;

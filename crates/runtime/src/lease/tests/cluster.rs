@@ -24,7 +24,7 @@ use crate::metrics::Metrics;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A clock whose wall can be set.
+/// A clock whose wall time can jump.
 #[derive(Debug)]
 struct AdjustableClock {
     timer: TimerClock,
