@@ -1,5 +1,5 @@
-//! `lints`: checks of the source beyond other tools. Files are short, contain no postponed work and no coined words,
-//! and the differences that the code names match `docs/parity.md`.
+//! `lints`: checks of the source beyond those of other tools. Files are short, contain no postponed work and no coined
+//! words, and the differences that the code names match `docs/parity.md`.
 //!
 //! The length of a file excludes its tests. Files that contain only tests may have any length. Of a difference only the
 //! name is checked; comparisons check the behaviour.

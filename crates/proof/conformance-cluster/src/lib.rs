@@ -1,7 +1,7 @@
 //! Claims about the behaviour of the simulated API server, checked on it and on a real API server.
 //!
 //! A claim is a sentence and a check with a [`Subject`], which is a client with a namespace. A claim that holds on the
-//! simulator and not on the real server is a defect of the simulator. For behaviour without a claim it answers 501.
+//! simulator and not on the real server is a defect of the simulator, which answers 501 for behaviour without a claim.
 //!
 //! Claims need a server without controllers, so that nothing else writes. They share one CRD, which the suite installs
 //! and removes, and each uses a separate namespace.

@@ -338,7 +338,7 @@ fn without_times(events: Vec<Value>) -> Vec<Value> {
     without(events, Change::ManagerTime)
 }
 
-/// The event repeats the previous state.
+/// Events without those that repeat the previous state of their object.
 fn without_idle(events: Vec<Value>) -> Vec<Value> {
     without(events, Change::Nothing)
 }

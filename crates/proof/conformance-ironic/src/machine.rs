@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A node of it under control, with one port.
+    /// Creates a manageable node for it, with one port.
     pub(crate) async fn node(&self, more: Map<String, Value>) -> anyhow::Result<NodeUuid> {
         let first = self.macs.first().context("a machine without network")?;
         let address = MacAddress::parse(first)?;

@@ -1,4 +1,4 @@
-//! The machines of a running labhosts, reached by its endpoint of tests.
+//! The machines of a running labhosts, reached through its control endpoint.
 
 use std::path::Path;
 

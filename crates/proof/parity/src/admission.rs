@@ -36,7 +36,7 @@ pub(crate) fn answer(object: &Value, old: Option<&Value>) -> Answer {
     };
     schema.prune(&mut object);
     schema.default(&mut object);
-    // The rules apply to the stored version; an older document is converted first.
+    // Rules exist for the stored version only: callers convert an older document first.
     let reviewer = catalog::reviewers()
         .into_iter()
         .find(|reviewer| reviewer.kind == kind && api_version == format!("{}/{}", reviewer.group, reviewer.version));

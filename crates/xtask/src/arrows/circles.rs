@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use metal3_files::{documents, workspace};
 
-/// A module and two of its parts are one idea at most.
+/// The largest permitted circle: a module and two of its parts may be one idea.
 const LARGEST: usize = 3;
 /// Re-exports of re-exports are followed this often.
 const HOPS: usize = 5;

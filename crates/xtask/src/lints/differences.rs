@@ -1,7 +1,7 @@
 //! Differences from the Go managers: names in the code, compared with the rows of `docs/parity.md`.
 //!
-//! A comment names a difference after `differs`, a rule of `api` in its member of that name or with `differing`. Comparisons with recorded
-//! answers name rows; those are checked where they are used.
+//! A comment names a difference after `differs`, a rule of `api` in its member of that name or with `differing`.
+//! Comparisons with recorded answers name rows; those are checked where they are used.
 
 use std::collections::BTreeSet;
 

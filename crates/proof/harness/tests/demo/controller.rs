@@ -28,7 +28,7 @@ use crate::plan::{Action, Facts, Plan, child_of, plan};
 const UNREADABLE: Reason = Reason::new("ClaimUnreadable");
 
 metal3_runtime::role! {
-    /// The demo.
+    /// The permissions of the demo.
     pub(crate) struct Demo {
         IPClaim: List, Watch, Patch, PatchStatus;
         ConfigMap: List, Watch, Create, Delete;

@@ -1,4 +1,4 @@
-//! A demo controller on trial, and what it costs over ten thousand objects.
+//! A demo controller in the crash sweep, and its requests for ten thousand objects.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -45,7 +45,7 @@ fn look(input: &Value, output: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Null, and lists and maps that contain only such values.
+/// Null, an empty list, and a map that contains only such values.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,

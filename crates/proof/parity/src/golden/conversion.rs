@@ -27,7 +27,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 const SAME: &str = "same";
-/// Member of both answers: the object that was converted.
+/// Member of both answers: the input, as it is stored before the conversion.
 const CONVERTED: &str = "converted";
 /// The kinds for which upstream writes the annotation.
 const ANNOTATED_UPSTREAM: [&str; 4] = [
@@ -68,7 +68,7 @@ const NO_CLOUD_PROVIDER: Rule = Rule {
     },
 };
 
-/// Upstream makes an image without location out of none, which its own schema refuses.
+/// Upstream converts an absent image into one without location, which its own schema rejects.
 const NO_EMPTY_IMAGE: Rule = Rule {
     row: "conversion-no-empty-image",
     touches: |input| is_older(document(input)),
@@ -81,7 +81,7 @@ const NO_EMPTY_IMAGE: Rule = Rule {
     },
 };
 
-/// Upstream restores three members; we restore the object.
+/// Upstream restores three members; this project restores the whole object.
 const RESTORES_STORED: Rule = Rule {
     row: "conversion-restores-stored",
     touches: |input| !is_older(document(input)),
@@ -116,7 +116,7 @@ const ANNOTATES_EVERY_KIND: Rule = Rule {
     },
 };
 
-/// Upstream writes what is absent as empty text, zero or an empty reference; its own schema refuses much of it.
+/// Upstream writes absent members as empty text, zero or an empty reference; its own schema rejects many of them.
 const NO_EMPTY_MEMBERS: Rule = Rule {
     row: "conversion-no-empty-members",
     touches: |_| true,
@@ -201,7 +201,7 @@ fn for_each_map(value: &mut Value, act: &mut dyn FnMut(&mut Map<String, Value>))
     });
 }
 
-/// The two objects of an answer, and those in their annotations.
+/// Calls `act` with both objects of an answer, and with the objects in their annotations.
 fn for_each_object(answer: &mut Value, act: &mut dyn FnMut(&mut Value)) {
     for name in ["object", "roundTrip"] {
         if let Some(object) = answer.get_mut(name).filter(|object| object.is_object()) {
@@ -243,7 +243,7 @@ fn expectation(case: &Case) -> Value {
     compared(case, expected("object"), back)
 }
 
-/// What is compared of an answer.
+/// The compared part of an answer.
 fn compared(case: &Case, object: Value, back: Value) -> Value {
     let same = case.expect.get("roundTrip").is_some_and(|back| back == SAME);
     let back = match same {

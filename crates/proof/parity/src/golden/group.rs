@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::case::Case;
 
-/// A group of cases that our code answers.
+/// A group of cases that this project answers.
 pub(super) struct Group {
     /// Name of the folder, or of folder and file.
     pub(super) name: &'static str,

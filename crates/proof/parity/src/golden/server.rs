@@ -1,6 +1,7 @@
 //! A simulated API server that is loaded with recorded objects and read back.
 //!
-//! The server assigns its own UIDs. They are translated on both ways, so that recordings and results use the same ones.
+//! The server assigns its own UIDs. They are translated in both directions, so that recordings and results
+//! use the same ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};

@@ -22,7 +22,7 @@ pub(super) struct MachineState {
     pub(super) written: u32,
 }
 
-/// All objects by kind and name, and the consumer of each machine.
+/// All objects by kind and name, and the consumer of each host.
 #[derive(Debug, Default)]
 pub(super) struct Invariants {
     objects: BTreeMap<ObjectKey, Object>,
@@ -36,7 +36,7 @@ struct Consumer {
     consumer: String,
     /// Disk writes before the claim.
     written_before: u32,
-    /// Whether the machine has been on since it was last requested; it must stay on until requested otherwise.
+    /// Whether the machine was on after an earlier write; then it stays on while its host requests power.
     was_on: bool,
 }
 
@@ -68,7 +68,7 @@ const RULES: &[(&str, Rule)] = &[
 ];
 
 impl Invariants {
-    /// Records a write and returns its violations. `machine` is that of the machine of a host.
+    /// Records a write and returns its violations. `machine` is the state of the machine behind a host.
     pub(super) fn check_write(&mut self, new: &Object, deleted: bool, machine: Option<MachineState>) -> Vec<String> {
         let key = (new.kind().to_owned(), new.name().to_owned());
         let old = if deleted {

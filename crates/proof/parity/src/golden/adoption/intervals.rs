@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::snapshot::{HostState, HostStates, Snapshot};
 use super::timeline::{Change, Entry, EntryKind, Kind, RecordedValue, Request};
 
-/// Resource whose changes split.
+/// Resource whose changes split the timeline.
 const HOSTS: &str = "baremetalhosts";
 
 /// An interval of constant host states.
@@ -68,7 +68,7 @@ pub(in crate::golden) fn split(snapshots: Vec<Snapshot>, entries: Vec<Entry>) ->
     Ok(intervals)
 }
 
-/// Whether the first entry of every host is its creation.
+/// Whether the first entry about a host is its creation.
 fn starts_empty(entries: &[Entry]) -> bool {
     let mut hosts = entries.iter().filter_map(|entry| match &entry.what {
         EntryKind::Change(change) if change.plural == HOSTS => Some(&change.kind),

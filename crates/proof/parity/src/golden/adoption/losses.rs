@@ -82,7 +82,7 @@ fn is_served(all: &NamespaceObjects, claim: &str) -> bool {
     remains(&all.data_claims, claim) && (machine.is_empty() || remains(&all.machines, machine))
 }
 
-/// Whether a pool claim stays: neither it nor its Metal3Data is being deleted.
+/// Whether a pool claim stays: it is not being deleted, and the data claim of its Metal3Data stays.
 fn is_granted(all: &NamespaceObjects, claims: &Named, claim: &str) -> bool {
     let data = claims.get(claim).map_or("", |claim| owner(claim, "Metal3Data"));
     let is_wanted = |data: &Value| is_served(all, text(data, "/spec/claim/name"));
@@ -109,7 +109,7 @@ fn changed(what: &str, before: &Value, after: Option<&Value>, places: &[&str], l
     }
 }
 
-/// A host keeps its consumer and image as long as the consumer exists.
+/// A host keeps its consumer and image, and a machine its host, as long as the machine exists.
 fn hosts(before: &NamespaceObjects, after: &NamespaceObjects, lost: &mut Vec<String>) {
     const HOST_FIELDS: [&str; 6] = [
         "/spec/consumerRef/name",

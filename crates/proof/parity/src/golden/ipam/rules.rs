@@ -123,7 +123,7 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
     },
 };
 
-/// An address without owner does not belong to the claim of the same name.
+/// An address without owner belongs only to a claim whose status names it, not to the claim that it names.
 const MATCH_BY_UID: Rule = Rule {
     row: "ipam-match-by-uid",
     touches: |input| {

@@ -67,7 +67,7 @@ const fn phase(actions: &'static [UserAction], states: &'static [&'static str], 
 
 const COPIED_AT_ONCE: &[Phase] = &[
     phase(ALL_AT_ONCE, &["00"], 2),
-    // The copy is faster than the start of the tenant.
+    // Not observed: the user copies the endpoint before the tenant starts.
     phase(&[Balance("01")], &["01"], 0),
     phase(&[Spec(METAL3, ONLY, "02")], &["02", "03", "04", "05"], 60),
     phase(&[Pause(ONLY, true)], &["06"], 5),
