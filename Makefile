@@ -19,7 +19,7 @@ help: ## list the commands
 tools: rust ## name missing tools with the command that installs them
 	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer" >&2; exit 1; }
 
-rust: # what most of the commands are content with
+rust: # all that most of the commands need
 	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 

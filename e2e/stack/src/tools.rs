@@ -18,7 +18,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("hostname", "hostname"),
 ];
 
-/// The oldest Go that downloads the modules' toolchain.
+/// The error without Go. Version 1.21 is the oldest that downloads the toolchain of the modules.
 const GO: &str = "Go is not on the path. Install Go 1.26 from https://go.dev/dl, or run `apt-get install golang-go` \
                                 (1.21 or newer downloads the right toolchain)";
 

@@ -31,7 +31,7 @@ pub(crate) struct Needs {
     pub(crate) tokens: BTreeSet<Token>,
 }
 
-/// The fetched objects. An object that is not in here does not exist; a failed request is an error before.
+/// The fetched objects. An object that is not in here does not exist: a failed request is an error of the fetch.
 #[derive(Default)]
 pub(crate) struct Sources {
     pub(crate) secrets: BTreeMap<String, Data>,

@@ -15,7 +15,7 @@ use crate::places::{BRIDGE, Places};
 use crate::record::Record;
 use crate::wait::{Stopwatch, until};
 
-/// Judges a claim on the machine of these places.
+/// Proves a claim on the machine of these places.
 type Check = fn(&Places) -> Proof;
 
 /// In this order: each claim requires a running stack, and all but the last leave one.

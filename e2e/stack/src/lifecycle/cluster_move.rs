@@ -32,7 +32,7 @@ const LABELS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The only change of state: it neither switches power nor writes a disk.
+/// The only permitted change of a state: it neither switches power nor writes a disk.
 const ADOPTED: (&str, &str) = ("available", "manageable");
 
 pub(super) fn there(env: &TestEnv<'_>) -> Proof {

@@ -14,7 +14,7 @@ use crate::products::load::{list, name};
 use crate::products::machines::host_simulator::concurrently;
 use crate::wait::Stopwatch;
 
-/// The kinds shown of a cluster that may exist more than once.
+/// The kinds whose conditions are compared.
 const KINDS: &str = "clusters,metal3clusters,kubeadmcontrolplanes,machinedeployments,machines,metal3machines";
 /// One run costs seconds of processor time: the pause is at least this long, and this multiple of the last run.
 const PAUSE: Duration = Duration::from_secs(5);

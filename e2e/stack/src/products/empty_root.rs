@@ -106,7 +106,7 @@ impl Program {
         Ok(Self { outer, log })
     }
 
-    /// Its process id: the only remaining descendant of this process.
+    /// Its process id: the descendant of this process with its name.
     fn number(&self) -> anyhow::Result<u32> {
         let own = fs::read_link("/proc/self").context("reading /proc/self")?;
         let own: u32 = own.to_string_lossy().parse().context("the number of this process")?;

@@ -21,7 +21,7 @@ macro_rules! claims {
     };
 }
 
-/// Judges a claim on a release that is installed from the candidate.
+/// Proves a claim on a release that is installed from the candidate.
 type Check = fn(&Stack, &Candidate) -> Proof;
 
 /// In this order: each claim starts with the state that the previous one left.

@@ -22,7 +22,7 @@ pub(crate) const NAMESPACE: &str = "metal";
 /// Namespace of the managers.
 const MANAGERS: &str = "capm3-system";
 
-/// Judges a claim on the release in a directory.
+/// Proves a claim on the release in a directory.
 type Check = fn(&Stack, &Path) -> Proof;
 
 /// With the release in a directory. In this order: each claim starts with the state that the previous one left.
