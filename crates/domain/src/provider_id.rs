@@ -2,9 +2,12 @@
 //!
 //! | Text | Meaning |
 //! |---|---|
-//! | `metal3://<namespace>/<host>/<machine>` | the form that is written; for a machine on a claimed host, the claim's
-//! name replaces the host's | | `metal3://<uid>` | written by old templates; identifies a host by its UID, which a move
-//! changes, so it is used only for the first match | | anything else | a Node of another provider |
+//! | `metal3://<namespace>/<host>/<machine>` | the form that is written |
+//! | `metal3://<uid>` | the UID of a host, written by old templates |
+//! | anything else | a Node of another provider |
+//!
+//! For a machine on a claimed host, the claim's name replaces the host's. A move changes the UID of a host, so the form
+//! with the UID is used only for the first match.
 //!
 //! A provider ID is written once and then compared as text, so a parsed ID prints as the same text.
 

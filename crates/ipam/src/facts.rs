@@ -38,7 +38,7 @@ pub struct LiveReads {
     pub addresses: BTreeMap<ObjectId, bool>,
 }
 
-/// What is used of a claim that was read live.
+/// The fields of a claim that a plan uses, read live.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClaim {
     /// UID.

@@ -31,7 +31,7 @@ fn print_float(value: f64, plain: Range<i32>, pad: bool) -> String {
         return format!("{value}");
     }
     let sign = if power < 0 { '-' } else { '+' };
-    // Go's JSON writer drops one zero from "e-09" and leaves "e+21" alone; both have two digits or more otherwise.
+    // `%v` pads an exponent to two digits; Go's JSON writer drops the zero of "e-09" again.
     let width = if pad { 2 } else { 1 };
     format!("{digits}e{sign}{:0width$}", power.unsigned_abs())
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::format::Format;
 use crate::program::Program;
 
-/// A parsed and compiled structural schema. Parse it once and evaluate it from any thread.
+/// A parsed and compiled schema. Parse it once and evaluate it from any thread.
 #[derive(Debug, Clone)]
 pub struct Schema {
     pub(crate) ty: Option<Type>,

@@ -147,7 +147,7 @@ fn resource_fields(schema: &Schema, level: Level, at: &ValuePath<'_>, found: &mu
     }
 }
 
-/// Where `anyOf: [integer, string]` may declare types, because a field is of either.
+/// Where `anyOf: [integer, string]` may declare types, because a field may be of either type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exception {
     None,

@@ -38,7 +38,7 @@ pub enum Action {
     Render(SecretWrite),
     /// Writes the status, and records the events. Only where other actions follow.
     Status(Box<Metal3ClusterStatus>),
-    /// Touches an idle control plane that has not noticed this endpoint.
+    /// Touches an idle control plane, so that its controller reads this endpoint.
     Touch(ContractReference, Address),
     /// Releases an address claim.
     Release(Box<HeldClaim>),

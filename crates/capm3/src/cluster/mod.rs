@@ -1,13 +1,13 @@
 //! Metal3Clusters: facts, plan, and the controller in [`reconciler`].
 //!
-//! The controller builds no infrastructure: the endpoint is provided by the user, the Cluster, or a source that the
-//! [endpoint](crate::endpoint) is taken from. The plan decides which Cluster the object belongs to, what that Cluster
-//! may wait for, and when the finalizer is removed: when no Metal3Machine belongs to the object any more. Machines of
+//! The controller builds no infrastructure: the [endpoint](crate::endpoint) is set by the user or the Cluster, or taken
+//! from another source. The plan decides which Cluster the object belongs to, whether the infrastructure is
+//! provisioned, and when the finalizer is removed: when no Metal3Machine belongs to the object any more. Machines of
 //! other providers do not count.
 //!
-//! Invariants: `provisioned` never reverts; nothing is written for an object that is externally managed, paused or
-//! moved away; an unreadable Cluster does not count as deleted; an object without extension fields is written as by the
-//! Go manager.
+//! Invariants: `provisioned` never reverts; nothing is written for an object that is externally managed or moved away,
+//! and only its status while it is paused; an unreadable Cluster does not count as deleted; an object without extension
+//! fields is written as by the Go manager.
 
 mod action;
 mod facts;

@@ -1,7 +1,7 @@
 //! The Secrets with rendered data: names, content, and the rule that they are written once.
 //!
 //! An existing Secret is never rendered again, because the host may have booted with it. A Secret of another Metal3Data
-//! remains of an earlier machine of the same name; the controller waits for its deletion, so that no machine starts
+//! is left from an earlier machine of the same name; the controller waits for its deletion, so that no machine starts
 //! with another one's data. A Secret without owning Metal3Data is the user's and is used.
 
 use std::collections::BTreeMap;

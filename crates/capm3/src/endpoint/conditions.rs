@@ -230,7 +230,7 @@ impl Drift {
     }
 }
 
-/// The condition with a message, which a true one has only here.
+/// The condition with a message. A true condition has a message only through this function.
 pub(crate) fn with_message(condition: Condition, message: &str) -> Condition {
     Condition {
         message: message.to_owned(),

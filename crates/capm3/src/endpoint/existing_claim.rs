@@ -1,6 +1,6 @@
-//! An existing claim by the name for an object, and its differences from the request of the object.
+//! An existing claim under the name derived from an object, and its differences from what the object requests.
 //!
-//! It may be of an earlier state of the object, or created by a user. It is never changed or deleted here.
+//! It may be from an earlier state of the object, or created by a user. It is never changed or deleted here.
 
 use std::net::IpAddr;
 
@@ -32,7 +32,7 @@ pub struct ExistingClaim {
     pub state: ClaimState,
 }
 
-/// The claims by the name for an object: at most one per kind.
+/// The claims under the name derived from an object: at most one per kind.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExistingClaims {
     /// On an IPPool.

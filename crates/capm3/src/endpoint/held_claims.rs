@@ -34,7 +34,7 @@ pub struct HeldClaim {
     pub granted: Observed<String>,
 }
 
-/// The claims by the name for an object with this controller's finalizer.
+/// The claims under the name derived from an object that have this controller's finalizer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeldClaims {
     /// At most one per kind.

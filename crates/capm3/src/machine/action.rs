@@ -81,7 +81,7 @@ pub enum Reads {
     /// None.
     #[default]
     Nothing,
-    /// The machine, with the same hosts.
+    /// The machine. The hosts are not observed again, so that the read confirms them.
     Machine,
     /// The host of this name; the other objects are then observed again.
     Host(String),

@@ -20,7 +20,7 @@ use crate::ranges::position;
 
 pub use entry::IndexEntry;
 
-/// What is used of a Cluster.
+/// The fields of a Cluster that a plan uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterState {
     /// UID.

@@ -4,7 +4,7 @@
 //! on that write: a plan from a stale pool stops there. Invariants, with stale caches and concurrent replicas:
 //!
 //! - an address is recorded in the pool's status before its object exists, and stays recorded until the object is
-//!   observed or a live read reports that the claim does not exist;
+//!   observed or a live read reports that the claim does not exist or has another address;
 //! - absence from the cache proves nothing: every step that releases something depends on a live read, a list, or a
 //!   fact that cannot revert (a UID, a deletion without other finalizers);
 //! - a failure concerns one claim: its chain of writes ends, the others continue.

@@ -1,7 +1,7 @@
 //! Orphaned address objects.
 //!
 //! They result from a create that completes after the deletion of its claim. They are deleted when a live read of the
-//! claim confirms it. A restore that assigns new UIDs looks the same for all objects at once: then nothing is deleted
+//! claim confirms this. A restore that assigns new UIDs looks the same for all objects at once: then nothing is deleted
 //! until a user confirms.
 
 use metal3_runtime::plan::Observed;

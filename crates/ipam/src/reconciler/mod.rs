@@ -186,7 +186,7 @@ impl Pools {
     /// Performs a plan: first the write to the pool, without which nothing else is written, then all other chains.
     ///
     /// # Errors
-    /// The first fault. All chains are attempted.
+    /// The first fault. A fault of one of the other chains does not stop the rest.
     async fn perform(&self, key: &Key, plan: Plan, writer: &Writer<Ipam>) -> Result<Next, Fault> {
         let executor = Executor {
             pool: key,

@@ -31,7 +31,7 @@ enum Version {
     PoolGone,
 }
 
-/// Totals of histories: they must contain enough.
+/// Totals of histories, to assert that enough happened in them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Totals {
     pub(super) versions: u64,

@@ -88,7 +88,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the values were compared as a whole.
+    /// Compares the values by an atom; returns whether they were compared as a whole.
     fn with(&mut self, atom: &Atom<'_>, old: Side<'_>, new: Side<'_>) -> bool {
         if let Some(parts) = atom.map {
             self.map(parts, old, new)

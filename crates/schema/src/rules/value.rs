@@ -1,8 +1,8 @@
 //! Conversion of JSON values to CEL values by the schema.
 //!
 //! A rule receives only declared fields, with names escaped for CEL: `a-b` is `a__dash__b`. Numbers of type `number`
-//! are floats even without a fraction; strings with a time format are times. Of a resource's metadata only the name is
-//! included.
+//! are floats even without a fraction; strings with a time format are times. Of a resource's metadata only
+//! `name` and `generateName` are included.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -32,7 +32,7 @@ pub(super) enum Attachment<'a> {
     ClusterMissing(ClusterLink<'a>),
     /// Names two Clusters, or another Cluster owns it as well: the reason of the condition, and its message.
     Conflict(&'static str, String),
-    /// A Cluster references another kind by this name.
+    /// A Cluster references infrastructure of another kind by this name.
     NotAdopted(&'a Cluster),
 }
 

@@ -64,7 +64,7 @@ impl Draft {
     }
 }
 
-/// The end of a reconcile that no other one must follow.
+/// What follows a reconcile when no other one must follow at once: a wait, a recheck, or nothing.
 fn settled(wait: Option<(Reason, String)>, recheck: Option<Duration>) -> Next {
     match (wait, recheck) {
         (Some((reason, message)), Some(recheck)) => Next::waiting_with_recheck(reason, message, recheck),

@@ -48,7 +48,7 @@ impl Clusters {
         })
     }
 
-    /// The claims by the name for an object with this controller's finalizer.
+    /// The claims under the name derived from an object that have this controller's finalizer.
     pub(super) fn held_claims(&self, key: &Key) -> HeldClaims {
         let (pools, name) = (&self.parts.pools, key.sibling(&claim_name(&key.name)));
         let mut held_claims = HeldClaims::default();

@@ -41,7 +41,8 @@ async fn waiting_machine_has_constant_writes_for_any_number_of_hosts_for_others(
         each.push(many - few);
     }
     assert_eq!(each[0], each[1], "hosts for other machines");
-    // That hosts exist. A machine that loses the race for a host reports this in a write that it makes anyway.
+    // Each waiting machine writes once that hosts exist. A machine that loses the race for a host reports this in a
+    // write that it makes anyway.
     assert!(
         (4..=5).contains(&each[0]),
         "one write of each of five that wait, not {each:?}"

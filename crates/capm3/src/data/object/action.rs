@@ -41,7 +41,7 @@ pub enum Action {
     StopAwaitingClaims,
 }
 
-/// A plan that does nothing until then.
+/// A plan without actions, with this next step.
 pub(super) fn only(next: &Next) -> Plan {
     Plan {
         next: next.clone(),

@@ -20,7 +20,7 @@ pub struct Caches {
     pub templates: SharedCache<Metal3DataTemplate>,
     /// Claims on templates.
     pub claims: SharedCache<Metal3DataClaim>,
-    /// What answers them.
+    /// The Metal3Data for these claims.
     pub data: SharedCache<Metal3Data>,
     /// Metal3Machines.
     pub machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,

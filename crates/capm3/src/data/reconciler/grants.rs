@@ -44,7 +44,7 @@ pub(crate) fn of_general(caches: &Caches, owner: &ObjectMeta, claim: &IPAddressC
     Ok(general_state(owner, claim, address.as_deref()))
 }
 
-/// Whether an address belongs to this claim, and not to an earlier one of its name.
+/// Whether an address is not in deletion and belongs to this claim, and not to an earlier one of its name.
 fn answers<A: Kind, C: Kind>(address: &A, claim: &C) -> bool {
     let owner = owner::first::<C>(address.meta());
     address.meta().deletion_timestamp.is_none() && owner.is_none_or(|owner| is_uid_match(owner, claim.meta()))

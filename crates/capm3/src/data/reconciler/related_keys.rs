@@ -1,7 +1,7 @@
 //! Indexes between objects: the keys that a change enqueues, and lookups of a reconcile.
 //!
-//! Updated in the critical section of each cache, before any key is queued. They never lock a cache, which avoids
-//! deadlocks.
+//! They are updated in the critical section of each cache, before any key is queued, and never lock a cache, which
+//! avoids deadlocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -147,7 +147,8 @@ impl RelatedKeys {
         }
     }
 
-    /// Replaces the names of the claims that enqueue a Metal3Data, with the addresses for them.
+    /// Replaces the names of the claims on pools that a Metal3Data waits for. Changes of these claims and of their
+    /// addresses enqueue it.
     pub(in crate::data) fn await_claims(&mut self, data: &Key, names: BTreeSet<Key>) {
         let before = self.awaits.remove(data).unwrap_or_default();
         self.awaited.replace(data, before, names.clone());

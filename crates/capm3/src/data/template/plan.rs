@@ -43,7 +43,7 @@ pub struct Facts<'a> {
     pub claims: &'a [&'a Metal3DataClaim],
     /// Whether an unreadable object of the namespace may be a claim on the template, or use one of its indexes.
     pub has_unreadable: bool,
-    /// Names of claims that are skipped because their Cluster is paused.
+    /// Names of claims that are skipped because their Cluster is paused, missing or unreadable.
     pub paused: &'a [String],
     /// Claims that were read live, with the UID found.
     pub read: &'a BTreeMap<String, Option<String>>,

@@ -99,7 +99,7 @@ impl Templates {
         })
     }
 
-    /// Whether a claim is skipped because its Cluster is paused or cannot be read.
+    /// Whether a claim is skipped: its Cluster is paused or cannot be read, or does not exist while the claim is live.
     fn is_paused(&self, claim: &Metal3DataClaim) -> bool {
         let Some(name) = owner::cluster_of(&claim.metadata) else {
             return false;

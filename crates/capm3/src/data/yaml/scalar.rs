@@ -176,8 +176,8 @@ fn numbered(code: u32) -> String {
     text
 }
 
-/// Writes lines unchanged. The header contains the indentation when the first line begins with a space, and the
-/// treatment of trailing line breaks.
+/// Writes lines unchanged. The header contains the indentation when the first line is empty or begins with a space, and
+/// the treatment of trailing line breaks.
 fn block(text: &str, indent: usize, out: &mut Output) {
     out.push('|');
     if text.starts_with([' ', '\n']) {

@@ -74,7 +74,7 @@ fn follow(spec_endpoint: &SpecEndpoint, found: &FoundEndpoint) -> Option<Derived
     }
 }
 
-/// The contradiction to the Cluster: the user's value, or the requested source.
+/// How the user's value contradicts the Cluster, or else the requested source contradicts both.
 fn conflict(
     input: &ResolveInput<'_>,
     spec_endpoint: &SpecEndpoint,
@@ -126,7 +126,7 @@ fn drift(
         SourceState::Absent => Some(Drift::SourceNotFound(format!(
             "{from} does not exist any more; {fixed} is kept"
         ))),
-        // With `Auto`, other objects only provide the endpoint early.
+        // With `Auto`, other objects provide the endpoint only until the Cluster has one.
         SourceState::Forbidden { .. } if source_type == EndpointSourceType::Auto => None,
         SourceState::Forbidden { verb, resource } => Some(Drift::SourceForbidden(format!(
             "{}; {fixed} is kept",

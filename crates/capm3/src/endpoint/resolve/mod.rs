@@ -51,7 +51,7 @@ pub struct Resolution {
     pub state: EndpointState,
     /// Drift of the source; `None` when not requested.
     pub drift: Option<Drift>,
-    /// The idle source to touch, and the endpoint that it has not noticed.
+    /// The idle source to touch, and the endpoint that its controller has not read.
     pub touch: Option<(EndpointOrigin, Address)>,
     /// Delay until the next reconcile.
     pub requeue_after: Option<Duration>,
@@ -158,7 +158,7 @@ pub(super) struct KnownEndpoint {
     pub(super) requeue_after: Option<Duration>,
 }
 
-/// Consequences of a known endpoint. A control plane that has not noticed the endpoint counts as idle after a while.
+/// Consequences of a known endpoint. A control plane that still fails without it counts as idle after a while.
 pub(super) fn known_endpoint(input: &ResolveInput<'_>, found: &FoundEndpoint) -> KnownEndpoint {
     let value = input.source_values.of(found.origin);
     let value = value.filter(|value| value.state == SourceState::Address(found.address.clone()));

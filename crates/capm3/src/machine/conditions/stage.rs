@@ -82,7 +82,7 @@ pub enum Data {
     Waiting(String),
     /// The data are rendered.
     Rendered,
-    /// The user supplies it, or there is none.
+    /// The user supplies them, or there are none.
     External,
 }
 

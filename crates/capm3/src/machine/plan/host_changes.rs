@@ -185,6 +185,6 @@ pub(super) fn release(host: &mut BareMetalHost, cluster: &str) {
     if host.annotation(HOST_PAUSED_ANNOTATION) == Some(HOST_PAUSED_BY_CAPM3) {
         remove_annotation(host, HOST_PAUSED_ANNOTATION);
     }
-    // differs (`released-host-moves`): on a free host it blocks later moves for ever.
+    // differs (`released-host-moves`): the Go manager leaves it, and it blocks later moves for ever.
     remove_annotation(host, BLOCK_MOVE_ANNOTATION);
 }

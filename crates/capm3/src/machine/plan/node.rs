@@ -12,7 +12,7 @@ use crate::machine::conditions::Node;
 use crate::node::{Found, NodeQuery, Trust, find, provider_id};
 
 impl<'a> Planner<'a> {
-    /// Finds the Node of a provisioned host, and sets the provider ID of both.
+    /// Finds the Node of a provisioned host, and sets the provider ID of the Node and of the machine.
     pub(super) fn node(&mut self, host: &BareMetalHost, prerequisites: Prerequisites<'a>) -> Result<Node, Decision> {
         let trust = trust(prerequisites);
         let is_known = self.is_provisioned() && self.before.spec.provider_id.is_some();

@@ -57,7 +57,7 @@ impl<'a> Planner<'a> {
         Some(Reads::Host(host.to_owned()))
     }
 
-    /// Why the machine's host may be one that cannot be read.
+    /// The message when an unreadable host may be the machine's.
     fn unreadable_host(&self) -> Option<String> {
         if !self.rules.respect_unreadable() {
             return None;

@@ -54,11 +54,11 @@ impl Planner<'_> {
             return None;
         }
         status.last_updated = Some(self.facts.now);
-        // Cluster API waits only for `initialization`.
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);
-        // Later reconciles depend on what the host was given, and only the claim shows that a host is reused.
         let is_reused = matches!(stage, Stage::Hosted { is_reused: true, .. });
+        // Later reconciles depend on what the host was given, and only the claim shows that a host is reused. Cluster
+        // API waits only for `initialization`, so that any other change of a wait may be delayed.
         let urgency = if is_reused || self.actions.iter().any(is_provisioning) {
             Urgency::Record
         } else if resolves_by_itself(stage) && status.initialization == before.initialization {

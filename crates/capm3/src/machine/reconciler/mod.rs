@@ -257,7 +257,7 @@ enum ActError {
         /// The machine at its last version in this reconcile.
         latest: Option<Box<Metal3Machine>>,
     },
-    /// A read failed, the write of the status, or the request to the workload cluster.
+    /// A read, the write of the status, or the request to the workload cluster failed.
     Other(Fault),
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Bounds {
     pub(super) user_actions: &'static [UserAction],
     pub(super) late: u8,
     pub(super) restarts: u8,
-    /// Whether the pool is reconciled and its claims have finalizers: other cases cover that.
+    /// Whether the pool starts reconciled and its claims with finalizers: other cases cover the steps to that.
     pub(super) is_warm: bool,
 }
 
@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// Whether there is something to write.
+    /// Plans for a worker from its cache; returns whether there is something to write.
     fn plan(&mut self, index: usize, plans: &mut Plans) -> bool {
         let worker = &mut self.workers[index];
         let replica = &mut worker.replica;

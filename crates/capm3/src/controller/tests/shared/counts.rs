@@ -1,4 +1,4 @@
-//! The requests for the endpoint of another provider, and that objects without it cost none.
+//! The requests for the endpoint of another provider. Objects without one cost none of them.
 
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use serde_json::json;

@@ -171,7 +171,7 @@ impl Fixture {
         requests(&self.server)
     }
 
-    /// The write requests among them.
+    /// The write requests of the program since the last reset.
     pub(super) fn writes(&self) -> BTreeMap<String, u64> {
         let mut requests = self.requests();
         requests.retain(|what, _| {

@@ -101,7 +101,7 @@ async fn restart_at(sides: [&mut Side; 2], now: Phase, at: Option<Phase>) {
     seconds(3).await;
 }
 
-/// Repeats `clusterctl move`.
+/// Does what `clusterctl move` does, with a restart of the programs at one phase.
 async fn move_over(from: &mut Side, to: &mut Side, at: Option<Phase>) {
     from.set_paused(true).await;
     restart_at([from, to], Phase::Paused, at).await;

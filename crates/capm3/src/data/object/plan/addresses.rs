@@ -32,8 +32,8 @@ pub fn wanted(
     needed.iter().map(|pool| Ok((pool.clone(), names(pool)?))).collect()
 }
 
-/// The grants of all needed pools. `rendered`: an existing Secret. Since the template may have changed, any claim may be
-/// part of it.
+/// The grants of all needed pools. `rendered`: an existing Secret, which may contain the address of any claim, since
+/// the template may have changed.
 pub(super) fn grants(
     (data, rendering): (&Metal3Data, &Rendering),
     template: &Metal3DataTemplate,

@@ -100,8 +100,8 @@ fn of_owned(claim: &PoolClaim, data: Option<&str>) -> Option<Action> {
     of_orphan(claim, data)
 }
 
-/// The release of a claim that may remain of an earlier Metal3Data. `data`: the UID of the existing one. A claim that
-/// is not in deletion is left to the garbage collector.
+/// The release of a claim that may be left from an earlier Metal3Data. `data`: the UID of the existing one. The garbage
+/// collector handles a claim that is not in deletion.
 fn of_orphan(claim: &PoolClaim, data: Option<&str>) -> Option<Action> {
     let orphan = claims::is_orphan(claim.metadata(), |uid| Some(uid) == data);
     orphan.then(|| release(claim, false)).flatten()

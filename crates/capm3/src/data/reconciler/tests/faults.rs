@@ -111,7 +111,7 @@ impl TestEnv for Scenario {
     fn violations(&self, state: &State) -> Vec<String> {
         let mut wrong = violations(state);
         if self.has_step(|step| matches!(step, Step::DropAddress)) {
-            // It is deleted without being released.
+            // The user deletes the claim on a pool; the controller does not release it.
             wrong.retain(|wrong| !wrong.contains("releases addresses"));
         }
         wrong
