@@ -1,7 +1,7 @@
 //! The actions of a plan. Each write carries its own precondition.
 //!
-//! The process may stop after any of them: the next reconcile continues from what it then observes. A failed action ends
-//! the reconcile.
+//! The process may stop after any of them: the next reconcile continues from what it then observes. A failed action
+//! ends the reconcile.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,8 +22,8 @@ use crate::facts::Read;
 
 /// The plan for one host. Its status is a patch with the observed version as precondition, and is absent when the plan
 /// patches the host. [`Next::Requeue`](metal3_runtime::work::Next::Requeue) plans again in the same reconcile with the
-/// responses to the actions: the host and the node of a response are live, a node after a transition or power request is
-/// stale.
+/// responses to the actions: the host and the node of a response are live, a node after a transition or power request
+/// is stale.
 pub type Plan = plan::Plan<BTreeSet<Read>, Action>;
 
 /// A write, or a record in this process.

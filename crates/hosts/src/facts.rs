@@ -46,9 +46,9 @@ pub struct Facts<'a> {
     pub agent_network: Observed<Secret<'a>>,
     /// The HardwareData with the host's name.
     pub hardware_data: Observed<&'a HardwareData>,
-    /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot MAC
-    /// address without a result, or Ironic confirmed its deletion in this reconcile. Unknown: not read, the read failed, or
-    /// the change feed does not contain it.
+    /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot
+    /// MAC address without a result, or Ironic confirmed its deletion in this reconcile. Unknown: not read, the read
+    /// failed, or the change feed does not contain it.
     pub node: &'a Observed<FoundNode>,
     /// All ports of the node.
     pub ports: Observed<&'a [Port]>,
@@ -148,7 +148,7 @@ pub enum NodeFreshness {
     /// From the change feed, newer than every request of this process.
     Current,
     /// From the change feed, and newer than the host's present state: it contains the effects of what another process
-    /// did before it wrote that state. No state is left on less.
+    /// did before it wrote that state. A host leaves its state only on such an observation or a fresher one.
     InState,
     /// From a response of Ironic in this reconcile: to a read, or to a change of the node.
     Live,

@@ -25,9 +25,9 @@ pub enum SetupError {
     /// A file cannot be read.
     #[error("cannot read {}: {}", path.display(), source.kind())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file of the login is empty.

@@ -1,8 +1,9 @@
 //! Errors of requests to Ironic, one kind for each way to handle it.
 //!
-//! [`classify`] derives the kind from the status and the effect of the request. The message is used only to tell a
-//! locked node from other conflicts, because Ironic reports that nowhere else. An unknown message leads to the kind
-//! that is always safe to handle: read the node again. Contract claims compare the phrases with the real Ironic.
+//! [`classify`] derives the kind from the status and the effect of the request. The message is used only to distinguish
+//! a locked node from other conflicts, because Ironic reports that nowhere else. An unknown message leads to the kind
+//! that is always safe to handle: read the node again. Claims of the conformance suite compare the phrases with the
+//! real Ironic.
 
 use std::fmt;
 

@@ -149,7 +149,7 @@ impl Planner<'_> {
         Next::Requeue
     }
 
-    /// Adds the writes, and none when nothing changed.
+    /// Builds the plan. Only what changed is written.
     fn build(mut self, next: Next, release_slot: Option<Action>) -> Plan {
         let mut next = next;
         if let Some(login) = self.login.take() {

@@ -68,7 +68,8 @@ pub(crate) struct Planner<'a> {
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<PlannedEvent>,
     pub(super) counts: Vec<Count>,
-    /// The credentials Secret in its present version, with the recorded credentials, and how long that is known.
+    /// The present version of the credentials Secret, if it is new and has the recorded credentials, and how long that
+    /// is known.
     pub(super) login: Option<(CredentialsStatus, Duration)>,
 }
 
@@ -147,8 +148,8 @@ impl<'a> Planner<'a> {
         self.counts.push(count);
     }
 
-    /// The credentials equal the recorded ones under another version of the Secret. The version is written with the
-    /// next change of the status.
+    /// Stores a version of the Secret with the recorded credentials. It is written with the next change of the status,
+    /// or after a delay.
     pub(crate) fn record_login_version(&mut self, login: CredentialsStatus, known: Duration) {
         self.login = Some((login, known));
     }

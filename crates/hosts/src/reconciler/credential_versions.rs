@@ -74,7 +74,8 @@ mod tests {
         }
     }
 
-    /// Passes a version of the Secret, with this password if its values were read.
+    /// Whether this version of the Secret has the recorded credentials. `password` is `None` when the values are not
+    /// read.
     fn is_unchanged(
         credential_versions: &CredentialVersions,
         recorded: &str,

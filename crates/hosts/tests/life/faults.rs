@@ -14,7 +14,7 @@ use crate::phases::{Phase, SOURCE};
 /// Every n-th case runs, unless the variable requests all.
 const EVERY: usize = 30;
 const ALL: &str = "METAL3_HOSTS_EVERY_CASE";
-/// Destructive requests, and how often a life cycle performs them.
+/// Destructive requests, and how often a life cycle performs them at most.
 const DESTROYS: [(&str, usize); 3] = [
     ("PUT nodes/_/states/provision active", 1),
     ("PUT nodes/_/states/provision deleted", 1),

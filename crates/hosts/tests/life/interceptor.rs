@@ -65,7 +65,7 @@ impl IronicFault {
 #[derive(Debug, Default)]
 pub(crate) struct RequestLog {
     pub(crate) asked: Vec<String>,
-    /// How often each was performed.
+    /// How often Ironic performed each request.
     pub(crate) done: BTreeMap<String, usize>,
     /// The number of the request, counted from 1, and its fault.
     pub(crate) fault: Option<(usize, IronicFault)>,

@@ -343,7 +343,7 @@ impl ChangeTracker {
         for uuid in page.unreadable.iter().filter_map(|unreadable| unreadable.node_uuid()) {
             if let Some(known) = self.known.get_mut(&uuid) {
                 known.listing = self.listing;
-                // A readable record is a change then.
+                // The next readable record is then reported as a change.
                 known.fingerprint = None;
             }
             if self.unreadable.insert(uuid.clone()) {

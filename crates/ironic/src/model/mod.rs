@@ -66,7 +66,7 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// A value that null and empty text leave absent.
+/// The type of a field that may be absent: null gives the default.
 trait Absent: Default {
     /// The value, unless it is empty text.
     #[must_use]

@@ -87,7 +87,7 @@ spelled! {
         DeployFailed = "deploy failed",
         /// Deployed.
         Active = "active",
-        /// Torn down.
+        /// Tearing down.
         Deleting = "deleting",
         /// Tear-down failed.
         Error = "error",

@@ -1,8 +1,8 @@
 //! The deploy agent of one booted machine, as a state machine: its requests to Ironic and its responses to commands.
 //!
 //! It posts inspection data if the kernel command line has a URL for it, looks up the node, then sends heartbeats until
-//! power off. The list of commands is empty after each boot, which Ironic relies on. Times and responses are parameters;
-//! [`crate::lab`] does the I/O.
+//! power off. The list of commands is empty after each boot, which Ironic relies on. Times and responses are
+//! parameters; [`crate::lab`] does the I/O.
 
 mod commands;
 mod kernel;
@@ -182,7 +182,7 @@ impl Agent {
                     now,
                 );
             }
-            // Ironic finds the node only in "inspect wait", which a simulated machine may precede.
+            // Ironic finds the node only in "inspect wait". A simulated machine may send its data before that.
             (Phase::Inspect, Some(404 | 409 | 500..) | None) => self.retry(now),
             (Phase::Inspect, Some(_)) => self.enter(Phase::Done, now),
             (Phase::Lookup, Some(200)) => {
@@ -199,8 +199,8 @@ impl Agent {
                 self.next = now.saturating_add(beat);
                 self.pause = FIRST_PAUSE;
             }
-            // The retry delay grows while the node is locked: a hundred agents without delay would slow down the work that holds the
-            // lock.
+            // The retry delay grows while the node is locked: a hundred agents without delay would slow down the work
+            // that holds the lock.
             (Phase::Beat, _) => self.retry(now),
             (Phase::Done, _) => {}
         }

@@ -1,7 +1,8 @@
 //! The port for agents and control: Ironic's commands to agents, and the endpoint of tests.
 //!
-//! `/agents/N/v1/...` is the agent of machine N, authorized by the agent's token; without a running agent the connection is
-//! dropped, as for a machine that is off. `/lab/...` shows machines and disks and sets faults, authorized by the BMCs' login.
+//! `/agents/N/v1/...` is the agent of machine N, authorized by the agent's token; without a running agent the
+//! connection is dropped, as for a machine that is off. `/lab/...` shows machines and disks and sets faults, authorized
+//! by the BMCs' login.
 
 use std::{collections::BTreeMap, sync::Arc};
 

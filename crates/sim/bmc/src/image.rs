@@ -1,7 +1,7 @@
 //! Executes an [`ImageOrder`]: downloads the image, checks it, converts it to disk content, decodes the config-drive.
 //!
-//! An image with a wrong checksum is not written. `raw` is written unchanged; another format must match the order and is
-//! converted by qemu-img, like in the real agent. A gzipped image is rejected unless its format is `raw`.
+//! An image with a wrong checksum is not written. `raw` is written unchanged; another format must match the order and
+//! is converted by qemu-img, like in the real agent. A gzipped image is rejected unless its format is `raw`.
 
 use std::{collections::BTreeSet, io::Read as _, path::Path};
 

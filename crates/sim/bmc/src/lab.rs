@@ -1,7 +1,7 @@
 //! The I/O of machines and agents: the clock, requests to Ironic, background work of commands.
 //!
-//! One task per machine applies requests of its BMC; one task per boot runs the booted system. Locks are held only for calls
-//! into the pure modules, never across an await.
+//! One task per machine applies requests of its BMC; one task per boot runs the booted system. Locks are held only for
+//! calls into the pure modules, never across an await.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

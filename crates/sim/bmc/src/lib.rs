@@ -1,12 +1,12 @@
 //! Simulated bare-metal machines for a real Ironic.
 //!
-//! Each machine is a Redfish BMC with its own address and, after Ironic boots it, the deploy agent. The responses of a BMC
-//! ([`redfish`]), the power changes of a machine ([`machine`]) and the requests of an agent ([`agent`]) are pure functions of
-//! state and time; [`lab`] and [`server`] have sockets and clock.
+//! Each machine is a Redfish BMC with its own address and, after Ironic boots it, the deploy agent. The responses of a
+//! BMC ([`redfish`]), the power changes of a machine ([`machine`]) and the requests of an agent ([`agent`]) are pure
+//! functions of state and time; [`lab`] and [`server`] have sockets and clock.
 //!
-//! Not implemented: IPMI, PXE, changes of BIOS settings, firmware, RAID or secure boot (the response is 501). It uses no code
-//! of the product. Invariant: **a machine boots only the configured target of its BMC**, and its disks hold only images that
-//! an agent wrote after checking them.
+//! Not implemented: IPMI, PXE, changes of BIOS settings, firmware, RAID or secure boot (the response is 501). It uses
+//! no code of the product. Invariant: **a machine boots only the configured target of its BMC**, and its disks hold
+//! only images that an agent wrote after checking them.
 
 pub mod agent;
 pub mod control;

@@ -1,5 +1,5 @@
-//! The state of a machine: power, boot order, virtual media, disks, running system. Pure: time is a parameter, and required
-//! I/O is returned as [`Effect`]s.
+//! The state of a machine: power, boot order, virtual media, disks, running system. Pure: time is a parameter, and
+//! required I/O is returned as [`Effect`]s.
 //!
 //! Invariant: a boot effect follows only from a power request to the BMC.
 

@@ -1,5 +1,5 @@
-//! Prints the memory per object and the request rates of the simulated API server. The figures depend on the machine and
-//! are not asserted.
+//! Prints the memory per object and the request rates of the simulated API server. The figures depend on the machine
+//! and are not asserted.
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::ConfigMap;

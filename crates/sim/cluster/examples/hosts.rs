@@ -1,5 +1,5 @@
-//! Prints the request times of a large test with hosts. The figures depend on the machine and are not asserted. Run it as
-//! a debug build, as tests are.
+//! Prints the request times of a large test with hosts. The figures depend on the machine and are not asserted. Run it
+//! as a debug build, as tests are.
 
 use futures::TryStreamExt as _;
 use kube::Api;

@@ -4,8 +4,8 @@
 //! HTTP on loopback. The core is a state machine without clock, tasks or sockets; a thin layer around it waits, streams
 //! watches and injects the faults of a plan.
 //!
-//! It does **not** approximate: an unsupported request gets 501 and a `Status` that names the feature. Not supported are
-//! strategic merge patches, migration from client-side apply, tables, foreground and orphan deletion, RBAC, and all
+//! It does **not** approximate: an unsupported request gets 501 and a `Status` that names the feature. Not supported
+//! are strategic merge patches, migration from client-side apply, tables, foreground and orphan deletion, RBAC, and all
 //! built-in kinds but a few. The claims of `metal3-conformance-cluster` hold on this server and on a real one.
 //!
 //! Invariants: resource versions are comparable across all resources; the same seed, requests and times produce the

@@ -133,8 +133,8 @@ async fn answer(
 }
 
 impl HttpsServer {
-    /// Listens on a loopback port, any free one for 0, with a new self-signed certificate, and passes requests to `wire`.
-    /// The process must have installed a TLS crypto provider.
+    /// Listens on a loopback port, any free one for 0, with a new self-signed certificate, and passes requests to
+    /// `wire`. The process must have installed a TLS crypto provider.
     ///
     /// # Errors
     /// When the port is taken.

@@ -10,8 +10,8 @@
 //!
 //! # How to use it in a test of a controller
 //!
-//! `tests/fleet.rs` is an example: a controller that deploys two machines at a time, with lost answers, a broken machine
-//! and a lost database.
+//! `tests/fleet.rs` is an example: a controller that deploys two machines at a time, with lost answers, a broken
+//! machine and a lost database.
 //!
 //! | Need | API |
 //! |---|---|
@@ -29,10 +29,11 @@
 //!
 //! # Limits
 //!
-//! It does **not** approximate: an unsupported request gets 501. Not supported are rescue, holds, inspection by the BMC,
-//! firmware updates, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum, and the
-//! agent's API (the ramdisk is simulated inside). Images are not downloaded: every URL is valid, and [`Machine::faults`]
-//! determines whether a checksum matches. The claims of `metal3-conformance-ironic` hold on this server and on a real one.
+//! It does **not** approximate: an unsupported request gets 501. Not supported are rescue, holds, inspection by the
+//! BMC, firmware updates, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum,
+//! and the agent's API (the ramdisk is simulated inside). Images are not downloaded: every URL is valid, and
+//! [`Machine::faults`] determines whether a checksum matches. The claims of `metal3-conformance-ironic` hold on this
+//! server and on a real one.
 //!
 //! Invariant: the same seed, requests and times produce the same answers and UUIDs.
 #![warn(missing_docs)]

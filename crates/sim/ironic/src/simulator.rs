@@ -1,7 +1,7 @@
 //! The handle of a simulated Ironic, cheap to clone.
 //!
-//! One lock guards state, fault plan and counters; it is never held across an await. This layer waits where Ironic waits,
-//! injects faults and handles headers; `core` computes the answers.
+//! One lock guards state, fault plan and counters; it is never held across an await. This layer waits where Ironic
+//! waits, injects faults and handles headers; `core` computes the answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl Ironic {
         ))
     }
 
-    /// Adds manageable nodes with machines, without requests. Their last changes are a minute apart, at least an hour ago.
-    /// `None` for a driver that is not simulated.
+    /// Adds manageable nodes with machines, without requests. Their last changes are a minute apart, at least an hour
+    /// ago. `None` for a driver that is not simulated.
     #[must_use]
     pub fn enrol(&self, count: u32, driver: &str) -> Option<Vec<NodeUuid>> {
         let now = self.now();
@@ -150,8 +150,8 @@ impl Ironic {
         self.with(|state| state.audit = Audit::default());
     }
 
-    /// Reads or changes the machine with this BMC address, in the form of a host or a node. Every address has a machine,
-    /// also without a node. `None` only when there is no profile.
+    /// Reads or changes the machine with this BMC address, in the form of a host or a node. Every address has a
+    /// machine, also without a node. `None` only when there is no profile.
     pub fn machine_at<T>(&self, bmc: &str, change: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         let now = self.now();
         self.with(|state| {

@@ -1,7 +1,7 @@
 //! An example of a controller's test with the simulator. Start with the test at the end.
 //!
-//! The controller is minimal: the next transition is a pure function of the node ([`next_transition`]), and after an error
-//! it reads the node again and decides again.
+//! The controller is minimal: the next transition is a pure function of the node ([`next_transition`]), and after an
+//! error it reads the node again and decides again.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

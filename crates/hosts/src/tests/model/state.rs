@@ -10,7 +10,7 @@ use super::program::Program;
 use crate::plan::rules::Rules;
 use crate::tests::fixture::{Fixture, OTHER_UID, at, image};
 
-/// A change by the user or another system, in this order.
+/// A change by the user or another system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostChange {
     SetImage(&'static str),
@@ -30,6 +30,7 @@ pub(super) enum HostChange {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) start: &'static str,
+    /// The changes, in this order.
     pub(super) changes: &'static [HostChange],
     pub(super) programs: usize,
     pub(super) crashes: u8,

@@ -1,8 +1,8 @@
 //! The client with complete recorded responses of Ironic 39.0.0, from the status line to the last byte.
 //!
 //! `make ironic-recordings` records them from Ironic's TLS socket with `Connection: close`, and from a proxy in front
-//! of a stopped Ironic. `in-transition` requires a node whose BMC takes half a minute per call. The contract tests
-//! check most of these responses with a real Ironic.
+//! of a stopped Ironic. `in-transition` requires a node whose BMC takes half a minute per call. The conformance
+//! suite checks most of these responses with a real Ironic.
 
 use crate::calls::node::{self, NewNode};
 use crate::calls::patch::Patch;

@@ -1,7 +1,7 @@
 //! The kinds that the server serves.
 //!
-//! A custom kind comes from its CRD, whose schema prunes, defaults and validates its objects. Built-in kinds are the few
-//! that the provider and Cluster API use; `builtin` has their rules beyond metadata and status. Requests for other
+//! A custom kind comes from its CRD, whose schema prunes, defaults and validates its objects. Built-in kinds are the
+//! few that the provider and Cluster API use; `builtin` has their rules beyond metadata and status. Requests for other
 //! Kubernetes kinds are rejected with 501.
 
 use metal3_schema::Schema;

@@ -1,7 +1,7 @@
 //! Label and field selectors of lists and watches.
 //!
-//! Label selectors support the whole grammar of Kubernetes; field selectors support the fields of custom kinds and a few
-//! fields of built-in kinds.
+//! Label selectors support the whole grammar of Kubernetes; field selectors support the fields of custom kinds and a
+//! few fields of built-in kinds.
 
 use serde_json::Value;
 

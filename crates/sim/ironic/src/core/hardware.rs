@@ -65,7 +65,7 @@ impl Core {
 
     pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        // Read from the BMC when the credentials are verified.
+        // Ironic reads the versions from the BMC when it verifies the credentials; before that the list is empty.
         let Some(machine) = self.machine_for(node).filter(|_| node.times.provisioned.is_some()) else {
             return Ok(Answer::ok(json!({"firmware": []})));
         };

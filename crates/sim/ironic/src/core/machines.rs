@@ -1,7 +1,7 @@
 //! The machines, independent of Ironic's nodes.
 //!
-//! A machine is created on first use of its BMC address and is never removed: deleting a node or losing the database does
-//! not change it.
+//! A machine is created on first use of its BMC address and is never removed: deleting a node or losing the database
+//! does not change it.
 
 use chrono::TimeDelta;
 use metal3_ironic::model::state::ProvisionState;

@@ -9,8 +9,8 @@ use crate::life::{Event, step};
 const MAX_POWER_SYNC_FAILURES: u32 = 3;
 
 impl Core {
-    /// Compares the recorded power of every node with its machine and forces the recorded power. When they match, Ironic
-    /// erases `last_error`, even of a failed node: only the history keeps the message.
+    /// Compares the recorded power of every node with its machine and forces the recorded power. When they match,
+    /// Ironic erases `last_error`, even of a failed node: only the history keeps the message.
     pub(super) fn sync_power(&mut self, now: Now) {
         let serials: Vec<u64> = self.nodes.keys().copied().collect();
         for serial in serials {

@@ -1,7 +1,7 @@
 //! The provision state machine of a node: a table of transitions and their effect on state and target.
 //!
-//! Pure. The table equals Ironic's own; `make ironic-contract` compares them. Invariant: a node in a stable state has no
-//! target.
+//! Pure. The table equals Ironic's own; `make ironic-contract` compares them. Invariant: a node in a stable state has
+//! no target.
 
 mod table;
 

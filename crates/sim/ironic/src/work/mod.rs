@@ -1,7 +1,7 @@
 //! Work on a node as a script: a sequence of actions with delays.
 //!
-//! A script is created when the work begins. The result of an action is computed when the action runs, so a fault that is
-//! set during the work takes effect then. Pure.
+//! A script is created when the work begins. The result of an action is computed when the action runs, so a fault that
+//! is set during the work takes effect then. Pure.
 
 pub(crate) mod steps;
 
