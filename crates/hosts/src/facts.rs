@@ -177,7 +177,7 @@ pub enum RefusalClass {
     Transient,
     /// A change of the host or its Secrets: Ironic does not accept this request.
     Invalid,
-    /// A change of the access to Ironic: credentials, certificate, version. It says nothing about this request.
+    /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
 }
 

@@ -18,7 +18,7 @@ use crate::plan::error::Failure;
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
 
-/// The result of a planning step. A [`Decision`] as error ends planning early, as a read, a wait or a failure does.
+/// The result of a planning step. A [`Decision`] as error ends planning early: a read, a wait or a failure.
 pub(crate) type PlanResult<T = Decision> = Result<T, Decision>;
 
 /// The result of a decision.

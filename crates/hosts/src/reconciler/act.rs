@@ -176,7 +176,7 @@ impl Executor<'_> {
                     is_fresh: true,
                     ..refused
                 });
-                // The observation of the node may be the cause.
+                // An outdated observation of the node may be the cause.
                 observed.set_node(Observed::Unknown(UnknownReason::NotRead));
                 observed.ports = Observed::Unknown(UnknownReason::NotRead);
                 Ok(Outcome::Refused)

@@ -12,7 +12,7 @@ use crate::model::node::Node;
 pub struct ListedNode {
     /// The node.
     pub node: Node,
-    /// A hash of the whole record, unknown fields included. The time alone does not tell two records apart: some
+    /// A hash of the whole record, unknown fields included. The time alone does not distinguish two records: some
     /// databases keep whole seconds.
     pub fingerprint: u64,
 }

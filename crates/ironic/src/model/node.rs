@@ -140,9 +140,9 @@ lenient! {
         pub target_power_state: Option<String>,
         /// The last error.
         pub last_error: Option<String>,
-        /// `uefi` or `bios`, where the driver can tell.
+        /// `uefi` or `bios`, if the driver reports it.
         pub boot_mode: Option<String>,
-        /// Whether secure boot is on, where the driver can tell.
+        /// Whether secure boot is on, if the driver reports it.
         pub secure_boot: Option<bool>,
     }
 

@@ -60,7 +60,7 @@ struct Inner {
 }
 
 impl WorkloadClusters {
-    /// Without any cluster.
+    /// No API server runs yet.
     #[must_use]
     pub fn new(seed: u64, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
@@ -109,7 +109,7 @@ impl WorkloadServers for WorkloadClusters {
         self.at(endpoint).map(|cluster| cluster.client(user))
     }
 
-    /// No client verifies them.
+    /// The content is a placeholder: no client verifies it.
     fn secret_data(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)> {
         match purpose {
             Purpose::Kubeconfig => {

@@ -28,9 +28,9 @@ pub enum Write {
 /// A change in a workload cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WorkloadChange {
-    /// Starts the API server of a hosted control plane.
+    /// Starts the API server of a control plane without machines.
     Start,
-    /// Stops the API server after the deletion of its last machine.
+    /// Stops the API server and deletes its data.
     Stop,
     /// Applies a merge patch to a Node.
     Node(String, Value),

@@ -1,4 +1,4 @@
-//! HTTPS on loopback: for the simulated Ironic, with a login, and for any other [`Wire`].
+//! HTTPS on loopback: for the simulated Ironic, with a login, and for any other [`Transport`].
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -207,7 +207,7 @@ impl Store {
     }
 }
 
-/// Whether a patch mentions `managedFields`; only such a patch sees them.
+/// Whether a patch mentions `managedFields`; only such a patch is applied to an object that contains them.
 fn mentions_managed_fields(call: &Call<'_>) -> bool {
     const NAME: &[u8] = b"managedFields";
     call.request.body.windows(NAME.len()).any(|part| part == NAME)

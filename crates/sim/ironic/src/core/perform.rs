@@ -123,7 +123,7 @@ impl Core {
         let Some(machine) = machine else {
             return Some(Outcome::Done);
         };
-        // A machine with `disable_power_off` is rebooted instead of powered off and on.
+        // With `disable_power_off`, the machine is rebooted instead of powered off and on.
         if *to == PowerState::Off && node.is_set("disable_power_off") {
             return Some(Outcome::Done);
         }

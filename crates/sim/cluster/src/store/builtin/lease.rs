@@ -45,7 +45,7 @@ fn micro_time(text: &str) -> Option<String> {
     let (fraction, zone) = rest.split_at_checked(7)?;
     let digits = fraction.strip_prefix(['.', ','])?;
     let digits = digits.bytes().all(|digit| digit.is_ascii_digit()).then_some(digits)?;
-    // Go does not accept leap seconds, lower-case letters and other separators.
+    // Go accepts no leap seconds, lower-case letters or other separators.
     let at = |index: usize| seconds.as_bytes().get(index).copied();
     let plain = at(10) == Some(b'T') && at(17) <= Some(b'5');
     let zoned = zone == "Z" || zone.len() == 6;

@@ -194,7 +194,7 @@ fn event_error(event: &Value) -> Option<FieldError> {
         .pointer("/involvedObject/namespace")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    // Events of cluster-scoped objects belong into the default namespace.
+    // Events of cluster-scoped objects belong to the default namespace.
     let home = if involved.is_empty() { "default" } else { involved };
     let detail = "does not match event.namespace";
     (home != object::text(event, "namespace"))
