@@ -34,7 +34,7 @@ fn each_host_has_the_same_number_of_deprovisioning_attempts() {
                 begun().node_with("deploy failed", json!({ "last_error": "no room" })),
             ),
             (
-                "its image was taken off",
+                "its image was removed",
                 begun().spec(json!({ "image": null })).node("deploying"),
             ),
             ("it is deleted", begun().deleted().node("deploying")),

@@ -156,10 +156,8 @@ fn must_be_left_alone(fixture: &Fixture) -> bool {
 /// Whether a deployment that waits for its agent may be restarted: a reboot is forced, and Ironic operates the node.
 fn is_restarted(fixture: &Fixture) -> bool {
     let (node, _) = fixture.node.clone().flatten().unwrap();
-    let host_change = &fixture.host["metadata"]["annotations"]["reboot.metal3.io"];
-    let is_forced = host_change
-        .as_str()
-        .is_some_and(|text| text.contains(r#""force":true"#));
+    let annotation = &fixture.host["metadata"]["annotations"]["reboot.metal3.io"];
+    let is_forced = annotation.as_str().is_some_and(|text| text.contains(r#""force":true"#));
     let works = node["maintenance"] == json!(false) && node["fault"].is_null();
     fixture.state().to_string() == "provisioning" && node["provision_state"] == "wait call-back" && is_forced && works
 }
@@ -217,8 +215,8 @@ proptest! {
             *freshness = NodeFreshness::Live;
         }
         let plan = fixture.plan();
-        let given_up = orders(&plan).filter(|order| order.request.impact() == Impact::Erases);
-        for order in given_up {
+        let erasing = orders(&plan).filter(|order| order.request.impact() == Impact::Erases);
+        for order in erasing {
             prop_assert!(matches!(order.request, Request::Provision(_, Transition::Delete)), "{}", order.request.verb());
             prop_assert!(is_restarted(&fixture));
             let (node, _) = fixture.node.clone().flatten().unwrap();

@@ -116,7 +116,7 @@ async fn moving_host_is_not_touched_with_any_annotations() {
     )
     .await;
     sleep(Duration::from_secs(5)).await;
-    let asked = env.ironic.audit();
+    let before = env.ironic.audit();
     let counts = env.machine(1, |machine| machine.counts);
     // All annotations are replaced by the one that marks the move; then the object is deleted.
     let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
@@ -132,7 +132,7 @@ async fn moving_host_is_not_touched_with_any_annotations() {
             let counts = audit.counts().filter(|((verb, _), _)| verb == method);
             counts.map(|(_, number)| number).sum()
         };
-        assert_eq!(of(&env.ironic.audit()), of(&asked), "{method}");
+        assert_eq!(of(&env.ironic.audit()), of(&before), "{method}");
     }
     env.machine(1, |machine| {
         assert_eq!((machine.counts, machine.power.clone()), (counts, PowerState::On))

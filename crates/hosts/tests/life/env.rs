@@ -13,7 +13,7 @@ use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
-use metal3_ironic::endpoint::{Endpoint, Settings as Reach};
+use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::{EventQueue, EventRecorder};
@@ -209,9 +209,9 @@ impl TestEnv {
     }
 
     pub(crate) async fn until_state(&self, number: u32, state: &str) {
-        let at_rest =
+        let is_in_state =
             |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.provisioning.state.to_string() == state);
-        self.until(number, state, at_rest).await;
+        self.until(number, state, is_in_state).await;
     }
 
     pub(crate) async fn node(&self, number: u32) -> Option<Node> {
@@ -253,11 +253,15 @@ impl Program {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(1000);
         self.inboxes.lock().push(inbox);
-        let reach = Reach::new(Endpoint::parse("http://ironic.example").unwrap());
+        let ironic_settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
         let parts = Parts {
             client: self.client.clone(),
             caches: caches.clone(),
-            ironic: Client::over(Arc::new(self.interceptor.clone()), reach, Arc::clone(&self.clock)),
+            ironic: Client::over(
+                Arc::new(self.interceptor.clone()),
+                ironic_settings,
+                Arc::clone(&self.clock),
+            ),
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,

@@ -15,7 +15,7 @@ use crate::phases::{Phase, SOURCE};
 const EVERY: usize = 30;
 const ALL: &str = "METAL3_HOSTS_EVERY_CASE";
 /// Destructive requests, and how often a life cycle performs them at most.
-const DESTROYS: [(&str, usize); 3] = [
+const DESTRUCTIVE: [(&str, usize); 3] = [
     ("PUT nodes/_/states/provision active", 1),
     ("PUT nodes/_/states/provision deleted", 1),
     ("DELETE nodes/_", 1),
@@ -74,7 +74,7 @@ async fn run_lifecycle(case: Case) -> Counts {
     let log = env.interceptor.log();
     let is_injected = matches!(case, Case::Ironic(..));
     assert_eq!(log.injected, is_injected, "{case:?} at a request that was not made");
-    for (what, most) in DESTROYS {
+    for (what, most) in DESTRUCTIVE {
         let done = log.done.get(what).copied().unwrap_or_default();
         assert!(done <= most, "{case:?}: {what} was done {done} times: {:#?}", log.asked);
     }

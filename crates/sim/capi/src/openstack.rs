@@ -25,7 +25,7 @@ pub(crate) fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
     let mut due = add_finalizer(OPENSTACK_CLUSTER, object, FINALIZER);
     let conditions = Conditions::of(object, snapshot.now).set("Paused", "False", "NotPaused", "");
     if !object.is_true("NetworkReady") {
-        let new_status = conditions.set("NetworkReady", "True", "NetworkReady", "").set(
+        let conditions = conditions.set("NetworkReady", "True", "NetworkReady", "").set(
             "Ready",
             "False",
             "LoadBalancerPending",
@@ -34,17 +34,17 @@ pub(crate) fn reconcile(snapshot: &Snapshot, object: &Object) -> Vec<Write> {
         due.extend(status(
             OPENSTACK_CLUSTER,
             object,
-            json!({ "conditions": new_status.into_value() }),
+            json!({ "conditions": conditions.into_value() }),
         ));
         return due;
     }
     if endpoint(object).is_none() {
-        let load_balancer_ip = json!({ "spec": { "controlPlaneEndpoint": { "host": address(object), "port": 6443 } } });
-        due.extend(change(OPENSTACK_CLUSTER, object, load_balancer_ip));
+        let wanted = json!({ "spec": { "controlPlaneEndpoint": { "host": address(object), "port": 6443 } } });
+        due.extend(change(OPENSTACK_CLUSTER, object, wanted));
         return due;
     }
-    let new_status = conditions.set("Ready", "True", "Ready", "");
-    let new_status = json!({ "initialization": { "provisioned": true }, "conditions": new_status.into_value() });
+    let conditions = conditions.set("Ready", "True", "Ready", "");
+    let new_status = json!({ "initialization": { "provisioned": true }, "conditions": conditions.into_value() });
     due.extend(status(OPENSTACK_CLUSTER, object, new_status));
     due
 }

@@ -113,13 +113,13 @@ impl WorkloadServers for WorkloadClusters {
     fn secret_data(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)> {
         match purpose {
             Purpose::Kubeconfig => {
-                let way_in = json!({
+                let kubeconfig = json!({
                     "apiVersion": "v1", "kind": "Config", "current-context": "admin",
                     "clusters": [{ "name": "it", "cluster": { "server": format!("https://{endpoint}") } }],
                     "users": [{ "name": "admin", "user": { "token": "simulated" } }],
                     "contexts": [{ "name": "admin", "context": { "cluster": "it", "user": "admin" } }],
                 });
-                vec![("value", way_in.to_string())]
+                vec![("value", kubeconfig.to_string())]
             }
             Purpose::Authority => ["tls.crt", "tls.key"].map(|file| (file, "simulated".to_owned())).into(),
         }

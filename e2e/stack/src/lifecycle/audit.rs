@@ -126,8 +126,9 @@ pub(super) fn no_request_was_forbidden(stack: &Stack) -> anyhow::Result<()> {
     for manager in &MANAGERS {
         let mut forbidden = log.counts_of(manager.account.user).forbidden;
         forbidden.retain(|target| {
-            let is_test_server = provider::RESOURCE == format!("{}.{}", target.resource, target.group);
-            target.verb != "list" || !(is_test_server || other_providers::has_resource(&target.group, &target.resource))
+            let is_test_cluster = provider::RESOURCE == format!("{}.{}", target.resource, target.group);
+            target.verb != "list"
+                || !(is_test_cluster || other_providers::has_resource(&target.group, &target.resource))
         });
         anyhow::ensure!(forbidden.is_empty(), "{}: {forbidden:?}", manager.account.user);
     }

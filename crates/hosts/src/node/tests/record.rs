@@ -57,7 +57,7 @@ impl Record {
                 "add" => drop(map.insert(field.to_owned(), operation["value"].clone())),
                 "remove" => {
                     let removed = map.remove(field).filter(|value| !value.is_null());
-                    assert!(removed.is_some(), "{path:?} is not there to be removed");
+                    assert!(removed.is_some(), "{path:?} does not exist and cannot be removed");
                 }
                 other => panic!("{other}"),
             }

@@ -88,6 +88,6 @@ fn life_cycle_stays_within_its_cost_limits() {
     assert_eq!(
         settle(&mut ModelState::start(super::RUNNING, ALL)).ironic,
         0,
-        "a host at rest asks nothing"
+        "an unchanged host sends no requests"
     );
 }

@@ -152,7 +152,7 @@ async fn lease_times(s: Subject) -> CheckResult {
     let read = json!({"acquireTime": "2025-12-31T23:00:00.123456Z", "holderIdentity": ""});
     reply.expect("made", 201, "/spec", read)?;
     let reply = lease_of(&s, "b", &Value::Null).await?;
-    reply.expect("nothing said", 201, "/spec", json!({}))
+    reply.expect("an empty spec", 201, "/spec", json!({}))
 }
 
 async fn lease_numbers(s: Subject) -> CheckResult {

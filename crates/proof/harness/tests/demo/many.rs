@@ -70,11 +70,11 @@ impl Held {
             let name = claim.name_any();
             assert!(
                 is_of(child, &claim.uid().unwrap()),
-                "{when}: {name} has a stranger's child"
+                "{when}: {name} has the child of another claim"
             );
             assert!(
                 claim.finalizers().contains(&FINALIZER.to_owned()),
-                "{when}: {name} may go before its child"
+                "{when}: {name} can be deleted before its child"
             );
             let named = claim.status.address.as_ref().and_then(|address| address.uid.clone());
             assert!(

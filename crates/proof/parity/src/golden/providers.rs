@@ -72,8 +72,8 @@ fn replay_states(folder: &Path) -> Result<bool> {
             errors += found.len();
         }
     }
-    println!("{FOLDER}: {snapshots} moments taken over, {errors} wrong");
-    ensure!(snapshots > 0, "{FOLDER}: no moment was found in {}", folder.display());
+    println!("{FOLDER}: {snapshots} snapshots taken over, {errors} wrong");
+    ensure!(snapshots > 0, "{FOLDER}: no snapshot was found in {}", folder.display());
     Ok(errors == 0)
 }
 
@@ -119,7 +119,7 @@ fn violations(stored: &[Value], takeover: &Takeover) -> Vec<String> {
             continue;
         }
         let Some(after) = takeover.after.metal3_cluster(name) else {
-            errors.push(format!("{name} is gone although its Cluster lives"));
+            errors.push(format!("{name} was deleted, but its Cluster exists"));
             continue;
         };
         let fixed = cluster.and_then(endpoint);
@@ -138,7 +138,7 @@ fn violations(stored: &[Value], takeover: &Takeover) -> Vec<String> {
         let contradicts = typed.is_some() && fixed.is_some() && typed != fixed;
         if contradicts != reports_conflict(after, fixed.as_ref()) && (contradicts || fixed.is_some()) {
             errors.push(format!(
-                "{name} has {typed:?}, its Cluster {fixed:?}; conflict said: {}",
+                "{name} has {typed:?}, its Cluster {fixed:?}; conflict reported: {}",
                 !contradicts
             ));
         }

@@ -253,9 +253,9 @@ fn explains_condition(change: &Change<'_>) -> Option<String> {
         found.unwrap_or_default().to_owned()
     };
     // A host has an error message instead, as with the Go manager.
-    let tells = !change.is_of("BareMetalHost");
+    let explains = !change.is_of("BareMetalHost");
     let is_silent = |condition: &&Value| {
-        let waits = tells && !FALSE_IS_NORMAL.contains(&text(condition, "type").as_str());
+        let waits = explains && !FALSE_IS_NORMAL.contains(&text(condition, "type").as_str());
         let waits = waits && text(condition, "status") != "True";
         text(condition, "reason").is_empty() || (waits && text(condition, "message").is_empty())
     };
@@ -278,8 +278,8 @@ fn provisioned_has_host(change: &Change<'_>) -> Option<String> {
 }
 
 fn no_secret_leaks(change: &Change<'_>) -> Option<String> {
-    let tells = !change.is_of("Secret") && change.new.0.to_string().contains(BMC_PASSWORD);
-    tells.then(|| "it contains the password of a BMC".to_owned())
+    let leaks = !change.is_of("Secret") && change.new.0.to_string().contains(BMC_PASSWORD);
+    leaks.then(|| "it contains the password of a BMC".to_owned())
 }
 
 #[cfg(test)]

@@ -84,8 +84,8 @@ fn state(object: &Object) -> String {
         "/note",
         "/message",
     ];
-    let said = known.iter().map(|at| object.text(at)).filter(|text| !text.is_empty());
-    said.collect::<Vec<_>>().join(", ")
+    let texts = known.iter().map(|at| object.text(at)).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -59,10 +59,10 @@ fn kubeadm_command(
     let is_control_plane = machine.label(CONTROL_PLANE_LABEL).is_some();
     if cluster.flag("/status/initialization/controlPlaneInitialized") {
         let is_up = snapshot.workloads.get(&at).is_some_and(|workload| workload.is_up);
-        let waiting_for = "waiting for the API server of the workload cluster to make a token";
+        let why = "waiting for the API server of the workload cluster to make a token";
         return is_up
             .then_some((KubeadmCommand::Join { is_control_plane }, at))
-            .ok_or(waiting_for);
+            .ok_or(why);
     }
     let peers = snapshot.of_cluster(MACHINE, cluster);
     let mut peers = peers

@@ -86,15 +86,12 @@ fn free<'a>(snapshot: &'a Snapshot, machine: &Object) -> Option<&'a Object> {
 /// Claims a host in one write, with the observed resource version as precondition: another machine may claim it at the
 /// same time.
 fn claim(host: &Object, machine: &Object, owner: &Object, infrastructure: &Object) -> Write {
-    let new_status = [
+    let pairs = [
         (ENDPOINT, infrastructure.part("/spec/controlPlaneEndpoint/host")),
         (VERSION, owner.part("/spec/version")),
         (REGISTRY, infrastructure.part("/spec/bundleLookupBaseRegistry")),
     ];
-    let annotations: Map<String, Value> = new_status
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect();
+    let annotations: Map<String, Value> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let secret = json!({
         "kind": "Secret", "name": owner.text("/spec/bootstrap/dataSecretName"), "namespace": machine.namespace(),
     });

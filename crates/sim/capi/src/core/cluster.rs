@@ -54,16 +54,16 @@ fn belongs(kind: &'static Kind, part: &Object, cluster: &Object) -> Option<Write
 fn copy(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
     let infrastructure = snapshot.referred(cluster, INFRASTRUCTURE);
     let control_plane = snapshot.referred(cluster, CONTROL_PLANE);
-    let says = |part: Option<&Object>, at: &str| part.is_some_and(|part| !part.is_deleting() && part.flag(at));
+    let has_flag = |part: Option<&Object>, at: &str| part.is_some_and(|part| !part.is_deleting() && part.flag(at));
     let was = |at: &str| cluster.flag(at);
     // A provisioned cluster stays provisioned.
     let is_provisioned = was("/status/initialization/infrastructureProvisioned")
         || reference(cluster, INFRASTRUCTURE).is_none()
-        || says(infrastructure, "/status/initialization/provisioned")
+        || has_flag(infrastructure, "/status/initialization/provisioned")
         // The v1beta1 contract.
-        || says(infrastructure, "/status/ready");
+        || has_flag(infrastructure, "/status/ready");
     let is_initialized = was("/status/initialization/controlPlaneInitialized")
-        || says(control_plane, "/status/initialization/controlPlaneInitialized");
+        || has_flag(control_plane, "/status/initialization/controlPlaneInitialized");
     let (mut due, mut is_reachable) = (Vec::new(), endpoint(cluster).is_some());
     if !is_reachable {
         // A port without a host is copied too, and completed later.
@@ -83,7 +83,7 @@ fn copy(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
         _ if refers => "Provisioning",
         _ => "Pending",
     };
-    let waiting_for = "the control plane is not initialized";
+    let why = "the control plane is not initialized";
     let is_available = is_provisioned && is_initialized && control_plane.is_none_or(|part| part.is_true("Available"));
     let conditions = Conditions::of(cluster, snapshot.now)
         .set("Paused", "False", "NotPaused", "")
@@ -92,9 +92,9 @@ fn copy(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
             "ControlPlaneInitialized",
             is_initialized,
             ("Initialized", "NotInitialized"),
-            waiting_for,
+            why,
         )
-        .set_bool("Available", is_available, ("Available", "NotAvailable"), waiting_for);
+        .set_bool("Available", is_available, ("Available", "NotAvailable"), why);
     let domains = infrastructure.map_or(Value::Null, |part| part.part("/status/failureDomains"));
     let wanted = json!({
         "phase": phase, "conditions": conditions.into_value(), "failureDomains": domains,
@@ -110,8 +110,8 @@ fn copy(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
 
 /// Deletes workers, then the control plane, then the infrastructure; each step waits for the previous one.
 fn reconcile_delete(snapshot: &Snapshot, cluster: &Object) -> Vec<Write> {
-    let says = status(CLUSTER, cluster, json!({ "phase": "Deleting" }));
-    let mut due: Vec<Write> = says.into_iter().collect();
+    let phase = status(CLUSTER, cluster, json!({ "phase": "Deleting" }));
+    let mut due: Vec<Write> = phase.into_iter().collect();
     let is_worker = |machine: &&Object| machine.label(CONTROL_PLANE_LABEL).is_none();
     let mut workers: Vec<(&'static Kind, &Object)> = Vec::new();
     for kind in [DEPLOYMENT, SET, MACHINE] {

@@ -89,7 +89,7 @@ fn copy(snapshot: &Snapshot, machine: &Object, cluster: &Object) -> Vec<Write> {
         (false, false, _) => "Pending",
     };
     let is_ready = is_provisioned && node.is_some_and(|node| node.is_true("Ready"));
-    let waiting_for = match node {
+    let why = match node {
         None if is_provisioned => "waiting for a Node with this provider ID",
         None => "waiting for the infrastructure",
         Some(_) => "the Node is not ready",
@@ -98,8 +98,8 @@ fn copy(snapshot: &Snapshot, machine: &Object, cluster: &Object) -> Vec<Write> {
         .set("Paused", "False", "NotPaused", "")
         .mirror("BootstrapConfigReady", config, has_data)
         .mirror("InfrastructureReady", infrastructure, is_provisioned)
-        .set_bool("NodeReady", is_ready, ("NodeReady", "NodeNotReady"), waiting_for)
-        .set_bool("Ready", is_ready, ("Ready", "NotReady"), waiting_for);
+        .set_bool("NodeReady", is_ready, ("NodeReady", "NodeNotReady"), why)
+        .set_bool("Ready", is_ready, ("Ready", "NotReady"), why);
     let reached = json!({
         "phase": phase, "conditions": conditions.into_value(), "observedGeneration": machine.part("/metadata/generation"),
         "initialization": { "bootstrapDataSecretCreated": has_data, "infrastructureProvisioned": is_provisioned },
@@ -131,14 +131,14 @@ fn node_patch(machine: &Object, node: &Object) -> Option<Value> {
     let labels: Map<String, Value> = labels.into_iter().filter(|(key, _)| shared(key)).collect();
     let taints = node.part("/spec/taints");
     let taints: Vec<Value> = taints.as_array().cloned().unwrap_or_default();
-    let is_first =
+    let is_uninitialized =
         |taint: &Value| taint.get("key").and_then(Value::as_str) == Some("node.cluster.x-k8s.io/uninitialized");
     let mut change = json!({ "metadata": {
         "labels": labels,
         "annotations": { "cluster.x-k8s.io/cluster-name": machine.text("/spec/clusterName"), "cluster.x-k8s.io/machine": machine.name() },
     } });
-    if let Some(change) = change.as_object_mut().filter(|_| taints.iter().any(is_first)) {
-        let left: Vec<&Value> = taints.iter().filter(|taint| !is_first(taint)).collect();
+    if let Some(change) = change.as_object_mut().filter(|_| taints.iter().any(is_uninitialized)) {
+        let left: Vec<&Value> = taints.iter().filter(|taint| !is_uninitialized(taint)).collect();
         change.insert("spec".to_owned(), json!({ "taints": left }));
     }
     crate::write::differs(node, &change).then_some(change)

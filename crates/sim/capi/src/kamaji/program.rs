@@ -61,7 +61,7 @@ impl Program {
         loop {
             let next = self.reconciles.values().chain(self.steps.values()).min().copied();
             let next = next.filter(|_| self.unlisted.is_empty());
-            let waiting_for = async {
+            let next_due = async {
                 match next {
                     Some(next) => sleep_until(next).await,
                     None => std::future::pending().await,
@@ -73,7 +73,7 @@ impl Program {
                     Some((kind, event)) => self.apply(kind, event),
                     None => return,
                 },
-                () = waiting_for => self.run_due().await,
+                () = next_due => self.run_due().await,
             }
         }
     }

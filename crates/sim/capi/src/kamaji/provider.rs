@@ -46,12 +46,12 @@ pub(super) fn plan(snapshot: &Snapshot, plane: &Object) -> Plan {
     let conditions = Conditions::of(plane, snapshot.now);
     if cluster.flag("/spec/paused") {
         let conditions = conditions.set("Paused", "True", "Paused", "");
-        let new_status = status(
+        let write = status(
             KAMAJI_CONTROL_PLANE,
             plane,
             json!({ "conditions": conditions.into_value() }),
         );
-        return finish(new_status.into_iter().collect(), Outcome::Done);
+        return finish(write.into_iter().collect(), Outcome::Done);
     }
     let conditions = conditions
         .without("Paused")

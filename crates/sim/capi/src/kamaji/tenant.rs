@@ -92,8 +92,8 @@ fn expose(snapshot: &Snapshot, tenant: &Object) -> Option<(Duration, Vec<Write>)
     let chosen = Some(text_of(&network, "address")).filter(|host| !host.is_empty());
     let host = chosen.or_else(|| load_balancer_ip(service))?;
     let endpoint = format!("{host}:{}", port(tenant));
-    let patch_status = status(TENANT, tenant, json!({ "controlPlaneEndpoint": endpoint }));
-    Some((IMMEDIATE, patch_status.into_iter().collect()))
+    let write = status(TENANT, tenant, json!({ "controlPlaneEndpoint": endpoint }));
+    Some((IMMEDIATE, write.into_iter().collect()))
 }
 
 fn service(tenant: &Object) -> serde_json::Value {

@@ -95,8 +95,8 @@ fn run_tenant(snapshot: &mut Snapshot) {
 /// Runs a tenant until it waits for an address, assigns one, and runs it further.
 fn start_tenant(snapshot: &mut Snapshot) {
     run_tenant(snapshot);
-    let load_balancer_ip = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": ADDRESS }] } } });
-    put(snapshot, SERVICE, load_balancer_ip);
+    let service = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": ADDRESS }] } } });
+    put(snapshot, SERVICE, service);
     run_tenant(snapshot);
 }
 
@@ -111,11 +111,11 @@ fn conditions_change_in_the_order_of_the_real_provider() {
         matches!(reconcile(&mut snapshot), Outcome::RequeueAfter(_)),
         "it has no address"
     );
-    let waiting_for = [
+    let pending = [
         "TenantControlPlaneCreated True Succeeded",
         "TenantControlPlaneAddressReady False Pending",
     ];
-    assert_eq!(conditions(&snapshot), waiting_for);
+    assert_eq!(conditions(&snapshot), pending);
     start_tenant(&mut snapshot);
     assert_eq!(
         reconcile(&mut snapshot),

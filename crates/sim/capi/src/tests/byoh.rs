@@ -67,10 +67,10 @@ fn a_machine_waits_for_bootstrap_data_and_for_a_free_matching_host() {
 #[test]
 fn a_machine_is_ready_once_the_node_named_after_its_host_exists() {
     let hosts = [host(json!({ MACHINE_LABEL: "default.m0" }))];
-    let waiting_for = snapshot(&parts("m0", machine(), &hosts));
-    assert_eq!(status(&waiting_for, "ByoHost", "h0")["machineRef"]["name"], "m0");
+    let waiting = snapshot(&parts("m0", machine(), &hosts));
+    assert_eq!(status(&waiting, "ByoHost", "h0")["machineRef"]["name"], "m0");
     let mut claimed = hosts.clone();
-    claimed[0].2["status"] = status(&waiting_for, "ByoHost", "h0");
+    claimed[0].2["status"] = status(&waiting, "ByoHost", "h0");
     let node = json!({ "metadata": { "name": "h0" } });
     let joined = with_workload(snapshot(&parts("m0", machine(), &claimed)), &[node]);
     let all = due(&joined);

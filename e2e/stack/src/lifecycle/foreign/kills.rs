@@ -69,15 +69,15 @@ pub(super) struct ReplicaKiller<'a> {
 impl<'a> ReplicaKiller<'a> {
     pub(super) fn begin(from: &'a Stack, to: &'a Stack, near: &'a Stack) -> anyhow::Result<Self> {
         let (at, killed_processes) = (Vec::new(), BTreeSet::new());
-        let killed = Self {
+        let killer = Self {
             from,
             to,
             near,
             at,
             killed_processes,
         };
-        ensure!(killed.phase()?.is_none(), "the move is already running");
-        Ok(killed)
+        ensure!(killer.phase()?.is_none(), "the move is already running");
+        Ok(killer)
     }
 
     fn phase(&self) -> anyhow::Result<Option<Phase>> {

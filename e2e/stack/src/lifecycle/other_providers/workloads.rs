@@ -62,14 +62,14 @@ impl WorkloadRegistry {
     }
 
     /// The credentials of an endpoint, created once and kept until `stop`.
-    fn papers_of(&self, endpoint: &str) -> Option<ControlPlanePki> {
+    fn credentials_of(&self, endpoint: &str) -> Option<ControlPlanePki> {
         let known = self.with(|known| known.credentials.get(endpoint).cloned());
         if known.is_some() {
             return known;
         }
         let made = ControlPlanePki::of(endpoint);
         let made = made
-            .inspect_err(|error| eprintln!("no papers for {endpoint}: {error}"))
+            .inspect_err(|error| eprintln!("no credentials for {endpoint}: {error}"))
             .ok()?;
         self.with(|known| known.credentials.insert(endpoint.to_owned(), made.clone()));
         Some(made)
@@ -78,7 +78,7 @@ impl WorkloadRegistry {
 
 impl WorkloadServers for WorkloadRegistry {
     fn start(&self, endpoint: &str) {
-        if let Some(credentials) = self.papers_of(endpoint) {
+        if let Some(credentials) = self.credentials_of(endpoint) {
             self.with(|known| known.wanted.insert(endpoint.to_owned(), credentials));
         }
     }
@@ -100,7 +100,7 @@ impl WorkloadServers for WorkloadRegistry {
     }
 
     fn secret_data(&self, endpoint: &str, purpose: Purpose) -> Vec<(&'static str, String)> {
-        let credentials = self.papers_of(endpoint);
+        let credentials = self.credentials_of(endpoint);
         credentials
             .map(|credentials| credentials.of_secret(purpose))
             .unwrap_or_default()

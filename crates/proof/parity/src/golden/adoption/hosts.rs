@@ -58,7 +58,7 @@ pub(super) fn allowed_requests(intervals: &[Interval]) -> BTreeSet<String> {
                 .requests
                 .iter()
                 .map(describe)
-                .filter(|requests| is_disruptive(requests)),
+                .filter(|request| is_disruptive(request)),
         );
         if number > 0 && !interval.user_actions.is_empty() {
             break;
@@ -85,8 +85,8 @@ fn describe(request: &Request) -> String {
         .to_owned()
 }
 
-fn is_disruptive(requests: &str) -> bool {
-    DISRUPTIVE.iter().any(|harm| requests.ends_with(harm))
+fn is_disruptive(request: &str) -> bool {
+    DISRUPTIVE.iter().any(|harm| request.ends_with(harm))
 }
 
 /// Errors after a replay; `None` without recorded nodes.
@@ -126,16 +126,15 @@ pub(super) async fn replay(snapshot: &Snapshot, allowed: &BTreeSet<String>) -> R
     let mut errors = lost(&before, &after);
     errors.extend(check_progress(&metrics, before.len()));
     let requests = transport.requests.lock();
-    let disruptive: BTreeSet<&String> = requests.iter().filter(|requests| is_disruptive(requests)).collect();
+    let disruptive: BTreeSet<&String> = requests.iter().filter(|request| is_disruptive(request)).collect();
     // The recording of deletions is incomplete, and some machines were off.
     let has_deletion = before
         .iter()
         .any(|host| host.pointer("/metadata/deletionTimestamp").is_some());
-    let is_expected = |requests: &String| {
-        allowed.contains(requests) || (has_deletion && DELETION_REQUESTS.contains(&requests.as_str()))
-    };
-    let unexpected = disruptive.into_iter().filter(|requests| !is_expected(requests));
-    errors.extend(unexpected.map(|requests| format!("{requests}, which upstream did not send next")));
+    let is_expected =
+        |request: &String| allowed.contains(request) || (has_deletion && DELETION_REQUESTS.contains(&request.as_str()));
+    let unexpected = disruptive.into_iter().filter(|request| !is_expected(request));
+    errors.extend(unexpected.map(|request| format!("{request}, which upstream did not send next")));
     Ok(Some(errors))
 }
 

@@ -114,7 +114,10 @@ fn place(snapshots: Vec<Snapshot>, intervals: &mut [Interval]) -> Result<()> {
         let fits = intervals.iter().skip(from).position(|interval| interval.hosts == hosts);
         let found = fits.and_then(|ahead| Some((from + ahead, intervals.get_mut(from + ahead)?)));
         let Some((number, interval)) = found else {
-            bail!("{}: from {from} on hosts never stood so: {hosts:?}", snapshot.label);
+            bail!(
+                "{}: no interval from {from} on has these host states: {hosts:?}",
+                snapshot.label
+            );
         };
         from = number;
         interval.snapshots.push(snapshot);

@@ -116,7 +116,7 @@ fn recordings(folder: &Path, files: &[PathBuf]) -> Result<Vec<Recording>> {
         .sum();
     ensure!(
         placed == snapshots.len(),
-        "{}: a moment is of no timeline",
+        "{}: a snapshot belongs to no timeline",
         folder.display()
     );
     Ok(recordings)
@@ -132,7 +132,7 @@ fn snapshots(files: &[PathBuf]) -> Result<Vec<Snapshot>> {
         } else if let Some(label) = name.strip_suffix(OBJECTS) {
             labels.entry(label.to_owned()).or_default().0 = Some(file);
         } else {
-            bail!("{}: neither a timeline nor a moment", file.display());
+            bail!("{}: neither a timeline nor a snapshot", file.display());
         }
     }
     let mut snapshots: Vec<Snapshot> = Vec::new();
@@ -140,7 +140,7 @@ fn snapshots(files: &[PathBuf]) -> Result<Vec<Snapshot>> {
         let objects = match (objects, snapshots.last()) {
             (Some(file), _) => Arc::new(documents::parse(&documents::text(file)?, file)?),
             (None, Some(before)) => Arc::clone(&before.objects),
-            (None, None) => bail!("{label}: the first moment has no objects"),
+            (None, None) => bail!("{label}: the first snapshot has no objects"),
         };
         let nodes = nodes
             .map(|file| snapshot::machines(&documents::text(file)?).with_context(|| file.display().to_string()))

@@ -91,11 +91,11 @@ impl Snapshot {
         let state_of = |document: &Document| {
             let host: BareMetalHost =
                 serde_json::from_value(document.value.clone()).with_context(|| document.label())?;
-            let state_of = HostState {
+            let state = HostState {
                 state: host.status.provisioning.state,
                 powered_on: host.status.powered_on,
             };
-            Ok((host.metadata.name.unwrap_or_default(), state_of))
+            Ok((host.metadata.name.unwrap_or_default(), state))
         };
         self.objects.iter().filter(is_host).map(state_of).collect()
     }

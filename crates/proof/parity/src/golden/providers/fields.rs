@@ -161,8 +161,8 @@ fn flatten(path: &str, value: &Value, into: &mut Fields) {
         Value::Array(all) if path == "status.conditions" => {
             for one in all {
                 let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
-                let new_value = format!("{} {}", text("status"), text("reason"));
-                into.insert(format!("{path}[{}]", text("type")), new_value.trim().to_owned());
+                let condition = format!("{} {}", text("status"), text("reason"));
+                into.insert(format!("{path}[{}]", text("type")), condition.trim().to_owned());
             }
         }
         Value::Null => {}

@@ -114,10 +114,10 @@ async fn states(
             if Instant::now() > end {
                 let now = history.now();
                 let missing = missing(history, &recorded, since, floor);
-                let value_at = missing
+                let differences = missing
                     .iter()
                     .map(|group| difference(&group.of(&recorded), &group.of(&now)));
-                return Ok(value_at
+                return Ok(differences
                     .map(|what| format!("state {state} never occurred: {what}"))
                     .collect());
             }
