@@ -196,19 +196,22 @@ impl Pools {
         };
         let (required, independent): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(|chain| chain.is_required);
         for chain in required {
-            self.run(&executor, chain).await?;
+            if !self.run(&executor, chain).await? {
+                return Ok(plan.next);
+            }
         }
         let chains = independent.into_iter().map(|chain| self.run(&executor, chain));
         let ended: Vec<_> = futures::stream::iter(chains).buffer_unordered(AT_ONCE).collect().await;
-        ended.into_iter().collect::<Result<(), Fault>>()?;
+        ended.into_iter().collect::<Result<Vec<bool>, Fault>>()?;
         Ok(plan.next)
     }
 
-    async fn run(&self, executor: &Executor<'_>, chain: Chain) -> Result<(), Fault> {
+    /// Performs a chain, and returns whether it ran to its end: an object may differ from the one in the plan.
+    async fn run(&self, executor: &Executor<'_>, chain: Chain) -> Result<bool, Fault> {
         for action in &chain.actions {
             match executor.act(action).await {
                 Ok(()) => {}
-                Err(ActError::Stale) => return Ok(()),
+                Err(ActError::Stale) => return Ok(false),
                 Err(ActError::Failed(fault)) => return Err(fault),
                 Err(ActError::Rejected(claim, error)) => {
                     let report = {
@@ -228,7 +231,7 @@ impl Pools {
         if let Some((claim, event)) = chain.event {
             executor.record(&claim, event);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn is_managed(&self, pool: &IPPool) -> bool {
