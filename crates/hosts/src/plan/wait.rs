@@ -20,12 +20,12 @@ const WAITING_FOR_TIME: Reason = Reason::new("WaitingForTime");
 
 /// A change of the node in the change feed, or the first complete poll of the feed.
 pub(crate) fn on_node(why: &str) -> Next {
-    Next::waiting(WAITING_FOR_IRONIC, why)
+    Next::waiting(WAITING_FOR_IRONIC, why).quiet()
 }
 
 /// The end of an outage, which nothing reports.
 pub(crate) fn on_unreachable_ironic() -> Next {
-    Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is unreachable", OUTAGE_RECHECK)
+    Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is unreachable", OUTAGE_RECHECK).quiet()
 }
 
 /// A change of a Secret.
@@ -35,7 +35,7 @@ pub(crate) fn on_secret(name: &str) -> Next {
 
 /// A busy-host slot.
 pub(crate) fn on_slot() -> Next {
-    Next::waiting(WAITING_FOR_SLOT, "other hosts use all slots for busy hosts")
+    Next::waiting(WAITING_FOR_SLOT, "other hosts use all slots for busy hosts").quiet()
 }
 
 /// A change of the host by the user.
@@ -45,17 +45,17 @@ pub(crate) fn on_user(why: &str) -> Next {
 
 /// The backoff of a failed operation.
 pub(crate) fn for_retry(left: Duration) -> Next {
-    Next::waiting_with_recheck(BACKING_OFF, "retry after a failure", left)
+    Next::waiting_with_recheck(BACKING_OFF, "retry after a failure", left).quiet()
 }
 
 /// The backoff of a failed deployment.
 pub(crate) fn for_deployment_retry(left: Duration) -> Next {
-    Next::waiting_with_recheck(BACKING_OFF, "retry after a failed deployment", left)
+    Next::waiting_with_recheck(BACKING_OFF, "retry after a failed deployment", left).quiet()
 }
 
 /// The end of another delay.
 pub(crate) fn for_time(left: Duration, why: &str) -> Next {
-    Next::waiting_with_recheck(WAITING_FOR_TIME, why, left)
+    Next::waiting_with_recheck(WAITING_FOR_TIME, why, left).quiet()
 }
 
 pub(crate) fn is_on_slot(next: &Next) -> bool {
@@ -114,8 +114,15 @@ mod tests {
             assert_eq!(wait.outcome(), outcome, "{wait:?}");
             assert_eq!(with_stale_node(wait.clone()).outcome(), with_stale, "{wait:?}");
             let shown = match &wait {
-                Next::Waiting(WaitingOn { reason, message, .. }) => {
+                Next::Waiting(WaitingOn {
+                    reason,
+                    message,
+                    is_quiet,
+                    ..
+                }) => {
                     assert!(!message.is_empty(), "{wait:?}");
+                    let is_for_a_person = [WAITING_FOR_SECRET, WAITING_FOR_USER].contains(reason);
+                    assert_eq!(*is_quiet, !is_for_a_person, "{wait:?}");
                     Some(reason.as_str())
                 }
                 Next::Done | Next::Requeue | Next::RequeueAfter(_) => None,

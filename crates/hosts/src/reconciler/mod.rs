@@ -153,7 +153,6 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     };
     let keys = |key: Option<Key>| key.into_iter().collect::<Vec<_>>();
     let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
-        .quiet_waits()
         .watches(&parts.caches.hosts, move |change| keys(change.key()))
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
         .watches(&parts.caches.secrets, move |change: &Change<'_, _>| {

@@ -378,6 +378,7 @@ fn next_text(next: &Next) -> String {
             recheck: None | Some(wait::FEED_RECHECK),
             reason,
             message,
+            ..
         }) => match *reason {
             wait::WAITING_FOR_IRONIC => "waits for the node",
             wait::WAITING_FOR_SLOT => "waits for a slot",

@@ -169,8 +169,12 @@ impl Decisions {
         let first = first.map(Chain::required).into_iter();
         let actions: Vec<Chain> = first.chain(self.chains).collect();
         if actions.is_empty() && self.reads.is_empty() {
-            let waiting = |refusal: Refusal| Plan::waiting(refusal.reason, refusal.message);
-            return self.refused.map_or_else(Plan::default, waiting);
+            // The conditions of the pool and of the claims show it.
+            let waiting = |why: Refusal| Next::waiting(why.reason, why.message).quiet();
+            return Plan {
+                next: self.refused.map_or(Next::Done, waiting),
+                ..Plan::default()
+            };
         }
         if !is_list_fresh {
             return Plan::reading(RequiredReads {

@@ -64,7 +64,6 @@ pub struct Controller<C: Reconciler> {
     queue: Queue<C::Key>,
     clock: Arc<dyn Clock>,
     workers: usize,
-    quiet_waits: bool,
     grace: Duration,
     metrics: Metrics,
     ready: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -86,7 +85,6 @@ impl<C: Reconciler> Controller<C> {
             clock: queue.clock(),
             queue,
             workers: 1,
-            quiet_waits: false,
             grace: Duration::from_secs(10),
             metrics: Metrics::new(),
             ready: Vec::new(),
@@ -118,12 +116,6 @@ impl<C: Reconciler> Controller<C> {
     /// The number of concurrent reconciles.
     pub const fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
-        self
-    }
-
-    /// Logs waits at debug only: for keys that wait often. Otherwise each new reason is logged once at info.
-    pub const fn quiet_waits(mut self) -> Self {
-        self.quiet_waits = true;
         self
     }
 
@@ -160,7 +152,6 @@ impl<C: Reconciler> Controller<C> {
             clock: self.clock,
             metrics: self.metrics.controller(self.name, self.workers),
             waiting: Mutex::default(),
-            quiet_waits: self.quiet_waits,
         });
         let mut workers = JoinSet::new();
         for _ in 0..self.workers.max(1) {
@@ -189,7 +180,6 @@ struct WorkerContext<C: Reconciler> {
     metrics: ControllerMetrics,
     /// The reason of each waiting key, for the gauge of waits and the log.
     waiting: Mutex<BTreeMap<C::Key, Reason>>,
-    quiet_waits: bool,
 }
 
 impl<C: Reconciler> WorkerContext<C> {
@@ -209,8 +199,8 @@ impl<C: Reconciler> WorkerContext<C> {
             Mode::ObserveOnly => ended.observed(),
         };
         let took = self.clock.monotonic().since(began);
-        let is_new_wait = self.count_wait(item.key(), &ended) && !self.quiet_waits;
-        reconcile::log(self.name, item.taken(), &ended, is_new_wait, took);
+        let is_new_reason = self.count_wait(item.key(), &ended);
+        reconcile::log(self.name, item.taken(), &ended, is_new_reason, took);
         if let Some(category) = ended.category() {
             active.failed(category);
         }

@@ -27,6 +27,7 @@ impl Next {
             reason,
             message: message.into(),
             recheck: None,
+            is_quiet: false,
         })
     }
 
@@ -37,7 +38,18 @@ impl Next {
             reason,
             message: message.into(),
             recheck: Some(recheck),
+            is_quiet: false,
         })
+    }
+
+    /// The same, and a wait is logged at debug only: for one that ends by itself, or that a condition of the object
+    /// shows. Otherwise each new reason of a key is logged once at info.
+    #[must_use]
+    pub fn quiet(self) -> Self {
+        match self {
+            Self::Waiting(on) => Self::Waiting(WaitingOn { is_quiet: true, ..on }),
+            other => other,
+        }
     }
 
     /// The outcome for the queue.
@@ -63,4 +75,6 @@ pub struct WaitingOn {
     pub message: String,
     /// Set where no event reports that the wait is over.
     pub recheck: Option<Duration>,
+    /// Whether it is logged at debug only.
+    pub is_quiet: bool,
 }

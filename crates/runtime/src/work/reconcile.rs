@@ -83,19 +83,18 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .to_owned()
 }
 
-/// Logs how a reconcile ended, at a level that matches it. `is_new_wait` is whether it waits for a reason that users
-/// read in the log.
+/// Logs how a reconcile ended, at a level that matches it. `is_new_reason` is whether it waits for a new reason.
 pub(super) fn log<K: fmt::Display>(
     controller: &'static str,
     taken: &Taken<K>,
     ended: &Ended,
-    is_new_wait: bool,
+    is_new_reason: bool,
     took: Duration,
 ) {
     let (key, failures) = (&taken.key, taken.failures);
     let (took_ms, waited_ms) = (took.as_millis(), taken.waited.as_millis());
     match ended {
-        Ended::Ok(Next::Waiting(on)) if is_new_wait => {
+        Ended::Ok(Next::Waiting(on)) if is_new_reason && !on.is_quiet => {
             tracing::info!(controller, %key, reason = %on.reason, took_ms, waited_ms, "waiting: {}", on.message);
         }
         Ended::Ok(Next::Waiting(on)) => {

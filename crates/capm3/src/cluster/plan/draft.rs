@@ -64,14 +64,15 @@ impl Draft {
     }
 }
 
-/// What follows a reconcile when no other one must follow at once: a wait, a recheck, or nothing.
+/// What follows a reconcile when no other one must follow at once: a wait that a condition shows, a recheck, or nothing.
 fn settled(wait: Option<(Reason, String)>, recheck: Option<Duration>) -> Next {
-    match (wait, recheck) {
+    let next = match (wait, recheck) {
         (Some((reason, message)), Some(recheck)) => Next::waiting_with_recheck(reason, message, recheck),
         (Some((reason, message)), None) => Next::waiting(reason, message),
-        (None, Some(pause)) => Next::RequeueAfter(pause),
+        (None, Some(recheck)) => Next::RequeueAfter(recheck),
         (None, None) => Next::Done,
-    }
+    };
+    next.quiet()
 }
 
 /// The patch from the object to `after`, at its version. An object is patched once in a reconcile, before its other

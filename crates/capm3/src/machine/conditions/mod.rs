@@ -32,7 +32,7 @@ const READY: Reason = Reason::new(shared::REASON_READY);
 #[must_use]
 pub fn wait_at(stage: &Stage, now: Time) -> Next {
     let wait = StageConditions::of(stage, false, None, now).wait;
-    wait.map_or(Next::Done, |(reason, message)| Next::waiting(reason, message))
+    wait.map_or(Next::Done, |(reason, message)| Next::waiting(reason, message).quiet())
 }
 
 impl Conditions {

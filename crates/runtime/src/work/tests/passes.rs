@@ -48,6 +48,7 @@ enum Step {
     /// The server requests a retry after two seconds.
     Throttled,
     Wait,
+    QuietWait,
     RequeueAfter(u64),
     Requeue,
     /// Runs for these seconds, then returns `Done`.
@@ -76,6 +77,7 @@ impl Reconciler for ScriptedReconciler {
                 source: "slow down".into(),
             }),
             Some(Step::Wait) => Ok(Next::waiting(WAITS, "create the other")),
+            Some(Step::QuietWait) => Ok(Next::waiting(WAITS, "create the other").quiet()),
             Some(Step::RequeueAfter(seconds)) => Ok(Next::RequeueAfter(Duration::from_secs(seconds))),
             Some(Step::Requeue) => Ok(Next::Requeue),
             Some(Step::Take(seconds)) => {
@@ -125,14 +127,10 @@ struct Fixture {
 
 impl Fixture {
     fn start(workers: usize, script: &[(&str, &[Step])]) -> Self {
-        Self::built(Mode::Perform, script, |controller| controller.workers(workers))
+        Self::in_mode(Mode::Perform, workers, script)
     }
 
-    fn built(
-        mode: Mode,
-        script: &[(&str, &[Step])],
-        configure: impl FnOnce(Controller<ScriptedReconciler>) -> Controller<ScriptedReconciler>,
-    ) -> Self {
+    fn in_mode(mode: Mode, workers: usize, script: &[(&str, &[Step])]) -> Self {
         let cluster = Cluster::start(&Options::seeded(1));
         let cache = SharedCache::<ConfigMap>::default();
         let scripted = Arc::new(Scripted::default());
@@ -155,9 +153,10 @@ impl Fixture {
                 ..key
             })
         })
+        .workers(workers)
         .metrics(&metrics);
         let mut running = JoinSet::new();
-        running.spawn(configure(controller).run(stop.clone()));
+        running.spawn(controller.run(stop.clone()));
         Self {
             cache,
             scripted,
@@ -274,20 +273,17 @@ async fn metrics_show_the_reasons_of_waits_and_the_categories_of_faults() {
 
 #[tokio::test(start_paused = true)]
 async fn each_wait_is_logged_at_verbosity_four_and_counted_by_reason() {
-    assert_eq!(logged_waits(|controller| controller).await, (3, 1, 2));
-    assert_eq!(logged_waits(Controller::quiet_waits).await, (3, 0, 3));
+    assert_eq!(logged_waits(Step::Wait).await, (3, 1, 2));
+    assert_eq!(logged_waits(Step::QuietWait).await, (3, 0, 3));
 }
 
 /// Lines about three waits of one key for the same reason: all, those at info, and those at debug.
-async fn logged_waits(
-    configure: impl FnOnce(Controller<ScriptedReconciler>) -> Controller<ScriptedReconciler>,
-) -> (usize, usize, usize) {
+async fn logged_waits(wait: Step) -> (usize, usize, usize) {
     let log = LogBuffer::default();
     let writer = log.clone();
     let (subscriber, _verbosity) = subscriber(Format::Text, "4".parse().unwrap(), move || writer.clone());
     let _guard = tracing::subscriber::set_default(subscriber);
-    let script: [(&str, &[Step]); 1] = [("a", &[Step::Wait, Step::Wait, Step::Wait])];
-    let fixture = Fixture::built(Mode::Perform, &script, configure);
+    let fixture = Fixture::start(1, &[("a", &[wait, wait, wait])]);
     fixture.listed(&["a"]);
     for version in [11, 12] {
         seconds(1).await;
@@ -352,11 +348,7 @@ async fn stopping_before_the_first_list_stops_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn dry_run_does_not_requeue_after_writes_that_were_not_sent() {
-    let fixture = Fixture::built(
-        Mode::ObserveOnly,
-        &[("a", &[Step::Requeue, Step::RequeueAfter(40)])],
-        |it| it,
-    );
+    let fixture = Fixture::in_mode(Mode::ObserveOnly, 1, &[("a", &[Step::Requeue, Step::RequeueAfter(40)])]);
     fixture.listed(&["a"]);
     seconds(3600).await;
     assert_eq!(fixture.seen("a"), [0]);
