@@ -11,11 +11,17 @@ pub fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
+/// Whether the owner is of a kind, in any version.
+#[must_use]
+pub fn is_of_kind<K: Kind>(owner: &OwnerReference) -> bool {
+    owner.kind == K::KIND && group_of(&owner.api_version) == K::GROUP
+}
+
 /// The first owner of a kind.
 #[must_use]
 pub fn first<K: Kind>(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     let mut owners = metadata.owner_references.iter().flatten();
-    owners.find(|owner| owner.kind == K::KIND && group_of(&owner.api_version) == K::GROUP)
+    owners.find(|owner| is_of_kind::<K>(owner))
 }
 
 /// Whether the object with this UID is an owner. An object without UID owns nothing.

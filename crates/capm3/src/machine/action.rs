@@ -70,6 +70,8 @@ pub enum HostChange {
     Deprovision,
     /// Removes the consumer.
     Release,
+    /// Removes the machine from the owners.
+    Disown,
 }
 
 /// The plan for a machine. When the process stops after any of its writes, the next reconcile continues from there.

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
@@ -88,6 +89,33 @@ async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_only(
         assert!(run.host().await.spec.consumer_ref.is_none());
         assert_eq!(field().await.as_deref(), left);
     }
+}
+
+/// CAPM3 up to 1.13 writes the machine as the controller of its host (derived from its code).
+#[tokio::test(start_paused = true)]
+async fn host_of_a_go_manager_survives_the_deletion_of_its_machine() {
+    let run = Run::start();
+    run.provisioned().await;
+    let machines: Api<Metal3Machine> = Api::default_namespaced(run.user.clone());
+    let uid = machines.get("m0").await.unwrap().metadata.uid;
+    let owner = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "uid": uid, "controller": true,
+    });
+    let change = Patch::Merge(json!({ "metadata": { "ownerReferences": [owner] } }));
+    let hosts: Api<BareMetalHost> = Api::default_namespaced(run.user.clone());
+    hosts.patch("h0", &PatchParams::default(), &change).await.unwrap();
+    run.take(&[]).await;
+    assert_eq!(
+        run.host().await.metadata.owner_references,
+        None,
+        "a kept host has no such owner"
+    );
+    hosts.patch("h0", &PatchParams::default(), &change).await.unwrap();
+    run.take(&[Delete("m0")]).await;
+    run.take(&[State("h0", "deprovisioning")]).await;
+    run.take(&[State("h0", "available"), DataGoes("m0")]).await;
+    assert!(machines.get_opt("m0").await.unwrap().is_none());
+    assert!(run.host().await.metadata.deletion_timestamp.is_none());
 }
 
 /// A log kept in memory.

@@ -1,6 +1,6 @@
 //! The changes of a host for each purpose.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
     BLOCK_MOVE_ANNOTATION, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3, HOST_STATUS_ANNOTATION, NODE_REUSE_LABEL,
@@ -10,7 +10,7 @@ use metal3_api::infrastructure::{ChecksumType, CleaningMode, DiskFormat};
 use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, SecretReference};
 use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMetalHost, ProvisioningState};
-use metal3_capi::owner::label;
+use metal3_capi::owner::{self, label};
 use serde_json::Value;
 
 pub(super) fn secret_reference(name: &str, namespace: &str) -> SecretReference {
@@ -31,8 +31,29 @@ fn remove_annotation(host: &mut BareMetalHost, key: &str) {
     }
 }
 
+/// Removes the owners that Go managers up to 1.13 wrote: when such an owner is deleted, the garbage collector deletes
+/// the host. Owners of other kinds are kept.
+fn remove_machine_owners(host: &mut BareMetalHost) {
+    retain_owners(host, |one| !owner::is_of_kind::<Metal3Machine>(one));
+}
+
+/// Removes the owner reference to one machine, by UID or by name.
+pub(super) fn remove_owner(host: &mut BareMetalHost, machine: &ObjectMeta) {
+    retain_owners(host, |one| {
+        let is_named = Some(&one.name) == machine.name.as_ref() || Some(&one.uid) == machine.uid.as_ref();
+        !(owner::is_of_kind::<Metal3Machine>(one) && is_named)
+    });
+}
+
+fn retain_owners(host: &mut BareMetalHost, is_kept: impl Fn(&OwnerReference) -> bool) {
+    let owners = host.metadata.owner_references.take().unwrap_or_default();
+    let owners: Vec<OwnerReference> = owners.into_iter().filter(is_kept).collect();
+    host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
+}
+
 /// Sets the consumer. A move of the cluster is blocked until the host is paused.
 pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &str) {
+    remove_machine_owners(host);
     let labels = host.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
     labels.remove(NODE_REUSE_LABEL);
@@ -63,8 +84,9 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
     update(host, desired);
 }
 
-/// Writes what may change while the host is provisioned: the cleaning mode, and the block on moves.
+/// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves.
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
+    remove_machine_owners(host);
     if let Some(mode) = desired.automated_cleaning_mode {
         host.spec.automated_cleaning_mode = Some(match mode {
             CleaningMode::Metadata => AutomatedCleaningMode::Metadata,
@@ -145,6 +167,7 @@ pub(super) const fn is_used(host: &BareMetalHost) -> bool {
 }
 
 pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
+    remove_machine_owners(host);
     let spec = &mut host.spec;
     // differs (`released-host-data`): the Go manager leaves references to deleted Secrets.
     (spec.image, spec.custom_deploy) = (None, None);
@@ -176,6 +199,8 @@ pub(super) fn is_idle(host: &BareMetalHost) -> bool {
 }
 
 pub(super) fn release(host: &mut BareMetalHost, cluster: &str) {
+    // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
+    remove_machine_owners(host);
     host.spec.consumer_ref = None;
     if label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster)
         && let Some(labels) = &mut host.metadata.labels

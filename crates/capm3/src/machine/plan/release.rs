@@ -42,12 +42,22 @@ impl<'a> Planner<'a> {
         if let Some(reads) = self.unconfirmed_host() {
             return Decision::Read(reads);
         }
+        self.disown_host();
         self.patch_machine(|machine| {
             let finalizers = machine.metadata.finalizers.iter().flatten();
             let others: Vec<String> = finalizers.filter(|name| *name != MACHINE_FINALIZER).cloned().collect();
             machine.metadata.finalizers = Some(others).filter(|others| !others.is_empty());
         });
         Decision::Unchanged
+    }
+
+    /// Removes the machine from the owners of its host: without its finalizer it ends, and its dependents with it.
+    fn disown_host(&mut self) {
+        let machine = &self.before.metadata;
+        let named = self.facts.hosts.named.as_deref().into_present();
+        for host in named.into_iter().chain(self.facts.hosts.claimed()) {
+            self.patch_host(host, HostChange::Disown, |host| host_changes::remove_owner(host, machine));
+        }
     }
 
     /// The recorded host, if it must still be read live: the cache may be older than a claim.

@@ -90,7 +90,7 @@ impl Planner<'_> {
                 pausing: change == HostChange::Pause,
                 message: why,
             },
-            HostChange::Deprovision | HostChange::Release => Stage::Deleting(Deletion::HostNotReleased(why)),
+            HostChange::Deprovision | HostChange::Release | HostChange::Disown => Stage::Deleting(Deletion::HostNotReleased(why)),
         })
     }
 
