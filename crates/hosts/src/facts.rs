@@ -44,6 +44,8 @@ pub struct Facts<'a> {
     pub meta_data: Observed<Secret<'a>>,
     /// The Secret that `spec.preprovisioningNetworkDataName` names.
     pub agent_network: Observed<Secret<'a>>,
+    /// The node shows the network data that this Secret holds in its present version, as far as this process has read it.
+    pub agent_network_on_node: bool,
     /// The HardwareData with the host's name.
     pub hardware_data: Observed<&'a HardwareData>,
     /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot

@@ -51,8 +51,22 @@ const ACCESS_KEYS: [&str; 11] = [
     "redfish_username",
     "redfish_verify_ca",
 ];
+/// In place of credentials that were not read. Their keys are left out.
+const NO_LOGIN: metal3_domain::bmc::Credentials<'_> = metal3_domain::bmc::Credentials {
+    username: "",
+    password: "",
+};
 /// The key for the URL of Ironic's images.
 const EXTERNAL_URL: &str = "external_http_url";
+
+fn is_login(key: &str) -> bool {
+    key.ends_with("_username") || key.ends_with("_password")
+}
+
+/// Whether this key of `driver_info` determines where Ironic logs in, and whether it checks the certificate there.
+pub(super) fn is_destination(key: &str) -> bool {
+    ACCESS_KEYS.contains(&key) && !is_login(key)
+}
 
 /// The endpoint that controls power and boot of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,21 +123,25 @@ impl BmcEndpoint {
     }
 
     /// The keys of `driver_info` for address and credentials. `None`: the key is removed, because another BMC type left
-    /// it.
+    /// it. Without credentials their keys are left out.
     pub(super) fn driver_info(
         &self,
         bmc: &BmcDetails,
-        credentials: &Credentials,
+        credentials: Option<&Credentials>,
         settings: &NodeSettings,
     ) -> Vec<(&'static str, Option<Value>)> {
         let verification =
             CertificateVerification::unless_disabled(bmc.disable_certificate_verification.unwrap_or_default());
         let access = match self {
-            Self::Bmc(address) => Some(address.driver_info(&credentials.expose(), verification)),
+            Self::Bmc(address) => {
+                let login = credentials.map_or(NO_LOGIN, Credentials::expose);
+                Some(address.driver_info(&login, verification))
+            }
             Self::Fake => None,
         };
         let value = |key: &str| access.as_ref().and_then(|access: &DriverInfo| access.get(key)).cloned();
         let mut keys: Vec<_> = ACCESS_KEYS.into_iter().map(|key| (key, value(key))).collect();
+        keys.retain(|(key, value)| credentials.is_some() || value.is_none() || !is_login(key));
         if let Some(url) = &settings.external_url_v6 {
             // differs: external-url-names. The Go manager also resolves the name of a BMC; here only an IP address
             // counts, since a decision sends no requests.

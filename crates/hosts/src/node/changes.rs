@@ -9,6 +9,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use serde_json::Value;
 
+use super::bmc::is_destination;
 use super::masked::{Match, compare};
 
 /// Whether Ironic has the present credentials. Ironic does not show them.
@@ -27,6 +28,8 @@ pub struct Changes {
     pub patch: Patch,
     /// The fields that wait for another state of the node, such as `boot_interface`.
     pub postponed: Vec<String>,
+    /// The patch changes where Ironic logs in, and lacks the credentials.
+    pub needs_login: bool,
 }
 
 impl Changes {
@@ -122,6 +125,16 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Compares the fields that forbid cleaning and powering off. A node without `disable_power_off` is of an Ironic that
+    /// does not support it.
+    pub(super) fn restrictions(&mut self, automated_clean: bool, disable_power_off: bool) {
+        let found = self.found.automated_clean.map(Value::from);
+        self.field("automated_clean", found, Some(automated_clean.into()));
+        if let Some(found) = self.found.disable_power_off {
+            self.field("disable_power_off", Some(found.into()), Some(disable_power_off.into()));
+        }
+    }
+
     pub(super) fn postpone(&mut self, name: &str) {
         self.changes.postponed.push(name.to_owned());
     }
@@ -130,6 +143,11 @@ impl<'a> Comparison<'a> {
         if !open {
             return self.postpone(&path.join("/"));
         }
+        self.changes.needs_login |= match path {
+            ["driver"] => true,
+            ["driver_info", key] => is_destination(key),
+            _ => false,
+        };
         let patch = std::mem::take(&mut self.changes.patch);
         self.changes.patch = match wanted {
             Some(wanted) => patch.set(path, wanted),
@@ -144,7 +162,7 @@ impl<'a> Comparison<'a> {
 
 /// Whether Ironic accepts changes of the node's record now: not during a transition, except in waiting states. A short
 /// lock is not visible here.
-pub(super) const fn takes_changes(node: &Node) -> bool {
+pub(crate) const fn takes_changes(node: &Node) -> bool {
     match node.provision_state {
         S::Inspecting | S::Other(_) => false,
         S::Verifying

@@ -28,13 +28,14 @@ mod settings;
 pub mod unsupported;
 
 pub use bmc::BmcEndpoint;
+pub(crate) use changes::takes_changes;
 pub use changes::{Changes, Passwords};
 pub use credentials::Credentials;
 pub use instance::{Instance, InstanceOwner};
 pub use invalid_host::InvalidHost;
 pub use ports::DesiredPort;
 pub use ramdisk::{AgentNetwork, Ramdisk};
-pub use registration::NodeRecord;
+pub use registration::{NodeRecord, restrictions};
 pub use settings::NodeSettings;
 pub use unsupported::Unsupported;
 

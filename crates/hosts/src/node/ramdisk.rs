@@ -71,7 +71,7 @@ impl AgentNetwork {
     }
 
     /// The desired `network_data` of the node. `None`: not compared.
-    pub(super) fn wanted(&self) -> Option<Map<String, Value>> {
+    pub(crate) fn wanted(&self) -> Option<Map<String, Value>> {
         match self {
             Self::Unread => None,
             Self::None => Some(Map::new()),

@@ -40,6 +40,7 @@ pub struct NodeRecord {
     automated_clean: bool,
     disable_power_off: bool,
     network: AgentNetwork,
+    has_login: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,13 +51,14 @@ enum Architecture {
 }
 
 impl NodeRecord {
-    /// The desired node. `hardware` is the content of the HardwareData, if it exists.
+    /// The desired node. `hardware` is the content of the HardwareData, if it exists. Without credentials these are not
+    /// compared, and the node cannot be created.
     ///
     /// # Errors
     /// When a field of the host is invalid, or the BMC does not support it.
     pub fn of(
         host: &BareMetalHost,
-        credentials: &Credentials,
+        credentials: Option<&Credentials>,
         hardware: Option<&HardwareDetails>,
         network: &AgentNetwork,
         settings: &NodeSettings,
@@ -79,9 +81,10 @@ impl NodeRecord {
             driver_info,
             boot_mode,
             architecture: architecture(host, hardware, settings),
-            automated_clean: host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled),
+            automated_clean: is_cleaned(host),
             disable_power_off: host.spec.disable_power_off == Some(true),
             network: network.clone(),
+            has_login: credentials.is_some(),
         })
     }
 
@@ -122,11 +125,21 @@ impl NodeRecord {
         }
     }
 
-    /// The changes that the observed node needs.
+    /// The changes that the observed node needs. The credentials are sent with each change of where Ironic logs in: a
+    /// stored password must not reach another address.
     ///
     /// # Errors
     /// When `disablePowerOff` is set and Ironic does not support it.
     pub fn changes(&self, found: &Node, passwords: Passwords) -> Result<Changes, InvalidHost> {
+        let changes = self.compare(found, passwords)?;
+        if changes.needs_login && self.has_login {
+            let changes = self.compare(found, Passwords::Changed)?;
+            return Ok(Changes { needs_login: false, ..changes });
+        }
+        Ok(changes)
+    }
+
+    fn compare(&self, found: &Node, passwords: Passwords) -> Result<Changes, InvalidHost> {
         let mut changes = Comparison::with(found, passwords);
         let name = found.name.as_deref().map(Value::from);
         changes.field("name", name, Some(self.name.as_str().into()));
@@ -137,13 +150,10 @@ impl NodeRecord {
                 changes.entry(RecordMap::DriverInfo, key, wanted.clone());
             }
         }
-        match (found.disable_power_off, self.disable_power_off) {
-            (None, true) => return Err(InvalidHost::DisablePowerOff),
-            (None, false) => {}
-            (Some(found), wanted) => changes.field("disable_power_off", Some(found.into()), Some(wanted.into())),
+        if found.disable_power_off.is_none() && self.disable_power_off {
+            return Err(InvalidHost::DisablePowerOff);
         }
-        let automated_clean = found.automated_clean.map(Value::from);
-        changes.field("automated_clean", automated_clean, Some(self.automated_clean.into()));
+        changes.restrictions(self.automated_clean, self.disable_power_off);
         self.compare_properties(found, &mut changes);
         if let Some(wanted) = self.network.wanted() {
             // differs: agent-network-cleared. The Go manager keeps the network data when the reference is removed.
@@ -198,6 +208,19 @@ impl NodeRecord {
             ("vendor_interface", interfaces.vendor),
         ]
     }
+}
+
+/// The changes that the node needs before an order may erase or interrupt: whether it is cleaned, and whether it may be
+/// powered off. Unlike the whole record they depend on no Secret and are never invalid.
+#[must_use]
+pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
+    let mut changes = Comparison::with(found, Passwords::AsSent);
+    changes.restrictions(is_cleaned(host), host.spec.disable_power_off == Some(true));
+    changes.done()
+}
+
+fn is_cleaned(host: &BareMetalHost) -> bool {
+    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled)
 }
 
 impl fmt::Debug for NodeRecord {

@@ -2,17 +2,20 @@
 //!
 //! A request that erases is sent only when the status records the action, host and node were read live in this
 //! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
-//! needs the same reads and is caused by the spec. Each is logged for audit.
+//! needs the same reads and is caused by the spec. Before both, the node agrees with what the host
+//! forbids. Each is logged for audit.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState;
+use metal3_runtime::work::Next;
 
 use crate::action::{Action, Audit, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
+use crate::node;
 use crate::plan::error::Failure;
 use crate::plan::ownership::{has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
@@ -35,6 +38,7 @@ pub(crate) fn request_disruptive(
         Impact::RemovesRecord | Impact::None => {}
     }
     require_live_reads(planner, impact)?;
+    require_restrictions(planner, node, impact)?;
     let observed = format!(
         "host state {:?} at version {}, node {} in {}, instance {}",
         planner.state().to_string(),
@@ -126,6 +130,25 @@ fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> Plan
     }
     let wait = wait::on_node("the node serves another instance");
     Err(Decision::Fail(Failure::until(kind, message, wait)))
+}
+
+/// Requires that the node agrees with the fields of the host that forbid something. They may have changed in the same edit
+/// as the reason of the request.
+fn require_restrictions(planner: &mut Planner<'_>, node: &Node, impact: Impact) -> PlanResult<()> {
+    if !matches!(impact, Impact::Erases | Impact::Interrupts) {
+        return Ok(());
+    }
+    let changes = node::restrictions(planner.host(), node);
+    if !changes.patch.is_empty() {
+        planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    if !changes.postponed.is_empty() {
+        return Err(Decision::Wait(wait::on_node(
+            "Ironic must first accept automatedCleaningMode and disablePowerOff, which it does after this transition",
+        )));
+    }
+    Ok(())
 }
 
 fn require_not_external(planner: &Planner<'_>) -> PlanResult<()> {

@@ -10,6 +10,7 @@
 //! A reconcile observes, plans and acts in rounds until the plan needs neither reads nor replanning.
 
 mod act;
+mod agent_networks;
 pub mod caches;
 mod credential_versions;
 mod index;
@@ -38,7 +39,7 @@ use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::Plan;
-use crate::facts::{Facts, Read};
+use crate::facts::{Facts, FoundNode, Read};
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::settings::Settings;
@@ -47,6 +48,7 @@ pub use act::Permit;
 pub use index::DeprovisionBudget;
 
 use act::{Executor, Outcome};
+use agent_networks::AgentNetworks;
 use caches::Caches;
 use credential_versions::CredentialVersions;
 use index::HostIndex;
@@ -92,6 +94,7 @@ pub struct HostReconciler {
     observer: Observer,
     index: HostIndex,
     credential_versions: CredentialVersions,
+    agent_networks: AgentNetworks,
     permit: Permit,
     clock: Arc<dyn Clock>,
     events: EventRecorder,
@@ -144,6 +147,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         observer,
         index,
         credential_versions: CredentialVersions::default(),
+        agent_networks: AgentNetworks::default(),
         permit: parts.permit,
         clock: parts.clock,
         events: parts.events,
@@ -230,6 +234,7 @@ impl HostReconciler {
             network_data: observed.secret(Read::NetworkData),
             meta_data: observed.secret(Read::MetaData),
             agent_network: observed.secret(Read::AgentNetwork),
+            agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
             ports: observed.ports.as_deref(),
@@ -254,6 +259,15 @@ impl HostReconciler {
             .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 
+    fn is_agent_network_on_node(&self, key: &Key, observed: &Observations) -> bool {
+        match (observed.secret(Read::AgentNetwork), &observed.node) {
+            (Observed::Present(secret), Observed::Present(FoundNode::Own(node, _))) => {
+                self.agent_networks.is_on_node(key, secret, node)
+            }
+            _ => false,
+        }
+    }
+
     fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>) -> Executor<'a> {
         Executor {
             key,
@@ -272,6 +286,7 @@ impl HostReconciler {
     fn remove(&self, key: &Key) {
         self.observer.ironic.release_slot(key);
         self.credential_versions.remove(key);
+        self.agent_networks.remove(key);
         self.metrics.remove(key);
     }
 }

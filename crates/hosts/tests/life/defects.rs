@@ -157,3 +157,23 @@ async fn conflicting_port_is_reported_and_holds_no_slot() {
     env.until(2, "end", |host| host.is_none()).await;
     Phase::Enrol.end(&env, 1).await;
 }
+
+/// The record of the node was compared once per edit, and the removal of the image came before it.
+#[tokio::test(start_paused = true)]
+async fn disk_is_not_cleaned_when_the_edit_that_removes_the_image_forbids_it() {
+    for deleted in [false, true] {
+        let env = TestEnv::new(Setup::default());
+        with_image_requested(&env).await;
+        Phase::Provision.end(&env, 1).await;
+        let disk = env.machine(1, |machine| machine.disk.clone());
+        assert!(disk.is_some());
+        env.edit(1, json!({ "spec": { "image": null, "automatedCleaningMode": "disabled" } })).await;
+        if deleted {
+            env.delete(1).await;
+            env.until(1, "end", |host| host.is_none()).await;
+        } else {
+            Phase::Deprovision.end(&env, 1).await;
+        }
+        assert_eq!(env.machine(1, |machine| machine.disk.clone()), disk, "deleted: {deleted}");
+    }
+}

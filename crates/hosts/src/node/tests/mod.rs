@@ -62,7 +62,7 @@ fn credentials(username: &str, password: &str) -> Credentials {
 
 /// The desired node of a host without hardware details and network data.
 fn record_of(host: &BareMetalHost, login: &Credentials, settings: &NodeSettings) -> Result<NodeRecord, InvalidHost> {
-    NodeRecord::of(host, login, None, &AgentNetwork::None, settings)
+    NodeRecord::of(host, Some(login), None, &AgentNetwork::None, settings)
 }
 
 /// Settings of a laboratory with a known architecture.

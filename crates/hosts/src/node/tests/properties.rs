@@ -110,7 +110,7 @@ prop_compose! {
         maintenance in any::<bool>(), occupant in prop::sample::select(vec![Value::Null, json!(UID), json!("00000000-0000-4000-8000-000000000001")]),
         capabilities in prop::option::of(prop::sample::select(vec!["", "cpu_vt:true", "secure_boot:true,boot_mode:uefi,a:b"])),
     ) -> Record {
-        let record = NodeRecord::of(&host, &credentials("former", "former"), None, &network, &lab).unwrap();
+        let record = NodeRecord::of(&host, Some(&credentials("former", "former")), None, &network, &lab).unwrap();
         let mut record = Record::created(record.creation());
         let image: Image = host.spec.image.clone().unwrap();
         let patch = Instance::of(&host, &image, &lab).unwrap().changes(&record.shown()).patch;
@@ -128,7 +128,7 @@ prop_compose! {
 }
 
 fn wanted(host: &BareMetalHost, password: &str, network: &AgentNetwork, lab: &NodeSettings) -> NodeRecord {
-    NodeRecord::of(host, &credentials("admin", password), None, network, lab).unwrap()
+    NodeRecord::of(host, Some(&credentials("admin", password)), None, network, lab).unwrap()
 }
 
 proptest! {
@@ -213,7 +213,7 @@ proptest! {
     #[test]
     fn arbitrary_address_does_not_panic(address in "\\PC{0,40}|[a-z+-]{0,12}:(//)?[ -~]{0,30}") {
         let host = with_status(json!({"bmc": bmc(&address)}), &json!({}));
-        let made = NodeRecord::of(&host, &credentials("u", "p"), None, &AgentNetwork::None, &settings());
+        let made = NodeRecord::of(&host, Some(&credentials("u", "p")), None, &AgentNetwork::None, &settings());
         if let Err(invalid) = made {
             prop_assert!(!invalid.field().is_empty() && !invalid.to_string().is_empty());
         }

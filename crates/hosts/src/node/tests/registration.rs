@@ -231,17 +231,26 @@ fn only_what_differs_is_changed() {
         (
             json!({"bmc": bmc("redfish-virtualmedia+http://192.0.2.11:8000/redfish/v1/Systems/1")}),
             "active",
-            vec![r#"/driver_info/redfish_address: "http://192.0.2.11:8000""#],
+            vec![
+                r#"/driver_info/redfish_address: "http://192.0.2.11:8000""#,
+                r#"/driver_info/redfish_password: "canary-p4ssw0rd""#,
+            ],
         ),
         (
             json!({"bmc": bmc("redfish-virtualmedia+http://192.0.2.10:8000")}),
             "active",
-            vec!["/driver_info/redfish_system_id"],
+            vec![
+                r#"/driver_info/redfish_password: "canary-p4ssw0rd""#,
+                "/driver_info/redfish_system_id",
+            ],
         ),
         (
             json!({"bmc": {"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true}}),
             "active",
-            vec!["/driver_info/redfish_verify_ca: false"],
+            vec![
+                r#"/driver_info/redfish_password: "canary-p4ssw0rd""#,
+                "/driver_info/redfish_verify_ca: false",
+            ],
         ),
     ];
     for (difference, state, expected) in rows {
@@ -267,6 +276,24 @@ fn password_is_sent_again_only_after_a_change() {
 }
 
 #[test]
+fn record_without_credentials_compares_the_rest_and_asks_for_them_when_the_destination_changes() {
+    let settings = settings();
+    let record = created(&host(json!({"bmc": bmc(VIRTUAL_MEDIA)})));
+    let changes = |spec| {
+        let unread = NodeRecord::of(&host(spec), None, None, &AgentNetwork::None, &settings).unwrap();
+        let changes = unread.changes(&record.shown(), Passwords::AsSent).unwrap();
+        (lines(&changes.patch), changes.needs_login)
+    };
+    assert_eq!(changes(json!({"bmc": bmc(VIRTUAL_MEDIA)})), (vec![], false));
+    let restricted = json!({"bmc": bmc(VIRTUAL_MEDIA), "automatedCleaningMode": "disabled"});
+    assert_eq!(changes(restricted), (vec!["/automated_clean: false".to_owned()], false));
+    let elsewhere = json!({"bmc": bmc("redfish-virtualmedia://192.0.2.99/redfish/v1/Systems/1")});
+    assert!(changes(elsewhere).1);
+    let trusting = json!({"bmc": {"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true}});
+    assert!(changes(trusting).1);
+}
+
+#[test]
 fn unmanaged_keys_are_kept() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let mut record = created(&host);
@@ -286,7 +313,11 @@ fn certificate_verification_can_be_enabled_again() {
     let trusting = json!({"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true});
     let record = created(&host(json!({"bmc": trusting})));
     let careful = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    assert_eq!(changed(&record, &careful), ["/driver_info/redfish_verify_ca"]);
+    let expected = [
+        &format!("/driver_info/redfish_password: {PASSWORD:?}"),
+        "/driver_info/redfish_verify_ca",
+    ];
+    assert_eq!(changed(&record, &careful), expected);
 }
 
 #[test]
@@ -395,7 +426,7 @@ fn guessed_architecture_replaces_no_existing_one() {
     let hardware: HardwareDetails = serde_json::from_value(json!({"cpu": {"arch": "ppc64le"}})).unwrap();
     let inspected = NodeRecord::of(
         &host,
-        &credentials("admin", PASSWORD),
+        Some(&credentials("admin", PASSWORD)),
         Some(&hardware),
         &AgentNetwork::None,
         &settings(),
@@ -526,7 +557,7 @@ fn agent_network_follows_the_host_and_is_kept_while_unread() {
     let host = host(json!({"bmc": bmc(VIRTUAL_MEDIA)}));
     let data = Map::from_iter([("links".to_owned(), json!([]))]);
     let with = |network: &AgentNetwork| {
-        NodeRecord::of(&host, &credentials("admin", PASSWORD), None, network, &settings()).unwrap()
+        NodeRecord::of(&host, Some(&credentials("admin", PASSWORD)), None, network, &settings()).unwrap()
     };
     let mut record = Record::created(with(&AgentNetwork::Data(data.clone())).creation());
     assert_eq!(record.0["network_data"], json!({"links": []}));

@@ -1,8 +1,9 @@
 //! Registration: Ironic has a node of the host, and the BMC accepts the credentials. Every state between the first and
 //! the last depends on it.
 //!
-//! A steady host needs no request: the node is compared with the change feed. Sent credentials are recorded by the
-//! version of the Secret, since Ironic does not show them.
+//! The node is compared on every reconcile, so what a user forbids is in force before any order. A steady host needs no
+//! request for it: the node is known from the change feed. Sent credentials are recorded by the version of the Secret,
+//! since Ironic does not show them, and the Secrets are read only for something new.
 
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::{CredentialsStatus, ErrorType, ProvisioningState as State};
@@ -17,7 +18,7 @@ use super::shared::request_transition;
 use crate::action::{Count, Request};
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::reason;
-use crate::node::{AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
+use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::secrets::mark_secret_used;
@@ -27,8 +28,8 @@ struct BmcAccess {
     secret: CredentialsStatus,
     /// Whether Ironic may not have these credentials.
     is_new: bool,
-    /// The desired node. `None`: no comparison is needed.
-    record: Option<NodeRecord>,
+    /// The desired node, with the credentials if they were read.
+    record: NodeRecord,
 }
 
 /// The node of the host, manageable. Ends the decision while it is not.
@@ -108,20 +109,18 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         credentials_version: Some(secret.version().to_owned()),
     };
     let is_new = is_new_login(planner, &current);
-    let is_needed = is_new || planner.facts.own_node().is_none() || planner.has_new_generation();
-    let record = match secret.values {
-        None if is_needed || *planner.state() == State::Registering => return Err(Decision::read(Read::Credentials)),
+    let is_needed = is_new || planner.facts.own_node().is_none() || *planner.state() == State::Registering;
+    let login = match secret.values {
+        None if is_needed => return Err(Decision::read(Read::Credentials)),
         None => None,
-        Some(values) => {
-            let login = Credentials::of(values).map_err(|error| {
-                Decision::Fail(registration_failure(error.to_string()).with_event(reason::CREDENTIAL_ERROR))
-            })?;
-            let network = agent_network(planner)?;
-            let hardware = planner.host().status.hardware.as_ref();
-            let settings = &planner.facts.settings.node;
-            Some(NodeRecord::of(planner.host(), &login, hardware, &network, settings).map_err(invalid)?)
-        }
+        Some(values) => Some(Credentials::of(values).map_err(|error| {
+            Decision::Fail(registration_failure(error.to_string()).with_event(reason::CREDENTIAL_ERROR))
+        })?),
     };
+    let network = agent_network(planner)?;
+    let hardware = planner.host().status.hardware.as_ref();
+    let settings = &planner.facts.settings.node;
+    let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings).map_err(invalid)?;
     Ok(BmcAccess {
         secret: current,
         is_new,
@@ -173,20 +172,21 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
         ))),
         Observed::Present(secret) => {
             mark_secret_used(planner, &name, secret, false)?;
-            let Some(values) = secret.values else {
-                return Err(Decision::read(Read::AgentNetwork));
-            };
-            AgentNetwork::of(values).map_err(invalid)
+            match (secret.values, planner.facts.own_node()) {
+                (Some(values), _) => AgentNetwork::of(values).map_err(invalid),
+                // Read once the node takes changes: earlier a difference cannot be written.
+                (None, Some((node, _))) if planner.facts.agent_network_on_node || !node::takes_changes(node) => {
+                    Ok(AgentNetwork::Unread)
+                }
+                (None, _) => Err(Decision::read(Read::AgentNetwork)),
+            }
         }
     }
 }
 
 /// Creates the node. Only reached after a search without a result.
 fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
-    let Some(record) = &access.record else {
-        return Decision::read(Read::Credentials);
-    };
-    planner.request(Request::CreateNode(Box::new(record.creation())));
+    planner.request(Request::CreateNode(Box::new(access.record.creation())));
     planner.record_event(reason::REGISTERED, "registered with Ironic");
     Decision::Wait(Next::Requeue)
 }
@@ -198,10 +198,10 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     } else {
         Passwords::AsSent
     };
-    let changes = match &access.record {
-        Some(record) => record.changes(node, passwords).map_err(invalid)?,
-        None => return Ok(()),
-    };
+    let changes = access.record.changes(node, passwords).map_err(invalid)?;
+    if changes.needs_login {
+        return Err(Decision::read(Read::Credentials));
+    }
     let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
     if access.is_new && !is_waiting {
         planner.draft.status.tried_credentials = access.secret.clone();

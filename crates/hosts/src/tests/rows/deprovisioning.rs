@@ -7,7 +7,7 @@ use super::Row;
 use super::given::{deprovisioning, failing, with, written};
 use crate::facts::{HostFreshness, NodeFreshness};
 use crate::names::FORMER_ANNOTATION;
-use crate::tests::fixture::OTHER_UID;
+use crate::tests::fixture::{Fixture, OTHER_UID, Stored, secret};
 
 pub(super) fn removal() -> Vec<Row> {
     let crowded = || {
@@ -16,11 +16,32 @@ pub(super) fn removal() -> Vec<Row> {
             .node_with("active", json!({ "boot_interface": "ipxe" }))
             .live()
     };
+    let restricted = || {
+        let spec = json!({ "automatedCleaningMode": "disabled" });
+        deprovisioning().spec(spec).node("active").live()
+    };
+    let unread = |fixture: &mut Fixture| {
+        let secret = fixture.credentials.as_mut().and_then(Option::as_mut);
+        secret.unwrap().values = None;
+    };
+    let network = || secret("net", &[("networkData", r#"{"links":[]}"#)]);
+    let unread_network = || Stored { values: None, ..network() };
     vec![
         crowded().with(|fixture| fixture.slot = Some(SlotState::Waiting { ahead: 0 })).row("running, without a free slot", "writes the status, delayed, waits for a slot"),
         crowded().with(|fixture| fixture.slot = Some(SlotState::Granted)).row("running, with a free slot", "requests deleted, waits for the node"),
         deprovisioning().node("active").row("running, from the feed", "reads Host, reads Node, replan"),
         deprovisioning().node("active").live().row("running, read live", "requests deleted, waits for the node"),
+        restricted().row("running, and the edit that removed the image forbids cleaning", "requests change node, replan"),
+        restricted().with(unread).row("the same, with a Secret that was not read", "requests change node, replan"),
+        restricted().deleted().no_secret().row("deleted, no Secret, and cleaning is forbidden", "requests change node, replan"),
+        restricted().spec(json!({ "automatedCleaningMode": null, "disablePowerOff": true })).row("running, and powering off is forbidden", "requests change node, replan"),
+        restricted().node_with("manageable", json!({})).live().row("not cleaned, and cleaning is forbidden", "requests change node, replan"),
+        restricted().node_with("active", json!({ "automated_clean": false })).live().row("running, and the node is not cleaned", "requests deleted, waits for the node"),
+        restricted().node_with("wait call-back", json!({ "target_provision_state": "active" })).live().row("deploying, and Ironic takes no change yet", "waits for the node"),
+        deprovisioning().spec(json!({ "preprovisioningNetworkDataName": "net" })).with(|fixture| fixture.agent_network = Some(Some(unread_network()))).node("active").live().row("running, and the agent's network data are not compared yet", "reads AgentNetwork, replan"),
+        deprovisioning().spec(json!({ "preprovisioningNetworkDataName": "net" })).with(|fixture| fixture.agent_network = Some(Some(network()))).node("active").live().row("running, and the agent's network data were corrected", "requests change node, replan"),
+        deprovisioning().spec(json!({ "preprovisioningNetworkDataName": "net" })).with(|fixture| { fixture.agent_network = Some(Some(unread_network())); fixture.agent_network_on_node = true; }).node("active").live().row("running, and the agent's network data are on the node", "requests deleted, waits for the node"),
+        deprovisioning().with(|fixture| fixture.settings.node.ramdisk.iso = Some("http://192.0.2.9/new.iso".to_owned())).node("active").live().row("running, and the flags name another ramdisk", "requests change node, replan"),
         deprovisioning().node("active").with(|fixture| fixture.host_freshness = HostFreshness::Live).row("the host read live, the node not", "reads Node, replan"),
         deprovisioning().node_with("active", json!({ "instance_uuid": OTHER_UID })).live().row("running another instance", "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for the node"),
         deprovisioning().annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", json!({ "instance_uuid": OTHER_UID })).live().row("running the former instance", "requests deleted, waits for the node"),

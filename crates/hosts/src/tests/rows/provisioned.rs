@@ -117,6 +117,10 @@ pub(super) fn running() -> Vec<Row> {
                 "writes the status, settled",
             ),
         provisioned()
+            .spec(json!({ "automatedCleaningMode": "disabled" }))
+            .node_with("active", on())
+            .row("cleaning is forbidden while it runs", "requests change node, replan"),
+        provisioned()
             .deleted()
             .node_with("active", on())
             .row("deleted", "writes the status, to deprovisioning, replan"),
