@@ -2,6 +2,7 @@
 //!
 //! Each group has one file with its rows; `xtask codegen` writes `manifests/crds/` from [`Definition::manifest`].
 
+pub(crate) mod defaults;
 mod manifest;
 pub mod schema;
 

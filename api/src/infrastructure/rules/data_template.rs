@@ -1,8 +1,10 @@
 //! Metal3DataTemplate: complete sources and immutable content.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::crd::{defaults, schema};
 use crate::infrastructure::v1beta2::{
     AnnotationSource, FromHostInterface, IPPoolReference, MetaData, Metal3DataTemplate, NetworkData,
 };
@@ -60,9 +62,22 @@ impl AdmissionRules for Metal3DataTemplate {
     ];
 }
 
-/// Compares without the order of lists of objects, whose items have keys. The order of plain values counts.
-fn same_meaning(old: &impl Serialize, new: &impl Serialize) -> bool {
-    serde_json::to_value(old).map(sorted).ok() == serde_json::to_value(new).map(sorted).ok()
+/// Compares with the defaults of the schema, and without the order of lists of objects, whose items have keys. The
+/// order of plain values counts.
+///
+/// An object that a release stored as `v1beta1` is read without the defaults of this version, and its update has them.
+fn same_meaning<T: Serialize + JsonSchema>(old: &T, new: &T) -> bool {
+    let (old, new) = (serde_json::to_value(old), serde_json::to_value(new));
+    let (Ok(mut old), Ok(mut new)) = (old, new) else {
+        return false;
+    };
+    if old == new {
+        return true;
+    }
+    let schema = schema::structural::<T>();
+    defaults::fill(&schema, &mut old);
+    defaults::fill(&schema, &mut new);
+    sorted(old) == sorted(new)
 }
 
 fn sorted(value: Value) -> Value {

@@ -1,0 +1,53 @@
+//! Fills the defaults of a schema into a document, as the API server does on a write.
+//!
+//! The API server fills them in what a client sends, and in a stored object only by the schema of the version it is
+//! stored in. So of one object, the old side of an update may lack what the new side has.
+
+use serde_json::Value;
+
+/// Fills each member that is absent and has a default. Existing values do not change.
+pub(crate) fn fill(schema: &Value, document: &mut Value) {
+    match document {
+        Value::Object(members) => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (name, property) in properties.into_iter().flatten() {
+                if let Some(default) = property.get("default") {
+                    members.entry(name.clone()).or_insert_with(|| default.clone());
+                }
+                if let Some(member) = members.get_mut(name) {
+                    fill(property, member);
+                }
+            }
+            if let Some(values) = schema.get("additionalProperties") {
+                members.values_mut().for_each(|member| fill(values, member));
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                items.iter_mut().for_each(|item| fill(schema, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn absent_members_are_filled_at_every_depth_and_present_ones_are_kept() {
+        let leaf = json!({ "properties": { "a": { "default": 1 }, "b": {} } });
+        let schema = json!({ "properties": {
+            "one": leaf, "list": { "items": leaf }, "map": { "additionalProperties": leaf },
+            "made": { "default": {}, "properties": { "c": { "default": "x" } } },
+        } });
+        let mut document = json!({ "one": { "b": 2 }, "list": [{}, { "a": 5 }], "map": { "k": {} } });
+        fill(&schema, &mut document);
+        let expected = json!({
+            "one": { "a": 1, "b": 2 }, "list": [{ "a": 1 }, { "a": 5 }], "map": { "k": { "a": 1 } }, "made": { "c": "x" },
+        });
+        assert_eq!(document, expected);
+    }
+}
