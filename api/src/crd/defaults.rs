@@ -3,10 +3,29 @@
 //! The API server fills them in what a client sends, and in a stored object only by the schema of the version it is
 //! stored in. So of one object, the old side of an update may lack what the new side has.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
+use super::schema;
+
+/// Whether two values are equal once both have the defaults of their schema and are in the form `normal`.
+pub(crate) fn equal_with_defaults<T: Serialize + JsonSchema>(old: &T, new: &T, normal: fn(Value) -> Value) -> bool {
+    let (old, new) = (serde_json::to_value(old), serde_json::to_value(new));
+    let (Ok(mut old), Ok(mut new)) = (old, new) else {
+        return false;
+    };
+    if old == new {
+        return true;
+    }
+    let schema = schema::structural::<T>();
+    fill(&schema, &mut old);
+    fill(&schema, &mut new);
+    normal(old) == normal(new)
+}
+
 /// Fills each member that is absent and has a default. Existing values do not change.
-pub(crate) fn fill(schema: &Value, document: &mut Value) {
+fn fill(schema: &Value, document: &mut Value) {
     match document {
         Value::Object(members) => {
             let properties = schema.get("properties").and_then(Value::as_object);

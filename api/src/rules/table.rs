@@ -1,6 +1,10 @@
 //! The rows of a rule table, and their execution for one object.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{Finding, Findings};
+use crate::crd::defaults::equal_with_defaults;
 use crate::kind::Kind;
 
 /// A requested change of an object.
@@ -134,7 +138,7 @@ pub struct Defaulting<K: 'static> {
 }
 
 /// A kind with admission rules.
-pub trait AdmissionRules: Kind {
+pub trait AdmissionRules: Kind<Spec: JsonSchema + Serialize> {
     /// Validation rows.
     const RULES: &'static [Rule<Self>];
     /// Defaulting rows.
@@ -147,14 +151,14 @@ pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Vec<Finding> {
     K::RULES.iter().flat_map(|rule| run(rule, change)).collect()
 }
 
-fn run<K: Kind>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
+fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
     let mut findings = Findings::of(rule.name);
     match (&rule.on, change) {
         (On::Write(check) | On::Spec(check), Change::Create(new)) => {
             check(&WriteRequest { old: None, new }, &mut findings)
         }
         (On::Write(check), Change::Update { old, new }) => check(&WriteRequest { old: Some(old), new }, &mut findings),
-        (On::Spec(check), Change::Update { old, new }) if old.spec() != new.spec() => {
+        (On::Spec(check), Change::Update { old, new }) if spec_changes(*old, *new) => {
             check(&WriteRequest { old: Some(old), new }, &mut findings);
         }
         (On::Create(check), Change::Create(new)) => check(new, &mut findings),
@@ -166,6 +170,21 @@ fn run<K: Kind>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
         | (On::Update(_) | On::Delete(_), Change::Create(_)) => {}
     }
     findings.into_vec()
+}
+
+/// Whether an update changes the spec by more than defaults: those of its schema and those of the kind.
+///
+/// differs: update-without-defaults
+fn spec_changes<K: AdmissionRules>(old: &K, new: &K) -> bool {
+    if old.spec() == new.spec() {
+        return false;
+    }
+    let [old, new] = [old, new].map(|object| {
+        let mut object = object.clone();
+        set_defaults(&mut object);
+        object
+    });
+    !equal_with_defaults(old.spec(), new.spec(), |spec| spec)
 }
 
 /// Runs all defaulting rows of the kind.

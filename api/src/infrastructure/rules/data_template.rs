@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::crd::{defaults, schema};
+use crate::crd::defaults::equal_with_defaults;
 use crate::infrastructure::v1beta2::{
     AnnotationSource, FromHostInterface, IPPoolReference, MetaData, Metal3DataTemplate, NetworkData,
 };
@@ -67,17 +67,7 @@ impl AdmissionRules for Metal3DataTemplate {
 ///
 /// An object that a release stored as `v1beta1` is read without the defaults of this version, and its update has them.
 fn same_meaning<T: Serialize + JsonSchema>(old: &T, new: &T) -> bool {
-    let (old, new) = (serde_json::to_value(old), serde_json::to_value(new));
-    let (Ok(mut old), Ok(mut new)) = (old, new) else {
-        return false;
-    };
-    if old == new {
-        return true;
-    }
-    let schema = schema::structural::<T>();
-    defaults::fill(&schema, &mut old);
-    defaults::fill(&schema, &mut new);
-    sorted(old) == sorted(new)
+    equal_with_defaults(old, new, sorted)
 }
 
 fn sorted(value: Value) -> Value {

@@ -97,13 +97,12 @@ pub struct FromPool {
     pub key: String,
     /// Name of the pool.
     pub name: String,
-    /// API group of the pool.
+    // differs: data-template-pool-optional
+    /// API group of the pool. Absent: `ipam.metal3.io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "ipam.metal3.io"))]
     pub api_group: Option<String>,
-    /// Kind of the pool.
+    /// Kind of the pool. Absent: `IPPool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "IPPool"))]
     pub kind: Option<String>,
 }
 
