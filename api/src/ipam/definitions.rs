@@ -12,14 +12,14 @@ const SERVICE: ConversionService = ConversionService {
     certificate: "metal3-ipam-system/ipam-serving-cert",
 };
 
-/// The contract labels name the served version. The two oldest name versions that never existed; inventory scripts
-/// match them, so they stay.
+/// The contract label of `v1beta2` names the served version. The older ones name versions that never existed; inventory
+/// scripts match them, so they stay.
 const LABELS: &[(&str, &str)] = &[
     ("cluster.x-k8s.io/provider", "ipam-metal3"),
     ("cluster.x-k8s.io/v1alpha2", "v1alpha2"),
     ("cluster.x-k8s.io/v1alpha3", "v1alpha3_v1alpha4"),
     ("cluster.x-k8s.io/v1alpha4", "v1alpha5"),
-    ("cluster.x-k8s.io/v1beta1", "v1alpha1"),
+    ("cluster.x-k8s.io/v1beta1", "v1beta1"),
     ("cluster.x-k8s.io/v1beta2", "v1alpha1"),
     ("clusterctl.cluster.x-k8s.io", ""),
 ];

@@ -13,9 +13,8 @@ pub struct TypedLocalReference {
     /// API group of the object. Absent: `ipam.metal3.io`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_group: Option<String>,
-    /// Kind of the object.
+    /// Kind of the object. Absent: `IPPool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = "IPPool"))]
     pub kind: Option<String>,
     /// Name of the object.
     pub name: String,

@@ -28,7 +28,12 @@ pub(crate) fn compare(upstream: &Value, project: &Value) -> (Vec<Difference>, us
     let mut found = names(&shared, upstream, project);
     for (member, aspect) in [("labels", "label"), ("annotations", "annotation")] {
         let pairs = |crd: &Value| pairs(crd.pointer(&format!("/metadata/{member}")));
-        found.extend(sets(&shared, aspect, &pairs(upstream), &pairs(project)));
+        let differences = sets(&shared, aspect, &pairs(upstream), &pairs(project));
+        // Selectors match the value too: another one is a lost one.
+        found.extend(differences.into_iter().map(|difference| match difference.direction {
+            Wider => difference,
+            Narrower | Other => Difference { direction: Narrower, ..difference },
+        }));
     }
     found.extend(conversion(&shared, upstream, project));
     let (more, nodes) = versions(&shared, upstream, project);

@@ -64,6 +64,9 @@ fn stricter_restrictions_are_narrower_and_looser_ones_wider() {
 
 /// Aspect, upstream's schema, the project's schema.
 const INCOMPARABLE: &str = r"
+- [default, { default: 1 }, {}]
+- [default, {}, { default: 1 }]
+- [default, { default: 1 }, { default: 2 }]
 - [type, { type: string }, { type: integer }]
 - [pattern, { pattern: ^a$ }, { pattern: '^[a]$' }]
 - [enum, { enum: [a, b] }, { enum: [b, c] }]
@@ -86,9 +89,6 @@ fn unordered_restrictions_count_as_narrower() {
 
 /// Aspect, upstream's schema, the project's schema.
 const NEITHER: &str = r"
-- [default, { default: 1 }, {}]
-- [default, {}, { default: 1 }]
-- [default, { default: 1 }, { default: 2 }]
 - [list-type, { x-kubernetes-list-type: set }, {}]
 - [list-keys, { x-kubernetes-list-map-keys: [a] }, { x-kubernetes-list-map-keys: [a, b] }]
 - [map-type, {}, { x-kubernetes-map-type: atomic }]
