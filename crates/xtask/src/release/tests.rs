@@ -356,3 +356,19 @@ fn self_managed_certificates_permit_writing_only_the_own_webhook_configurations(
     let none = ipam_documents(CertificateSource::Mounted);
     assert!(!find(&none, "Role")["rules"].to_string().contains("secrets"));
 }
+
+#[test]
+fn each_series_of_the_go_managers_has_its_contract() {
+    let text = std::fs::read_to_string(metal3_files::workspace::root().unwrap().join(METADATA)).unwrap();
+    let metadata: Value = serde_saphyr::from_str(&text).unwrap();
+    let series = metadata["releaseSeries"].as_array().unwrap();
+    for minor in 1..=14 {
+        let expected = if minor < 13 { "v1beta1" } else { "v1beta2" };
+        let found: Vec<&Value> = series
+            .iter()
+            .filter(|row| row["major"] == 1 && row["minor"] == minor)
+            .collect();
+        assert_eq!(found.len(), 1, "1.{minor}");
+        assert_eq!(found[0]["contract"], expected, "1.{minor}");
+    }
+}
