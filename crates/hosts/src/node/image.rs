@@ -8,6 +8,7 @@ use std::fmt;
 use metal3_api::metal3::v1alpha1::Image;
 use metal3_domain::image::{self, DiskFormat, HashAlgorithm};
 use metal3_ironic::model::node::Node;
+use ring::digest;
 use serde_json::Value;
 
 use super::invalid_host::InvalidHost;
@@ -21,6 +22,9 @@ const ALGORITHM: &str = "image_os_hash_algo";
 const DIGEST: &str = "image_os_hash_value";
 const PULL_SECRET: &str = "image_pull_secret";
 const ISO: &str = "boot_iso";
+/// What was ordered, as a digest: Ironic replaces the source by the target of a redirect, and with
+/// `image_download_source=local` also digest and format.
+const ORDERED: &str = "metal3_image";
 
 /// A key of `instance_info` and its desired value. `None`: absent.
 type Key = (&'static str, Option<Value>);
@@ -79,8 +83,30 @@ impl Payload {
         }
     }
 
-    /// Every key of `instance_info` that depends on the image.
-    pub(super) fn instance_info(&self) -> [Key; 7] {
+    /// Every key of `instance_info` that depends on the image, for an instance.
+    pub(super) fn ordered_as(&self, instance: &str) -> impl Iterator<Item = Key> {
+        let ordered = (ORDERED, Some(self.digest(instance).into()));
+        self.instance_info().into_iter().chain([ordered])
+    }
+
+    /// Identifies the image and the instance that it was ordered for.
+    pub(crate) fn digest(&self, instance: &str) -> String {
+        let mut context = digest::Context::new(&digest::SHA256);
+        let (url, checksum, algorithm) = match self {
+            Self::Disk { url, checksum, algorithm, .. } => (url.as_str(), checksum.as_str(), *algorithm),
+            Self::LiveIso { url } => (url.as_str(), "", None),
+        };
+        let algorithm = algorithm.map_or("", HashAlgorithm::name);
+        for part in [&instance.to_ascii_lowercase(), url, checksum, algorithm] {
+            context.update(part.as_bytes());
+            // No part contains it.
+            context.update(b"\n");
+        }
+        let digest = context.finish();
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn instance_info(&self) -> [Key; 7] {
         let text = |text: &str| Some(Value::from(text));
         match self {
             Self::Disk {
@@ -113,9 +139,13 @@ impl Payload {
     }
 
     /// Whether the node was last configured with this image. Format and pull secret do not identify an image, and a
-    /// live ISO is identified by its URL alone.
+    /// live ISO is identified by its URL alone. An order recorded for the node's instance decides; a node without one was
+    /// configured by another manager.
     #[must_use]
     pub fn is_written_on(&self, node: &Node) -> bool {
+        if let (Some(Value::String(ordered)), Some(instance)) = (node.instance_info.get(ORDERED), &node.instance_uuid) {
+            return *ordered == self.digest(instance);
+        }
         let identifying: &[&str] = match self {
             Self::Disk { .. } => &[SOURCE, CHECKSUM, ALGORITHM, DIGEST],
             Self::LiveIso { .. } => &[ISO],

@@ -85,7 +85,8 @@ impl Instance {
     #[must_use]
     pub fn changes(&self, node: &Node) -> Changes {
         let mut changes = Comparison::with(node, Passwords::AsSent);
-        match self.owner_of(node) {
+        let owner = self.owner_of(node);
+        match &owner {
             InstanceOwner::None => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
             InstanceOwner::ThisHost => {}
             InstanceOwner::Other(_) => changes.postpone("instance_uuid"),
@@ -95,7 +96,11 @@ impl Instance {
             ("capabilities", Some(capabilities::of_instance(self.boot_mode))),
             ("root_device", Some(root_device)),
         ];
-        for (key, wanted) in common.into_iter().chain(self.payload.instance_info()) {
+        let instance = match &owner {
+            InstanceOwner::Other(uuid) => uuid,
+            InstanceOwner::None | InstanceOwner::ThisHost => &self.uid,
+        };
+        for (key, wanted) in common.into_iter().chain(self.payload.ordered_as(instance)) {
             changes.entry(RecordMap::InstanceInfo, key, wanted);
         }
         let boot_device = Some(self.boot_device.as_str().into());

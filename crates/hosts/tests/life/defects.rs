@@ -177,3 +177,25 @@ async fn disk_is_not_cleaned_when_the_edit_that_removes_the_image_forbids_it() {
         assert_eq!(env.machine(1, |machine| machine.disk.clone()), disk, "deleted: {deleted}");
     }
 }
+
+/// The host was never provisioned, and the advice of its error erased the machine again.
+#[tokio::test(start_paused = true)]
+async fn image_is_provisioned_when_ironic_replaces_its_source_or_its_digest() {
+    for is_local in [false, true] {
+        let env = TestEnv::new(Setup::default());
+        if is_local {
+            env.ironic.download_images();
+        } else {
+            env.ironic.redirect_image(SOURCE, "http://mirror.example/7/disk.raw");
+        }
+        with_image_requested(&env).await;
+        Phase::Provision.end(&env, 1).await;
+        let status = env.get(1).await.unwrap().status;
+        assert_eq!(status.provisioning.image.url, SOURCE);
+        assert_eq!((status.error_message.as_str(), status.provisioning_fail_count), ("", 0));
+        let digest = env.node(1).await.unwrap().instance_info;
+        assert_ne!((digest.text("image_source"), digest.text("image_os_hash_value")), (Some(SOURCE), Some(&*"c".repeat(64))));
+        env.edit(1, json!({ "spec": { "online": false } })).await;
+        env.until(1, "off", |host| host.is_some_and(|host| !host.status.powered_on)).await;
+    }
+}

@@ -169,6 +169,16 @@ impl Ironic {
         })
     }
 
+    /// Lets the URL of an image redirect to another one.
+    pub fn redirect_image(&self, url: &str, target: &str) {
+        self.with(|state| state.core.redirect_image(url.to_owned(), target.to_owned()));
+    }
+
+    /// Sets `image_download_source=local`: the conductor downloads and converts images.
+    pub fn download_images(&self) {
+        self.with(|state| state.core.download_images());
+    }
+
     /// Empties the database. The machines keep power and disks.
     pub fn lose_database(&self) {
         let now = self.now();

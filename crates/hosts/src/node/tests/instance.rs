@@ -1,6 +1,7 @@
 //! The record of an instance: keys that are written and removed.
 
 use metal3_api::metal3::v1alpha1::Image;
+use metal3_ironic::calls::patch::Patch;
 use serde_json::{Value, json};
 
 use super::super::{Instance, InstanceOwner, NodeSettings, instance};
@@ -26,6 +27,24 @@ fn live_iso() -> Value {
     json!({"url": "http://192.0.2.9/live.iso", "format": "live-iso"})
 }
 
+/// The own key, which the Go manager does not write.
+const ORDERED: &str = "metal3_image";
+
+/// Without the own key.
+fn as_upstream(patch: &Patch) -> Vec<String> {
+    let own = format!("/instance_info/{ORDERED}: ");
+    let (own, rest): (Vec<_>, Vec<_>) = lines(patch).into_iter().partition(|line| line.starts_with(&own));
+    assert_eq!(own.len(), 1, "{own:?}");
+    rest
+}
+
+/// `instance_info` without the own key.
+fn info_as_upstream(mut record: Record) -> Value {
+    let mut info = record.0["instance_info"].take();
+    assert!(info.as_object_mut().unwrap().remove(ORDERED).is_some());
+    info
+}
+
 fn available() -> Record {
     Record::new(&json!({"provision_state": "available"}))
 }
@@ -43,7 +62,7 @@ fn an_image_with_a_typed_checksum_writes_what_the_go_manager_writes() {
         format!("/instance_info/image_os_hash_value: \"{DIGEST}\""),
         r#"/driver_info/force_persistent_boot_device: "Default""#.to_owned(),
     ];
-    assert_eq!(lines(&instance.changes(&available().shown()).patch), expected);
+    assert_eq!(as_upstream(&instance.changes(&available().shown()).patch), expected);
 }
 
 #[test]
@@ -57,7 +76,7 @@ fn a_live_iso_writes_what_the_go_manager_writes() {
         r#"/driver_info/force_persistent_boot_device: "Default""#.to_owned(),
         r#"/deploy_interface: "ramdisk""#.to_owned(),
     ];
-    assert_eq!(lines(&instance.changes(&available().shown()).patch), expected);
+    assert_eq!(as_upstream(&instance.changes(&available().shown()).patch), expected);
     assert!(instance.is_live_iso());
 }
 
@@ -89,7 +108,7 @@ fn each_form_of_checksum_has_its_keys() {
         );
         let record = available();
         let patch = of(image, &json!({})).changes(&record.shown()).patch;
-        assert_eq!(record.patched(patch).0["instance_info"], expected, "{checksum}");
+        assert_eq!(info_as_upstream(record.patched(patch)), expected, "{checksum}");
     }
 }
 
@@ -110,8 +129,8 @@ fn keys_of_an_earlier_deployment_are_removed() {
     let patch = second.changes(&record.shown()).patch;
     let record = record.patched(patch);
     let expected = json!({"capabilities": {}, "root_device": {}, "boot_iso": "http://192.0.2.9/live.iso", "image_type": "whole-disk"});
-    assert_eq!(record.0["instance_info"], expected);
     assert_eq!(record.0["deploy_interface"], "ramdisk");
+    assert_eq!(info_as_upstream(record.clone()), expected);
     let patch = first.changes(&record.shown()).patch;
     assert!(lines(&patch).contains(&"/deploy_interface".to_owned()));
     assert_eq!(record.patched(patch).0["deploy_interface"], "direct");
@@ -281,4 +300,19 @@ fn debug_of_an_instance_contains_no_url() {
     let image = json!({"url": "http://user:canary@192.0.2.9/os.img?token=canary", "checksum": DIGEST});
     let shown = format!("{:?}", of(image, &json!({})));
     assert!(!shown.contains("canary"), "{shown}");
+}
+
+/// Ironic replaces source and digest while it deploys.
+#[test]
+fn recorded_order_identifies_the_image_of_an_instance() {
+    let (asked, other) = (of(raw(), &json!({})), of(live_iso(), &json!({})));
+    let record = available();
+    let patch = asked.changes(&record.shown()).patch;
+    let mut record = record.patched(patch);
+    record.0["instance_info"]["image_source"] = "http://mirror.example/os.img".into();
+    record.0["instance_info"]["image_os_hash_value"] = "0".into();
+    assert!(asked.is_written_on(&record.shown()));
+    assert!(!other.is_written_on(&record.shown()));
+    record.0["instance_uuid"] = super::UID.replace('f', "0").into();
+    assert!(!asked.is_written_on(&record.shown()), "ordered for another instance");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Row;
-use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written};
+use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written_for};
 use crate::facts::NodeFreshness;
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{OTHER_UID, UID, secret};
@@ -66,7 +66,7 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         powering_off()
             .status_image("a")
-            .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
+            .node_with("active", written_for("a", OTHER_UID))
             .live()
             .row(
                 "on, and the node serves another instance with the same image",
@@ -146,7 +146,7 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         deleting()
             .status_image("a")
-            .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
+            .node_with("active", written_for("a", OTHER_UID))
             .row(
                 "node to be deleted, and the node serves another instance with the same image",
                 "changes Secret bmc, changes the host, replan",

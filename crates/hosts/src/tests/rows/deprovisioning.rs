@@ -4,7 +4,7 @@ use metal3_ironic::slots::SlotState;
 use serde_json::json;
 
 use super::Row;
-use super::given::{deprovisioning, failing, with, written};
+use super::given::{deprovisioning, failing, written_for};
 use crate::facts::{HostFreshness, NodeFreshness};
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{Fixture, OTHER_UID, Stored, secret};
@@ -45,7 +45,7 @@ pub(super) fn removal() -> Vec<Row> {
         deprovisioning().node("active").with(|fixture| fixture.host_freshness = HostFreshness::Live).row("the host read live, the node not", "reads Node, replan"),
         deprovisioning().node_with("active", json!({ "instance_uuid": OTHER_UID })).live().row("running another instance", "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for the node"),
         deprovisioning().annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", json!({ "instance_uuid": OTHER_UID })).live().row("running the former instance", "requests deleted, waits for the node"),
-        deprovisioning().deleted().node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live().status(failing("provisioning error", "x", 3)).row("deleted, and running another instance, even with the same image", "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for a time"),
+        deprovisioning().deleted().node_with("active", written_for("a", OTHER_UID)).live().status(failing("provisioning error", "x", 3)).row("deleted, and running another instance, even with the same image", "writes the status, provisioning error: in Ironic the node serves instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for a time"),
         deprovisioning().annotated(FORMER_ANNOTATION, OTHER_UID).node("available").row("done, with the former-instance annotation", "changes the host, replan"),
         deprovisioning().spec_image("a").node("active").row("the image is requested again", "writes the status, to provisioned, replan"),
         deprovisioning().spec_image("a").node("deleting").row("the image is requested again, too late", "waits for the node"),

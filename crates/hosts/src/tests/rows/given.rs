@@ -3,6 +3,7 @@
 use metal3_ironic::model::inventory::Inspection;
 use serde_json::{Value, json};
 
+use crate::node::image::Payload;
 use crate::tests::fixture::{Fixture, MAC, NODE, image};
 
 pub(super) const FORCED: &str = r#"{"force":true}"#;
@@ -80,13 +81,28 @@ pub(crate) fn written(name: &str) -> Value {
     )
 }
 
+/// The same for another instance.
+pub(crate) fn written_for(name: &str, instance: &str) -> Value {
+    let ordered = ordered(name, instance);
+    with(
+        configured(name),
+        json!({ "instance_uuid": instance, "instance_info": { "metal3_image": ordered } }),
+    )
+}
+
+fn ordered(name: &str, instance: &str) -> String {
+    let payload = Payload::of(&serde_json::from_value(image(name)).unwrap()).unwrap();
+    payload.digest(instance)
+}
+
 /// The part of it that does not depend on the host.
 pub(crate) fn configured(name: &str) -> Value {
     let image = image(name);
+    let ordered = ordered(name, crate::tests::fixture::UID);
     json!({
         "instance_info": { "image_source": image["url"], "image_os_hash_algo": "sha256",
             "image_os_hash_value": image["checksum"], "image_disk_format": "qcow2", "capabilities": {},
-            "root_device": { "name": "s== /dev/sda" } },
+            "root_device": { "name": "s== /dev/sda" }, "metal3_image": ordered },
         "driver_info": { "force_persistent_boot_device": "Default" } })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Row;
-use super::given::{FORCED, failing, provisioning, with, written};
+use super::given::{FORCED, failing, provisioning, with, written, written_for};
 use crate::tests::fixture::{OTHER_UID, secret};
 
 pub(super) fn deployment() -> Vec<Row> {
@@ -232,7 +232,7 @@ pub(super) fn deployment() -> Vec<Row> {
              for the node",
         ),
         provisioning()
-            .node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID })))
+            .node_with("active", written_for("a", OTHER_UID))
             .row(
                 "done for another instance",
                 "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \

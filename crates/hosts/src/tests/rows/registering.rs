@@ -4,7 +4,7 @@ use metal3_ironic::slots::SlotState;
 use serde_json::json;
 
 use super::Row;
-use super::given::{failing, new, provisioned, registering, with, written};
+use super::given::{failing, new, provisioned, registering, written_for};
 use crate::facts::{NodeFreshness, PreviousView, RefusalClass, Refused};
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{Fixture, NODE, OTHER_UID, at, image, secret};
@@ -26,9 +26,9 @@ pub(super) fn object() -> Vec<Row> {
         provisioned().deleted().node("active").live().hours_later(1).with(|fixture| fixture.previous = unpaused).row("the same, read live", "writes the status, to deprovisioning, replan"),
         new().annotated("baremetalhost.metal3.io/status", &saved).row("a saved status", "reads Node, replan"),
         new().annotated("baremetalhost.metal3.io/status", &saved).no_node().row("a saved status, and no node in Ironic", "writes the status, to provisioned, replan"),
-        new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live().row("a saved status, and the node serves the former instance", "changes the host, replan"),
-        new().annotated("baremetalhost.metal3.io/status", &saved).annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", with(written("a"), json!({ "instance_uuid": OTHER_UID }))).live().row("the same, recorded in the annotation", "writes the status, to provisioned, replan"),
-        new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", with(written("b"), json!({ "instance_uuid": OTHER_UID }))).live().row("a saved status, and the node serves another instance with another image", "writes the status, to provisioned, replan"),
+        new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", written_for("a", OTHER_UID)).live().row("a saved status, and the node serves the former instance", "changes the host, replan"),
+        new().annotated("baremetalhost.metal3.io/status", &saved).annotated(FORMER_ANNOTATION, OTHER_UID).node_with("active", written_for("a", OTHER_UID)).live().row("the same, recorded in the annotation", "writes the status, to provisioned, replan"),
+        new().annotated("baremetalhost.metal3.io/status", &saved).node_with("active", written_for("b", OTHER_UID)).live().row("a saved status, and the node serves another instance with another image", "writes the status, to provisioned, replan"),
         provisioned().annotated("baremetalhost.metal3.io/status", r#"{"operationalStatus":"OK","errorMessage":"","poweredOn":true,"provisioning":{"state":"provisioned","ID":"x"}}"#).row("a saved status that was restored", "changes the host, replan"),
         new().annotated("baremetalhost.metal3.io/status", r#"{"operationalStatus":"","errorMessage":"","poweredOn":false,"provisioning":{"state":"","ID":""}}"#).row("a status saved before registration", "changes the host, replan"),
         new().annotated("baremetalhost.metal3.io/status", "{").row("a saved status that cannot be read", "writes the status, registration error: the annotation baremetalhost.metal3.io/status is not a valid host status: EOF while parsing an object at line 1 column 1; correct it, or remove it to register the host as a new one, waits for the user"),

@@ -4,6 +4,7 @@
 //! times produce the same answers, without background tasks.
 
 mod hardware;
+mod images;
 mod machines;
 mod nodes;
 mod perform;
@@ -31,6 +32,7 @@ use crate::node::{Entry, Node, Slot, patch, present};
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
 use crate::work::{self, Job, Kind, Script, steps};
+use images::ImageSources;
 
 pub(crate) use ports::Port;
 
@@ -142,6 +144,7 @@ pub(crate) struct Core {
     /// The sequence number of ports, work and timers.
     order: u64,
     random: Random,
+    images: ImageSources,
     /// The base URL of links.
     pub(crate) base: String,
 }
@@ -173,7 +176,25 @@ impl Core {
             created: 0,
             order: 0,
             random: Random::seeded(seed),
+            images: ImageSources::default(),
             base: "http://ironicsim".to_owned(),
+        }
+    }
+
+    pub(crate) fn redirect_image(&mut self, url: String, target: String) {
+        self.images.redirects.insert(url, target);
+    }
+
+    pub(crate) fn download_images(&mut self) {
+        self.images.is_local = true;
+    }
+
+    fn resolve_image(&mut self, serial: u64) {
+        let real = self.nodes.get_mut(&serial).filter(|node| !node.is_fake() && !node.is_live());
+        if let Some(node) = real
+            && let Some(Value::Object(info)) = node.fields.get_mut("instance_info")
+        {
+            self.images.resolve(info);
         }
     }
 

@@ -76,6 +76,9 @@ impl Core {
         {
             info.insert("configdrive".into(), drive.clone());
         }
+        if kind == Kind::Deploy {
+            self.resolve_image(serial);
+        }
         self.begin(serial, Slot::Life, kind, script, now);
         Ok(())
     }
