@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 /// Labels and annotations of the objects made from a template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("minProperties" = 1))]
 pub struct TemplateMetadata {
     /// Labels to set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

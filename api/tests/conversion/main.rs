@@ -6,7 +6,10 @@
     reason = "a helper of a test fails the test"
 )]
 
+mod admitted;
 mod documents;
+#[path = "../generator/mod.rs"]
+mod generator;
 mod normal;
 
 use documents::Draw;

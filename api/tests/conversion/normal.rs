@@ -94,6 +94,7 @@ const NETWORK_DATA: &[(&str, Change)] = &[
 const REMEDIATION: &[(&str, Change)] = &[
     ("strategy.type", LeftOut(empty_text)),
     ("strategy.timeout", LeftOut(no_time)),
+    ("strategy.retryLimit", LeftOut(no_try)),
 ];
 
 const REMEDIATION_STATUS: &[(&str, Change)] = &[("phase", LeftOut(empty_text)), ("retryCount", LeftOut(zero))];
@@ -203,6 +204,10 @@ fn alter(parent: &mut Map<String, Value>, name: &str, change: Change) {
 
 fn empty_text(value: &Value) -> bool {
     value == ""
+}
+
+fn no_try(value: &Value) -> bool {
+    value.as_i64().is_some_and(|tries| tries < 1)
 }
 
 fn zero(value: &Value) -> bool {

@@ -97,7 +97,7 @@ fn integer(schema: &Value) -> BoxedStrategy<Value> {
         _ => (i64::MIN, i64::MAX),
     };
     let (least, most) = (bound("minimum").unwrap_or(least), bound("maximum").unwrap_or(most));
-    prop_oneof![Just(least), Just(most), least..=most]
+    prop_oneof![Just(least), Just(most), Just(0.clamp(least, most)), least..=most]
         .prop_map(Value::from)
         .boxed()
 }

@@ -38,6 +38,8 @@ pub fn spoke_from_hub<H: Hub>(hub: &H) -> Result<H::Spoke, ConversionError> {
 
 /// Converts an object of an older client: its changes, merged into the stored object from the annotation.
 ///
+/// differs: conversion-older-change-counts
+///
 /// # Errors
 ///
 /// When the newer version cannot express a member, or the annotation is invalid.

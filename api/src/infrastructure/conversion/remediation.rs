@@ -67,7 +67,9 @@ fn spec_from_spoke(spec: &spoke::Metal3RemediationSpec) -> Result<hub::Metal3Rem
             .transpose()?;
         Ok(hub::RemediationStrategy {
             type_: text(strategy.type_.as_ref()).and_then(from_word),
-            retry_limit: narrow_option(strategy.retry_limit, "strategy.retryLimit")?,
+            // differs: conversion-no-zero-limit
+            // 0 and less are no limit. The schema of `v1beta2` refuses them.
+            retry_limit: narrow_option(strategy.retry_limit.filter(|tries| *tries > 0), "strategy.retryLimit")?,
             timeout_seconds: timeout.and_then(non_default),
         })
     };

@@ -34,6 +34,6 @@ pub struct HostSelectorRequirement {
     /// `in`, `notin`, `exists`, `!` and the other operators of label selectors.
     pub operator: String,
     /// Values the operator works on. Empty for operators without.
-    #[schemars(length(max = 512), inner(length(min = 1, max = 512)), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(length(max = 512), inner(length(max = 512)), extend("x-kubernetes-list-type" = "set"))]
     pub values: Vec<String>,
 }

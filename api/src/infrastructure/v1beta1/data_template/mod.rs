@@ -30,8 +30,8 @@ kind! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metal3DataTemplateSpec {
-    /// Not used. The cluster follows from the machine.
-    #[schemars(length(min = 1))]
+    // differs: conversion-writable-as-read
+    /// Not used. The cluster follows from the machine. Empty in objects that were written without it as `v1beta2`.
     pub cluster_name: String,
     /// Not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]

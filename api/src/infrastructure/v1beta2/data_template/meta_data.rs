@@ -94,8 +94,8 @@ pub struct StringEntry {
     /// Key in the metadata.
     #[schemars(length(min = 1, max = 512))]
     pub key: String,
-    /// The value.
-    #[schemars(length(min = 1, max = 512))]
+    /// The value. It may be empty.
+    #[schemars(length(max = 512))]
     pub value: String,
 }
 
