@@ -42,7 +42,7 @@ fixtures: tools ## compare with recorded answers and manifests of the Go manager
 	@test -d "$(FIXTURES)" || { echo "set FIXTURES to the folder that holds upstream/ and golden/" >&2; exit 1; }
 	$(PARITY) crd-diff "$(FIXTURES)/upstream"
 	$(PARITY) decode "$(FIXTURES)/upstream" $(addprefix --quoted ,$(wildcard $(FIXTURES)/seeds/000*))
-	$(PARITY) golden "$(FIXTURES)/golden"
+	$(PARITY) golden "$(FIXTURES)/golden" --whole
 	@$(SCENARIOS) run $(PUBLISHED) --published "$(FIXTURES)" --twice
 
 DENY_VERSION := 0.20.2

@@ -39,6 +39,9 @@ enum Command {
         folder: PathBuf,
         /// Run only this group: a folder, or a folder and a file as `folder/file`
         group: Option<String>,
+        /// The folder is the whole recorded set: fail for a rule that no case needs, or that too many need
+        #[arg(long)]
+        whole: bool,
     },
 }
 
@@ -46,7 +49,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::CrdDiff { folder } => crd_diff::run(&folder),
         Command::Decode { folder, quoted } => decode::run(folder.as_deref(), &quoted),
-        Command::Golden { folder, group } => golden::run(&folder, group.as_deref()),
+        Command::Golden { folder, group, whole } => golden::run(&folder, group.as_deref(), whole),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

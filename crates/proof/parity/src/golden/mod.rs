@@ -33,8 +33,9 @@ fn groups() -> impl Iterator<Item = Group> {
         .chain(data::GROUPS)
 }
 
-/// Runs all cases of a folder, or those of one group.
-pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
+/// Runs all cases of a folder, or those of one group. `is_whole`: the folder is the whole recorded set, in which every
+/// rule has a case.
+pub(crate) fn run(folder: &Path, only: Option<&str>, is_whole: bool) -> Result<bool> {
     let is_wanted = |name: &str| only.is_none_or(|only| only == name) && folder.join(name).is_dir();
     let mut is_fine = true;
     if is_wanted(adoption::FOLDER) {
@@ -47,7 +48,7 @@ pub(crate) fn run(folder: &Path, only: Option<&str>) -> Result<bool> {
         ensure!(folder.join(only).is_dir(), "no {only} below {}", folder.display());
         return Ok(is_fine);
     }
-    Ok(is_fine & answer(folder, only)?)
+    Ok(is_fine & answer(folder, only, is_whole)?)
 }
 
 /// Folders with recordings instead of cases.
@@ -73,7 +74,7 @@ fn replay_adoption(folder: &Path) -> Result<bool> {
 }
 
 /// Returns whether every case matches the recording, or deviates as a row of the parity document predicts.
-fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
+fn answer(folder: &Path, only: Option<&str>, is_whole: bool) -> Result<bool> {
     let (cases, mut recordings) = case::read(folder)?;
     recordings.retain(|name| !FOLDERS.contains(&name.as_str()));
     let wanted =
@@ -92,7 +93,7 @@ fn answer(folder: &Path, only: Option<&str>) -> Result<bool> {
         if own.is_empty() {
             continue;
         }
-        let report = evaluate::evaluate(&group, &own, &document);
+        let report = evaluate::evaluate(&group, &own, &document, is_whole);
         for failure in &report.failures {
             println!("{failure}");
         }
