@@ -149,6 +149,7 @@ impl Claim {
                 .and_then(|address| filled(address.name.as_deref())),
             error: object.status.error_message.clone(),
             conditions: object.status.conditions.clone(),
+            cluster: cluster_label(&object.metadata),
             ..Self::of_meta(ClaimKind::Metal3, &object.metadata)?
         };
         Some((object.spec.pool.name.clone().unwrap_or_default(), claim))
@@ -162,10 +163,6 @@ impl Claim {
             return None;
         }
         let meta = &object.metadata;
-        let label = meta
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(cluster_names::CLUSTER_NAME_LABEL));
         let annotations = meta.annotations.as_ref();
         let claim = Self {
             address_name: object
@@ -174,7 +171,10 @@ impl Claim {
                 .as_ref()
                 .and_then(|address| filled(Some(&address.name))),
             conditions: object.status.conditions.clone(),
-            cluster: filled(object.spec.cluster_name.as_deref().or(label.map(String::as_str))),
+            cluster: match &object.spec.cluster_name {
+                Some(name) => filled(Some(name)),
+                None => cluster_label(meta),
+            },
             paused: annotations.is_some_and(|all| all.contains_key(cluster_names::PAUSED_ANNOTATION)),
             has_supported_pool_kind: pool.kind == "IPPool",
             ..Self::of_meta(ClaimKind::ClusterApi, meta)?
@@ -227,6 +227,12 @@ impl Claim {
     pub fn is_releasable(&self) -> bool {
         self.deleting && !self.has_other_finalizers()
     }
+}
+
+/// The Cluster that the label names.
+fn cluster_label(meta: &ObjectMeta) -> Option<String> {
+    let label = meta.labels.as_ref()?.get(cluster_names::CLUSTER_NAME_LABEL);
+    filled(label.map(String::as_str))
 }
 
 fn filled(text: Option<&str>) -> Option<String> {

@@ -165,7 +165,7 @@ impl IndexEntry {
         for name in self.by_claim.get(id).into_iter().flatten() {
             let address = ObjectId::new(id.kind, name);
             let is_confirmed = |object: &AddressObject| {
-                claim.is_some_and(|claim| belongs(object, claim) && !names_another(claim, object))
+                claim.is_some_and(|claim| belongs(object, claim))
             };
             if self.addresses.get(&address).is_some_and(is_confirmed) {
                 self.orphan_candidates.remove(&address);
@@ -193,10 +193,6 @@ pub(super) fn belongs(object: &AddressObject, claim: &Claim) -> bool {
         Some(uid) => *uid == claim.uid,
         None => claim.address_name.as_deref() == Some(object.id.name.as_str()),
     }
-}
-
-fn names_another(claim: &Claim, object: &AddressObject) -> bool {
-    claim.address_name.as_deref().is_some_and(|name| name != object.id.name)
 }
 
 fn is_settled(claim: &Claim, addresses: &BTreeMap<ObjectId, AddressObject>) -> bool {

@@ -157,7 +157,8 @@ impl Planner<'_> {
             let text = format!("{kind} {name} cannot be read and may hold any address; correct it or delete it");
             return Some(Refusal::waiting(reason::OBJECT_UNREADABLE, text));
         }
-        let cluster = claim.cluster.as_deref()?;
+        // An IPClaim is not bound to its Cluster: its label only shows when it is paused.
+        let cluster = claim.cluster.as_deref().filter(|_| claim.id.kind == ClaimKind::ClusterApi)?;
         let absent = self.facts.index.cluster(&self.facts.key.namespace, cluster) == Observed::Absent;
         absent.then(|| missing(cluster))
     }

@@ -91,10 +91,11 @@ pub(super) fn is_orphan(object: &AddressObject, claim: &Observed<LiveClaim>) -> 
         Observed::Absent => true,
         Observed::Unknown(_) => false,
         Observed::Present(LiveClaim { uid, address_name }) => {
-            let is_named = address_name.as_deref().map(|name| name == object.id.name);
             match &object.owner {
-                Some(owner) => owner != uid || is_named == Some(false),
-                None => is_named != Some(true),
+                // An address that the claim owns may be in use, also if the claim names another one: after a move a claim
+                // can arrive before its address.
+                Some(owner) => owner != uid,
+                None => address_name.as_deref() != Some(object.id.name.as_str()),
             }
         }
     }

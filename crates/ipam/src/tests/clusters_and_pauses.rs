@@ -165,3 +165,85 @@ fn idle_pool_costs_no_write_when_reconciled_repeatedly() {
     }
     assert_eq!((server.writes, POOL), (0, "pool-a"));
 }
+
+fn shared_pool() -> Value {
+    json!({ "namePrefix": "p", "pools": [{ "start": "10.0.0.10", "end": "10.0.0.13" }] })
+}
+
+/// The objects of a shared pool with one claim, and the address of the claim.
+fn moved(label: &Value) -> (ApiServer, Value, String) {
+    let (mut server, mut replica) = one_replica(shared_pool());
+    server.claim(Metal3, "first", json!({}));
+    server.claim(Metal3, "moved", label.clone());
+    replica.settle(&mut server);
+    let address = server.granted(Metal3, "moved").unwrap();
+    let name = server.claim_of(Metal3, "moved").address_name.unwrap();
+    let object = &server.objects.addresses[&ObjectId::new(Metal3, &name)];
+    let mut document = (*object.document).clone();
+    for member in ["uid", "resourceVersion"] {
+        document["metadata"].as_object_mut().unwrap().remove(member);
+    }
+    (server, document, address)
+}
+
+/// clusterctl creates the objects group by group while the Cluster is paused, and the controller starts at any moment.
+#[test]
+fn moved_claim_keeps_its_address_in_any_order_of_arrival_with_a_pool_without_cluster() {
+    let label = json!({ "labels": { "cluster.x-k8s.io/cluster-name": "alpha" } });
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for cluster_is_listed in [true, false] {
+            let (_, address, granted) = moved(&label);
+            let mut server = ApiServer::default();
+            if cluster_is_listed {
+                server.change().clusters.insert("alpha".into(), cluster(true));
+            }
+            let mut replica = Replica::new("target", &server);
+            for step in order {
+                match step {
+                    0 => server.put_pool(json!({ "metadata": { "name": POOL, "namespace": "metal" }, "spec": shared_pool() })),
+                    1 => server.claim(Metal3, "moved", label.clone()),
+                    _ => server.address(Metal3, address.clone()),
+                }
+                if server.objects.pool.is_some() && cluster_is_listed {
+                    replica.settle(&mut server);
+                    replica = Replica::new("restarted", &server);
+                }
+            }
+            server.change().clusters.insert("alpha".into(), cluster(false));
+            server.claim(Metal3, "another", json!({}));
+            replica.settle(&mut server);
+            assert_eq!(server.granted(Metal3, "moved"), Some(granted.clone()), "{order:?}");
+            assert_ne!(server.granted(Metal3, "another").unwrap(), granted, "{order:?}");
+        }
+    }
+}
+
+#[test]
+fn address_that_a_living_claim_owns_is_not_released_although_the_claim_names_another() {
+    let (_, address, granted) = moved(&json!({}));
+    let (mut server, mut replica) = one_replica(shared_pool());
+    server.claim(Metal3, "moved", json!({}));
+    replica.settle(&mut server);
+    assert_ne!(server.granted(Metal3, "moved").unwrap(), granted, "it arrived before its address");
+    server.address(Metal3, address);
+    server.claim(Metal3, "another", json!({}));
+    server.claim(Metal3, "third", json!({}));
+    replica.settle(&mut server);
+    assert!(server.objects.addresses.values().any(|object| object.document["spec"]["address"] == granted.as_str()));
+    for name in ["another", "third"] {
+        assert_ne!(server.granted(Metal3, name), Some(granted.clone()));
+    }
+    server.delete_claim(&ObjectId::new(Metal3, "moved"));
+    replica.settle(&mut server);
+    let mut left = server.objects.addresses.values();
+    assert!(left.all(|object| object.document["spec"]["address"] != granted.as_str()), "released with its claim");
+}
+
+#[test]
+fn claim_of_a_cluster_that_does_not_exist_is_granted() {
+    let (mut server, mut replica) = one_replica(shared_pool());
+    let label = json!({ "labels": { "cluster.x-k8s.io/cluster-name": "gone" } });
+    server.claim(Metal3, "c1", label);
+    replica.settle(&mut server);
+    assert!(server.granted(Metal3, "c1").is_some());
+}
