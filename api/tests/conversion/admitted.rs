@@ -67,7 +67,9 @@ fn bounded(mut schema: Value) -> Value {
 }
 
 fn refusals(kind: &str, document: &Value, to: Version) -> Vec<FieldError> {
-    let Ok(converted) = convert(document, to) else { return Vec::new() };
+    let Ok(converted) = convert(document, to) else {
+        return Vec::new();
+    };
     Schema::parse(&version_schema(kind, to)).unwrap().validate(&converted)
 }
 
@@ -79,7 +81,9 @@ fn last_member(field: &str) -> &str {
 
 /// Repeated keys are kept on purpose, because the hosts may need both; `repeated` reports them.
 fn is_meaningless(refusal: &FieldError) -> bool {
-    let named = MEANINGLESS.iter().find(|(member, _)| *member == last_member(&refusal.field));
+    let named = MEANINGLESS
+        .iter()
+        .find(|(member, _)| *member == last_member(&refusal.field));
     let zero = refusal.bad_value.as_ref().is_some_and(|value| *value == 0);
     refusal.cause == Cause::Duplicate || !zero && named.is_some_and(|(_, causes)| causes.contains(&refusal.cause))
 }
@@ -91,15 +95,22 @@ fn conversion_is_admitted(from: Version, to: Version, seen: &mut BTreeSet<String
         let kind = definition.kind;
         let source = bounded(version_schema(kind, from));
         let documents = generator::document(format!("{}/{}", definition.group, from.name()), kind, &source);
-        let (source, target) = (Schema::parse(&source).unwrap(), Schema::parse(&version_schema(kind, to)).unwrap());
+        let (source, target) = (
+            Schema::parse(&source).unwrap(),
+            Schema::parse(&version_schema(kind, to)).unwrap(),
+        );
         for _ in 0..DOCUMENTS {
             let mut document = documents.new_tree(&mut runner).unwrap().current();
             source.default(&mut document);
-            let Ok(mut converted) = convert(&document, to) else { continue };
+            let Ok(mut converted) = convert(&document, to) else {
+                continue;
+            };
             target.default(&mut converted);
             for refusal in target.validate(&converted) {
                 assert!(is_meaningless(&refusal), "{kind} from {}: {refusal}", from.name());
-                if refusal.cause != Cause::Duplicate { seen.insert(last_member(&refusal.field).to_owned()); }
+                if refusal.cause != Cause::Duplicate {
+                    seen.insert(last_member(&refusal.field).to_owned());
+                }
             }
             // The object as an older client reads it must be writable as it is.
             let back = convert(&converted, from).unwrap();
@@ -122,7 +133,11 @@ fn older_objects_are_admitted_by_the_newer_schema() {
 fn newer_objects_are_admitted_by_the_older_schema() {
     let mut seen = BTreeSet::new();
     conversion_is_admitted(Version::V1Beta2, Version::V1Beta1, &mut seen);
-    assert_eq!(seen, BTreeSet::new(), "the older schema refuses nothing that the newer one admits");
+    assert_eq!(
+        seen,
+        BTreeSet::new(),
+        "the older schema refuses nothing that the newer one admits"
+    );
 }
 
 fn object(version: &str, kind: &str, spec: Value) -> Value {

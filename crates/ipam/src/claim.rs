@@ -149,6 +149,7 @@ impl Claim {
                 .and_then(|address| filled(address.name.as_deref())),
             error: object.status.error_message.clone(),
             conditions: object.status.conditions.clone(),
+            // differs: `ipam-claim-cluster`. The Go manager looks at the pool's Cluster only.
             cluster: cluster_label(&object.metadata),
             ..Self::of_meta(ClaimKind::Metal3, &object.metadata)?
         };

@@ -24,6 +24,7 @@ const PULL_SECRET: &str = "image_pull_secret";
 const ISO: &str = "boot_iso";
 /// What was ordered, as a digest: Ironic replaces the source by the target of a redirect, and with
 /// `image_download_source=local` also digest and format.
+// differs: `host-image-ordered`. The Go manager does not compare what was deployed.
 const ORDERED: &str = "metal3_image";
 
 /// A key of `instance_info` and its desired value. `None`: absent.
@@ -93,7 +94,12 @@ impl Payload {
     pub(crate) fn digest(&self, instance: &str) -> String {
         let mut context = digest::Context::new(&digest::SHA256);
         let (url, checksum, algorithm) = match self {
-            Self::Disk { url, checksum, algorithm, .. } => (url.as_str(), checksum.as_str(), *algorithm),
+            Self::Disk {
+                url,
+                checksum,
+                algorithm,
+                ..
+            } => (url.as_str(), checksum.as_str(), *algorithm),
             Self::LiveIso { url } => (url.as_str(), "", None),
         };
         let algorithm = algorithm.map_or("", HashAlgorithm::name);

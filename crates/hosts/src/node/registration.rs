@@ -131,10 +131,14 @@ impl NodeRecord {
     /// # Errors
     /// When `disablePowerOff` is set and Ironic does not support it.
     pub fn changes(&self, found: &Node, passwords: Passwords) -> Result<Changes, InvalidHost> {
+        // differs: `host-login-with-address`. The Go manager sends the address alone.
         let changes = self.compare(found, passwords)?;
         if changes.needs_login && self.has_login {
             let changes = self.compare(found, Passwords::Changed)?;
-            return Ok(Changes { needs_login: false, ..changes });
+            return Ok(Changes {
+                needs_login: false,
+                ..changes
+            });
         }
         Ok(changes)
     }

@@ -138,6 +138,7 @@ fn require_restrictions(planner: &mut Planner<'_>, node: &Node, impact: Impact) 
     if !matches!(impact, Impact::Erases | Impact::Interrupts) {
         return Ok(());
     }
+    // differs: `host-restrictions-first`. The Go manager compares earlier, or not in this state.
     let changes = node::restrictions(planner.host(), node);
     if !changes.patch.is_empty() {
         planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));

@@ -167,14 +167,22 @@ async fn disk_is_not_cleaned_when_the_edit_that_removes_the_image_forbids_it() {
         Phase::Provision.end(&env, 1).await;
         let disk = env.machine(1, |machine| machine.disk.clone());
         assert!(disk.is_some());
-        env.edit(1, json!({ "spec": { "image": null, "automatedCleaningMode": "disabled" } })).await;
+        env.edit(
+            1,
+            json!({ "spec": { "image": null, "automatedCleaningMode": "disabled" } }),
+        )
+        .await;
         if deleted {
             env.delete(1).await;
             env.until(1, "end", |host| host.is_none()).await;
         } else {
             Phase::Deprovision.end(&env, 1).await;
         }
-        assert_eq!(env.machine(1, |machine| machine.disk.clone()), disk, "deleted: {deleted}");
+        assert_eq!(
+            env.machine(1, |machine| machine.disk.clone()),
+            disk,
+            "deleted: {deleted}"
+        );
     }
 }
 
@@ -194,8 +202,12 @@ async fn image_is_provisioned_when_ironic_replaces_its_source_or_its_digest() {
         assert_eq!(status.provisioning.image.url, SOURCE);
         assert_eq!((status.error_message.as_str(), status.provisioning_fail_count), ("", 0));
         let digest = env.node(1).await.unwrap().instance_info;
-        assert_ne!((digest.text("image_source"), digest.text("image_os_hash_value")), (Some(SOURCE), Some(&*"c".repeat(64))));
+        assert_ne!(
+            (digest.text("image_source"), digest.text("image_os_hash_value")),
+            (Some(SOURCE), Some(&*"c".repeat(64)))
+        );
         env.edit(1, json!({ "spec": { "online": false } })).await;
-        env.until(1, "off", |host| host.is_some_and(|host| !host.status.powered_on)).await;
+        env.until(1, "off", |host| host.is_some_and(|host| !host.status.powered_on))
+            .await;
     }
 }

@@ -164,9 +164,7 @@ impl IndexEntry {
         let claim = self.claims.get(id);
         for name in self.by_claim.get(id).into_iter().flatten() {
             let address = ObjectId::new(id.kind, name);
-            let is_confirmed = |object: &AddressObject| {
-                claim.is_some_and(|claim| belongs(object, claim))
-            };
+            let is_confirmed = |object: &AddressObject| claim.is_some_and(|claim| belongs(object, claim));
             if self.addresses.get(&address).is_some_and(is_confirmed) {
                 self.orphan_candidates.remove(&address);
             } else {

@@ -158,7 +158,10 @@ impl Planner<'_> {
             return Some(Refusal::waiting(reason::OBJECT_UNREADABLE, text));
         }
         // An IPClaim is not bound to its Cluster: its label only shows when it is paused.
-        let cluster = claim.cluster.as_deref().filter(|_| claim.id.kind == ClaimKind::ClusterApi)?;
+        let cluster = claim
+            .cluster
+            .as_deref()
+            .filter(|_| claim.id.kind == ClaimKind::ClusterApi)?;
         let absent = self.facts.index.cluster(&self.facts.key.namespace, cluster) == Observed::Absent;
         absent.then(|| missing(cluster))
     }

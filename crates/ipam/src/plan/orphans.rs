@@ -92,8 +92,8 @@ pub(super) fn is_orphan(object: &AddressObject, claim: &Observed<LiveClaim>) -> 
         Observed::Unknown(_) => false,
         Observed::Present(LiveClaim { uid, address_name }) => {
             match &object.owner {
-                // An address that the claim owns may be in use, also if the claim names another one: after a move a claim
-                // can arrive before its address.
+                // differs: `ipam-owned-address-kept`. It may be in use, also if the claim names another one: after a move a
+                // claim can arrive before its address.
                 Some(owner) => owner != uid,
                 None => address_name.as_deref() != Some(object.id.name.as_str()),
             }

@@ -200,7 +200,8 @@ fn moved_claim_keeps_its_address_in_any_order_of_arrival_with_a_pool_without_clu
             let mut replica = Replica::new("target", &server);
             for step in order {
                 match step {
-                    0 => server.put_pool(json!({ "metadata": { "name": POOL, "namespace": "metal" }, "spec": shared_pool() })),
+                    0 => server
+                        .put_pool(json!({ "metadata": { "name": POOL, "namespace": "metal" }, "spec": shared_pool() })),
                     1 => server.claim(Metal3, "moved", label.clone()),
                     _ => server.address(Metal3, address.clone()),
                 }
@@ -224,19 +225,32 @@ fn address_that_a_living_claim_owns_is_not_released_although_the_claim_names_ano
     let (mut server, mut replica) = one_replica(shared_pool());
     server.claim(Metal3, "moved", json!({}));
     replica.settle(&mut server);
-    assert_ne!(server.granted(Metal3, "moved").unwrap(), granted, "it arrived before its address");
+    assert_ne!(
+        server.granted(Metal3, "moved").unwrap(),
+        granted,
+        "it arrived before its address"
+    );
     server.address(Metal3, address);
     server.claim(Metal3, "another", json!({}));
     server.claim(Metal3, "third", json!({}));
     replica.settle(&mut server);
-    assert!(server.objects.addresses.values().any(|object| object.document["spec"]["address"] == granted.as_str()));
+    assert!(
+        server
+            .objects
+            .addresses
+            .values()
+            .any(|object| object.document["spec"]["address"] == granted.as_str())
+    );
     for name in ["another", "third"] {
         assert_ne!(server.granted(Metal3, name), Some(granted.clone()));
     }
     server.delete_claim(&ObjectId::new(Metal3, "moved"));
     replica.settle(&mut server);
     let mut left = server.objects.addresses.values();
-    assert!(left.all(|object| object.document["spec"]["address"] != granted.as_str()), "released with its claim");
+    assert!(
+        left.all(|object| object.document["spec"]["address"] != granted.as_str()),
+        "released with its claim"
+    );
 }
 
 #[test]

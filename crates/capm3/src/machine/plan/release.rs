@@ -56,7 +56,9 @@ impl<'a> Planner<'a> {
         let machine = &self.before.metadata;
         let named = self.facts.hosts.named.as_deref().into_present();
         for host in named.into_iter().chain(self.facts.hosts.claimed()) {
-            self.patch_host(host, HostChange::Disown, |host| host_changes::remove_owner(host, machine));
+            self.patch_host(host, HostChange::Disown, |host| {
+                host_changes::remove_owner(host, machine)
+            });
         }
     }
 

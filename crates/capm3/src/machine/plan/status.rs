@@ -90,7 +90,9 @@ impl Planner<'_> {
                 pausing: change == HostChange::Pause,
                 message: why,
             },
-            HostChange::Deprovision | HostChange::Release | HostChange::Disown => Stage::Deleting(Deletion::HostNotReleased(why)),
+            HostChange::Deprovision | HostChange::Release | HostChange::Disown => {
+                Stage::Deleting(Deletion::HostNotReleased(why))
+            }
         })
     }
 

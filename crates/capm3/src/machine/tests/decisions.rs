@@ -369,7 +369,11 @@ fn host_loses_its_machine_as_owner_when_it_is_kept_deprovisioned_and_released() 
     let released = deleted.host(blank());
     assert_eq!(writes(&released.decide()), ["secret None", "Release h0"]);
     assert_eq!(owners(&released.decide()), kept);
-    let left = Facts { machine: None, confirmed: true, ..Case::running().host(blank()).host(owned).facts() };
+    let left = Facts {
+        machine: None,
+        confirmed: true,
+        ..Case::running().host(blank()).host(owned).facts()
+    };
     assert_eq!(owners(&plan(&left)), kept, "the machine does not exist any more");
 }
 

@@ -289,7 +289,8 @@ fn record_without_credentials_compares_the_rest_and_asks_for_them_when_the_desti
     assert_eq!(changes(restricted), (vec!["/automated_clean: false".to_owned()], false));
     let elsewhere = json!({"bmc": bmc("redfish-virtualmedia://192.0.2.99/redfish/v1/Systems/1")});
     assert!(changes(elsewhere).1);
-    let trusting = json!({"bmc": {"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true}});
+    let trusting =
+        json!({"bmc": {"address": VIRTUAL_MEDIA, "credentialsName": "bmc", "disableCertificateVerification": true}});
     assert!(changes(trusting).1);
 }
 

@@ -25,7 +25,10 @@ pub(super) fn removal() -> Vec<Row> {
         secret.unwrap().values = None;
     };
     let network = || secret("net", &[("networkData", r#"{"links":[]}"#)]);
-    let unread_network = || Stored { values: None, ..network() };
+    let unread_network = || Stored {
+        values: None,
+        ..network()
+    };
     vec![
         crowded().with(|fixture| fixture.slot = Some(SlotState::Waiting { ahead: 0 })).row("running, without a free slot", "writes the status, delayed, waits for a slot"),
         crowded().with(|fixture| fixture.slot = Some(SlotState::Granted)).row("running, with a free slot", "requests deleted, waits for the node"),

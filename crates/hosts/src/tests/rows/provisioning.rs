@@ -231,14 +231,12 @@ pub(super) fn deployment() -> Vec<Row> {
              that this host did not request. To replace it, remove spec.image and set it again, waits \
              for the node",
         ),
-        provisioning()
-            .node_with("active", written_for("a", OTHER_UID))
-            .row(
-                "done for another instance",
-                "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \
+        provisioning().node_with("active", written_for("a", OTHER_UID)).row(
+            "done for another instance",
+            "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \
                  unexpected for a host in state \"provisioning\"; the node is not changed. It serves \
                  instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host, waits for the node",
-            ),
+        ),
         provisioning()
             .spec(json!({ "image": null }))
             .node("wait call-back")

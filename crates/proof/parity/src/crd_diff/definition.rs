@@ -32,7 +32,10 @@ pub(crate) fn compare(upstream: &Value, project: &Value) -> (Vec<Difference>, us
         // Selectors match the value too: another one is a lost one.
         found.extend(differences.into_iter().map(|difference| match difference.direction {
             Wider => difference,
-            Narrower | Other => Difference { direction: Narrower, ..difference },
+            Narrower | Other => Difference {
+                direction: Narrower,
+                ..difference
+            },
         }));
     }
     found.extend(conversion(&shared, upstream, project));

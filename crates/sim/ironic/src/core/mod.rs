@@ -190,7 +190,10 @@ impl Core {
     }
 
     fn resolve_image(&mut self, serial: u64) {
-        let real = self.nodes.get_mut(&serial).filter(|node| !node.is_fake() && !node.is_live());
+        let real = self
+            .nodes
+            .get_mut(&serial)
+            .filter(|node| !node.is_fake() && !node.is_live());
         if let Some(node) = real
             && let Some(Value::Object(info)) = node.fields.get_mut("instance_info")
         {
