@@ -115,13 +115,19 @@ fn reference(name: &str, namespace: &str) -> ObjectReference {
     }
 }
 
-/// Corrects owner references and finalizer of an adopted address object. Other owners are kept.
+/// Corrects owner references and finalizer of an adopted address object. Other owners are kept, but an object has one
+/// controller: IP address managers 1.10 to 1.12 copied the Metal3Data as controller from its claim.
 #[must_use]
 pub fn address_repaired(object: &AddressObject, claim: &Claim, pool: PoolOwner<'_>) -> Option<MergePatch> {
     let kind = object.id.kind;
     let required = owners(kind, pool, (&claim.id.name, &claim.uid));
     let is_required = |owner: &OwnerReference| owner.kind == "IPPool" || kind.owns(&owner.api_version, &owner.kind);
+    let has_controller = required.iter().any(|owner| owner.controller == Some(true));
     let rest = object.owners.iter().filter(|owner| !is_required(owner)).cloned();
+    let rest = rest.map(|owner| OwnerReference {
+        controller: owner.controller.filter(|_| !has_controller),
+        ..owner
+    });
     let mut finalizers = object.finalizers.clone();
     let finalizer = kind.address_finalizer().to_owned();
     // The API server rejects new finalizers on an object that is being deleted.

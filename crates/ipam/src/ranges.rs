@@ -25,6 +25,8 @@ pub struct Settings {
 struct Entry {
     range: Range<Ipv6Addr>,
     settings: Settings,
+    /// Whether new addresses are granted from it.
+    is_granted_from: bool,
 }
 
 /// The ranges of a pool.
@@ -34,6 +36,8 @@ pub struct Ranges {
     /// First position of a run to its last position and to its first entry in the order of the pool.
     runs: BTreeMap<Ipv6Addr, (Ipv6Addr, usize)>,
     covered: IntervalSet<Ipv6Addr>,
+    /// The part from which new addresses are granted.
+    grantable: IntervalSet<Ipv6Addr>,
     default: Settings,
     strategy: AllocationStrategy,
     pre_allocated: BTreeMap<String, Option<IpAddr>>,
@@ -53,6 +57,7 @@ impl Ranges {
             entries: Vec::new(),
             runs: BTreeMap::new(),
             covered: IntervalSet::new(),
+            grantable: IntervalSet::new(),
             default,
             strategy: spec.allocation_strategy.unwrap_or_default(),
             pre_allocated: spec
@@ -81,7 +86,17 @@ impl Ranges {
         self.runs
             .extend(gaps.iter().map(|run| (run.first(), (run.last(), number))));
         self.covered.insert(range);
-        self.entries.push(Entry { range, settings });
+        // An entry with only a start ends with the address family: a random choice would leave the user's network.
+        let is_bounded = written.end.is_some() || written.subnet.is_some();
+        let is_granted_from = is_bounded || self.strategy == AllocationStrategy::Sequential;
+        if is_granted_from {
+            self.grantable.insert(range);
+        }
+        self.entries.push(Entry {
+            range,
+            settings,
+            is_granted_from,
+        });
     }
 
     /// All positions of the pool.
@@ -122,7 +137,8 @@ impl Ranges {
     /// The next free address. `random_offset` is the start position for the random strategy.
     #[must_use]
     pub fn next_free(&self, taken: &Taken<'_>, random_offset: u128) -> Option<IpAddr> {
-        self.entries.iter().find_map(|entry| {
+        let mut entries = self.entries.iter().filter(|entry| entry.is_granted_from);
+        entries.find_map(|entry| {
             let from = match self.strategy {
                 AllocationStrategy::Sequential => entry.range.first(),
                 AllocationStrategy::Random => {
@@ -184,10 +200,10 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// Number of free positions of the pool.
+    /// Number of positions of the pool that can still be granted.
     #[must_use]
     pub fn free_of(&self, ranges: &Ranges) -> AddressCount {
-        let runs = ranges.covered.ranges();
+        let runs = ranges.grantable.ranges();
         let free = runs
             .flat_map(|run| self.used.gaps(run))
             .flat_map(|gap| self.added.gaps(gap));

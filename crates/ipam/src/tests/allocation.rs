@@ -270,6 +270,52 @@ fn addresses_of_the_go_manager_get_the_owners_that_the_contract_requires() {
     assert_eq!(meta_of(&server.objects.addresses[&id]).owner_references, Some(whole));
 }
 
+/// The owners as IP address managers 1.10 to 1.12 copied them from a claim of CAPM3, derived from their code.
+#[test]
+fn address_with_another_controller_gets_its_claim_as_the_only_one() {
+    let (mut server, mut replica) = one_replica(three());
+    server.claim(ClusterApi, "c1", json!({}));
+    replica.settle(&mut server);
+    let id = ObjectId::new(ClusterApi, "p-10-0-0-10");
+    let mut owners = meta_of(&server.objects.addresses[&id]).owner_references.unwrap();
+    for owner in &mut owners {
+        (owner.controller, owner.block_owner_deletion) = (None, None);
+    }
+    let data = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Data", "name": "d", "uid": "d", "controller": true });
+    owners.push(serde_json::from_value(data).unwrap());
+    server.edit_address(&id, &json!({ "metadata": { "ownerReferences": owners } }));
+    replica.settle(&mut server);
+    let owners = meta_of(&server.objects.addresses[&id]).owner_references.unwrap();
+    let controllers = owners.iter().filter(|owner| owner.controller == Some(true));
+    assert_eq!(
+        controllers.map(|owner| owner.kind.as_str()).collect::<Vec<_>>(),
+        ["IPAddressClaim"]
+    );
+    assert!(
+        owners.iter().any(|owner| owner.kind == "Metal3Data"),
+        "the owner is kept"
+    );
+}
+
+#[test]
+fn random_pool_grants_nothing_from_an_entry_that_has_only_a_start() {
+    let open = json!({ "start": "10.0.0.10" });
+    let spec = |pools: Value| json!({ "namePrefix": "p", "allocationStrategy": "random", "pools": pools });
+    let (mut server, mut replica) = one_replica(spec(json!([open])));
+    server.claim(Metal3, "c1", json!({}));
+    server.claim(Metal3, "asks", requesting("10.0.0.99"));
+    replica.settle(&mut server);
+    assert_eq!(server.granted(Metal3, "c1"), None);
+    assert_eq!(
+        server.granted(Metal3, "asks").as_deref(),
+        Some("10.0.0.99"),
+        "it is part of the pool"
+    );
+    server.edit_pool(&json!({ "spec": spec(json!([open, { "start": "10.0.1.1", "end": "10.0.1.1" }])) }));
+    replica.settle(&mut server);
+    assert_eq!(server.granted(Metal3, "c1").as_deref(), Some("10.0.1.1"));
+}
+
 #[test]
 fn deleted_address_is_created_again_for_the_same_claim() {
     let (mut server, mut replica) = one_replica(three());
