@@ -3,7 +3,7 @@
 //! Deletion is handled before everything that may delay a host: slots, backoff, a missing Secret. It is bounded: after
 //! too many failures deprovisioning is skipped, then powering off.
 
-use metal3_api::metal3::names::HOST_FINALIZER;
+use metal3_api::metal3::names::{DETACHED_ANNOTATION, HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -42,13 +42,12 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     }
     let is_detached = planner.host().status.operational_status == OperationalStatus::Detached;
     match planner.host().detach_request() {
-        Some(request) if request.delete == DetachedDelete::Delay && !request.force => {
-            planner.count(Count::One("metal3_delete_delayed_for_detached_total"));
-            return Err(Decision::Wait(wait::on_user(
-                "the host is detached and its deletion is delayed; remove the annotation, or set its deleteAction \
-                 to delete",
-            )));
+        Some(request) if request.delete == DetachedDelete::Delay => {
+            delay_deletion(planner);
+            return Ok(());
         }
+        // The state is reported as unsupported.
+        Some(_) if matches!(planner.state(), State::Other(_)) => return Ok(()),
         Some(_) => return Err(Decision::ChangeState(Trigger::DeletedDetached)),
         // Without the annotation the host is attached first.
         None if is_detached => return Ok(()),
@@ -73,6 +72,20 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
         | State::Ready
         | State::Provisioning
         | State::ExternallyProvisioned => Err(Decision::ChangeState(Trigger::Deleted)),
+    }
+}
+
+/// Reports that the deletion waits on request. Until then the host is only detached.
+fn delay_deletion(planner: &mut Planner<'_>) {
+    planner.count(Count::One("metal3_delete_delayed_for_detached_total"));
+    if !was_withheld(planner) {
+        planner.withheld = Some(Withheld {
+            reason: reason::DELETION_DELAYED,
+            message: format!(
+                "the annotation {DETACHED_ANNOTATION} delays the deletion; remove it to delete the host as usual, or set \
+                 its deleteAction to delete to delete the host as it is"
+            ),
+        });
     }
 }
 

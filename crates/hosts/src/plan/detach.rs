@@ -1,6 +1,6 @@
 //! Detachment: Ironic deletes its record of the node; the machine and the object stay.
 
-use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{DetachedDelete, OperationalStatus, ProvisioningState as State};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
@@ -31,10 +31,20 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
     if *planner.state() == State::Deleting {
         return Ok(());
     }
+    // differs: `host-delayed-deletion`. The Go manager continues the operation of the host, up to its deletion.
+    let is_delayed = planner.is_deleting() && request.delete == DetachedDelete::Delay;
+    let done = wait::on_user(if is_delayed {
+        "the host is detached and its deletion is delayed"
+    } else {
+        "the host is detached"
+    });
     if is_detached {
-        return Err(Decision::Wait(wait::on_user("the host is detached")));
+        return Err(Decision::Wait(done));
     }
     if !is_steady && !request.force {
+        if is_delayed {
+            return Err(Decision::Wait(wait::on_user("the deletion of the host is delayed")));
+        }
         // Detached later, in a steady state.
         return Ok(());
     }
@@ -46,5 +56,5 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => {}
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
-    Err(Decision::Wait(wait::on_user("the host is detached")))
+    Err(Decision::Wait(done))
 }

@@ -133,8 +133,10 @@ impl Planner<'_> {
 
     fn change_state(&mut self, trigger: Trigger) -> Next {
         let Some(edge) = graph::edge_for(self.state(), trigger) else {
-            // A test covers that every trigger has an edge; without one the host stays as it is.
-            return Next::Done;
+            // A property of all plans is that every trigger has an edge; without one the host stays as it is.
+            return wait::on_user(&format!(
+                "no transition for {trigger:?}; return to the version that wrote the state"
+            ));
         };
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
         if edge.clears_errors {
@@ -211,7 +213,8 @@ impl Planner<'_> {
             self.draft.status.provisioning.state,
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
-        let will_load = will_load && !is_backing_off;
+        let is_detached = self.draft.status.operational_status == OperationalStatus::Detached;
+        let will_load = will_load && !is_backing_off && !is_detached;
         // A delayed host that is skipped requests a slot again later.
         let is_waiting = self.draft.status.operational_status == OperationalStatus::Delayed && !is_backing_off;
         // The slot is used later in the same reconcile.

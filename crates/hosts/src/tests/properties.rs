@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::fixture::{Fixture, OTHER_UID, UID, at, image, orders, requests};
+use super::fixture::{Fixture, OTHER_UID, UID, at, has_writes, image, orders, requests};
 use super::rows::given::{configured, with};
 use crate::action::{Action, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused};
@@ -11,6 +11,7 @@ use crate::plan::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::work::Next;
 
 const FRESHNESS: [NodeFreshness; 5] = [
     NodeFreshness::Stale,
@@ -181,6 +182,17 @@ proptest! {
         let from_name = if from.to_string() == "ready" { "available".to_owned() } else { name(&from) };
         let has_edge = EDGES.iter().any(|edge| name(&edge.from) == from_name && edge.to == to);
         prop_assert!(from == to || has_edge, "{from} to {to}");
+    }
+
+    #[test]
+    fn deleted_host_ends_or_waits_for_something(fixture in fixture()) {
+        let plan = fixture.plan();
+        let is_silent = plan.next == Next::Done && !has_writes(&plan);
+        let is_deleted = fixture.host["metadata"]["deletionTimestamp"].is_string();
+        prop_assert!(!(is_silent && is_deleted && plan.reads.is_empty()), "{}", fixture.line(&plan));
+        if let Next::Waiting(waiting) = &plan.next {
+            prop_assert!(!waiting.message.starts_with("no transition"), "{}", waiting.message);
+        }
     }
 
     #[test]

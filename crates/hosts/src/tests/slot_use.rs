@@ -35,6 +35,16 @@ fn host_paused_during_deployment_keeps_its_slot() {
     assert!(!releases_slot(&paused.node("deploying")));
 }
 
+#[test]
+fn host_detached_by_force_leaves_its_slot() {
+    let annotated = |fixture: Fixture| fixture.annotated("baremetalhost.metal3.io/detached", r#"{"force":true}"#);
+    for state in ["inspecting", "provisioning", "deprovisioning"] {
+        let detached = annotated(Fixture::new(state)).no_node();
+        assert!(releases_slot(&detached), "{state}, to be detached");
+        assert!(releases_slot(&detached.performed()), "{state}, detached");
+    }
+}
+
 /// The slot must not go to another host while the ports are created: the same reconcile uses it later.
 #[test]
 fn host_with_granted_slot_keeps_it_while_its_ports_are_created() {

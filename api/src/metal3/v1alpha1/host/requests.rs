@@ -74,9 +74,9 @@ impl RebootRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetachedDelete {
     /// It waits until it is attached again.
-    #[default]
     Delay,
     /// It is deleted.
+    #[default]
     Delete,
 }
 
@@ -96,8 +96,8 @@ impl DetachRequest {
         let read = |value: Value| {
             let members = Members::of(&value)?;
             let delete = match members.text("deleteAction")? {
-                "delete" => DetachedDelete::Delete,
-                _ => DetachedDelete::Delay,
+                "delay" => DetachedDelete::Delay,
+                _ => DetachedDelete::Delete,
             };
             Ok::<_, String>(Self {
                 delete,
@@ -231,13 +231,28 @@ mod tests {
         ] {
             assert_eq!(DetachRequest::parse(text), DetachRequest::default(), "{text}");
         }
-        assert_eq!(
-            DetachRequest::parse(r#"{"deleteAction":"delete","force":true}"#),
-            DetachRequest {
-                delete: DetachedDelete::Delete,
-                force: true
-            }
-        );
+        for (text, delete) in [
+            (r#"{"deleteAction":"delete","force":true}"#, DetachedDelete::Delete),
+            (r#"{"deleteAction":"delay","force":true}"#, DetachedDelete::Delay),
+        ] {
+            assert_eq!(DetachRequest::parse(text), DetachRequest { delete, force: true });
+        }
+    }
+
+    #[test]
+    fn only_a_requested_delay_delays_the_deletion_of_a_detached_host() {
+        for text in [
+            "",
+            "please",
+            "{}",
+            r#"{"deleteAction":"delete"}"#,
+            r#"{"deleteAction":"burn"}"#,
+            r#"{"deleteAction":"delay","force":"yes"}"#,
+        ] {
+            assert_eq!(DetachRequest::parse(text).delete, DetachedDelete::Delete, "{text}");
+        }
+        let delay = DetachRequest::parse(r#"{"deleteAction":"delay"}"#);
+        assert_eq!(delay.delete, DetachedDelete::Delay);
     }
 
     #[test]

@@ -90,29 +90,35 @@ pub const EDGES: &[Edge] = edges! {
         edge Managed => Registering: "`spec.bmc` has an address or credentials";
         edge Unmanaged => Unmanaged: "`spec.bmc` has neither";
         edge Deleted => Deleting: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     Unmanaged {
         edge Managed => Registering: "`spec.bmc` has an address or credentials";
         edge Deleted => Deleting: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     Registering {
         edge External => ExternallyProvisioned: "the BMC is verified, and `spec.externallyProvisioned` is set";
         edge NotInspected => Preparing: "the BMC is verified, and inspection is disabled";
         edge Inspect => Inspecting: "the BMC is verified, and the host has a busy-host slot";
         edge Deleted => Deleting: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     Inspecting {
         edge NotInspected => Preparing: "inspection is disabled";
         edge Inspected => Preparing: "Ironic has an inventory of the machine";
         edge Deleted => PoweringOffBeforeDelete: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     MatchProfile {
         edge Inspected => Preparing: "always: an older manager wrote this state";
         edge Deleted => PoweringOffBeforeDelete: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     Preparing {
         edge Prepared => Available: "preparation is complete";
         edge Deleted => PoweringOffBeforeDelete: DELETED;
+        edge DeletedDetached => Deleting: DETACHED;
     }
     Available {
         edge External => ExternallyProvisioned: "`spec.externallyProvisioned` is set";
@@ -158,15 +164,6 @@ pub const EDGES: &[Edge] = edges! {
         edge NodeAbsent => Deleting: "Ironic has no node of the host";
         edge GivenUp => Deleting:
             "powering off failed more than three times, or the node belongs to another host or instance";
-        edge DeletedDetached => Deleting: DETACHED;
-    }
-    Registering {
-        edge DeletedDetached => Deleting: DETACHED;
-    }
-    Inspecting {
-        edge DeletedDetached => Deleting: DETACHED;
-    }
-    Preparing {
         edge DeletedDetached => Deleting: DETACHED;
     }
 };

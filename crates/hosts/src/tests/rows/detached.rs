@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{
-    available, deprovisioning, external, inspecting, powering_off, preparing, provisioned, provisioning, registering,
-    withheld,
+    available, deprovisioning, external, inspecting, new, powering_off, preparing, provisioned, provisioning,
+    registering, withheld,
 };
 use crate::tests::fixture::Fixture;
 
@@ -17,6 +17,8 @@ pub(super) fn detached() -> Vec<Row> {
             .status(json!({ "operationalStatus": "detached" }))
     };
     let going = |fixture: Fixture| fixture.annotated(mark, r#"{"deleteAction":"delete"}"#).deleted();
+    let delayed = |fixture: Fixture| fixture.annotated(mark, r#"{"deleteAction":"delay"}"#).deleted();
+    let unmanaged = || Fixture::new("unmanaged").spec(json!({ "bmc": null }));
     vec![
         provisioned().annotated(mark, "").node("active").row(
             "to be detached",
@@ -52,12 +54,55 @@ pub(super) fn detached() -> Vec<Row> {
                 "to be detached in the middle, by force",
                 "requests abort, waits for the node",
             ),
-        apart(provisioned())
-            .deleted()
-            .row("detached and deleted, delayed", "waits for the user"),
-        withheld().annotated(mark, "").deleted().row(
+        delayed(apart(provisioned())).row(
+            "detached and deleted, delayed",
+            "withheld: DeletionDelayed, waits for the user",
+        ),
+        delayed(provisioned()).node("active").row(
+            "to be detached and deleted, delayed",
+            "requests set maintenance, requests delete node, withheld: DeletionDelayed, replan",
+        ),
+        delayed(deprovisioning()).node("active").row(
+            "deprovisioning, to be detached and deleted, delayed",
+            "withheld: DeletionDelayed, waits for the user",
+        ),
+        delayed(provisioning())
+            .annotated(mark, r#"{"deleteAction":"delay","force":true}"#)
+            .node("wait call-back")
+            .row(
+                "to be detached by force and deleted, delayed",
+                "requests abort, withheld: DeletionDelayed, waits for the node",
+            ),
+        delayed(unmanaged()).row(
+            "unmanaged, to be detached and deleted, delayed",
+            "withheld: DeletionDelayed, waits for the user",
+        ),
+        delayed(withheld()).no_node().row(
             "withheld, to be detached and deleted, delayed",
-            "withheld: DeprovisionBudgetSpent, waits for the user",
+            "writes the status, withheld: DeprovisionBudgetSpent, waits for the user",
+        ),
+        withheld()
+            .annotated(mark, "")
+            .deleted()
+            .row("withheld, detached and deleted", "writes the status, to deleting, replan"),
+        apart(provisioned()).deleted().row(
+            "detached and deleted, without an action on deletion",
+            "writes the status, to deleting, replan",
+        ),
+        provisioned().annotated(mark, "for repair").deleted().row(
+            "detached for another reason and deleted",
+            "writes the status, to deleting, replan",
+        ),
+        going(new()).row("new, detached and deleted", "writes the status, to deleting, replan"),
+        going(unmanaged()).row("unmanaged, detached and deleted", "writes the status, to deleting, replan"),
+        going(Fixture::new("match profile")).row(
+            "in a former state, detached and deleted",
+            "writes the status, to deleting, replan",
+        ),
+        going(Fixture::new("polishing")).row(
+            "in an unknown state, detached and deleted",
+            "writes the status, registration error: status.provisioning.state is \"polishing\", which this version does \
+             not support; the host is not changed. Return to the version that wrote it, waits for the user",
         ),
         withheld().spec_image("b").annotated(mark, "").no_node().row(
             "withheld, and to be detached",
