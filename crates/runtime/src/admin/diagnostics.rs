@@ -1,4 +1,6 @@
 //! Metrics, and the log level at run time.
+//!
+//! differs (`diagnostics-own-metrics`): nothing describes a Go runtime.
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};

@@ -285,6 +285,14 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
+    /// The server does not serve the kind, so that no object of it exists. The first list ends this; it reports
+    /// [`Change::Synced`], and a list is complete from now on for [`synced`](Self::synced).
+    pub fn unserved(&self) {
+        self.state().cache.unserved();
+        self.shared.is_synced.store(true, Ordering::Release);
+        self.shared.synced.notify_waiters();
+    }
+
     pub(super) fn mark_uncertain(state: &State<K, I>, source: &RequestSource, object: &Key) {
         // Without a refresher the message is dropped, which releases the source.
         state.notify_refresher(UncertainWrite::Lost {

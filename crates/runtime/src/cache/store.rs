@@ -58,6 +58,8 @@ pub struct Cache<K, I = ()> {
     subscribers: Vec<Subscriber<K>>,
     /// List and watch have delivered everything up to here. `None` before the first list.
     reached: Option<ResourceVersion>,
+    /// Whether the server does not serve the kind, so that no object of it exists. The first list ends this.
+    is_unserved: bool,
 }
 
 impl<K, I: Default> Default for Cache<K, I> {
@@ -69,6 +71,7 @@ impl<K, I: Default> Default for Cache<K, I> {
             indexes: I::default(),
             subscribers: Vec::new(),
             reached: None,
+            is_unserved: false,
         }
     }
 }
@@ -133,10 +136,15 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.tombstones.len()
     }
 
-    /// Whether the first list is complete.
+    /// Whether the first list is complete, or the kind is not served.
     #[must_use]
     pub const fn synced(&self) -> bool {
-        self.reached.is_some()
+        self.reached.is_some() || self.is_unserved
+    }
+
+    /// The server does not serve the kind: until the first list, every object of it is absent.
+    pub(super) const fn unserved(&mut self) {
+        self.is_unserved = self.reached.is_none();
     }
 
     /// List and watch have delivered everything up to this version. `None` before the first list.
@@ -212,7 +220,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             .into_iter()
             .map(|item| Ok((item.identity()?, item)))
             .collect::<Result<_, MissingMetadata>>()?;
-        let first = !self.synced();
+        let first = self.reached.is_none();
         // A list older than the watch: the server was restored from a backup, and the cached versions have no meaning.
         let restored = self.reached.as_ref().is_some_and(|reached| *reached > at);
         if restored {
@@ -236,6 +244,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             }
         }
         self.reached = Some(at);
+        self.is_unserved = false;
         if first {
             notify(&mut self.subscribers, &Change::Synced);
         }

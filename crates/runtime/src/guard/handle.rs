@@ -1,5 +1,6 @@
 //! The guard for the rest of the program: whether a group may be served now.
 
+use futures::future::select_all;
 use tokio::sync::watch;
 
 use super::status::GuardStatus;
@@ -16,6 +17,32 @@ impl Guard {
     pub fn forced() -> Self {
         let (_, status) = watch::channel(GuardStatus::Forced);
         Self { status }
+    }
+
+    /// A guard that is clear while all of these are, and the task that keeps it up to date. It has the status of the
+    /// first one that is not clear.
+    pub fn all(mut guards: Vec<Self>) -> (impl Future<Output = ()> + Send, Self) {
+        let combined = |guards: &[Self]| {
+            let mut statuses = guards.iter().map(Self::status);
+            let first = statuses.next().unwrap_or(GuardStatus::Forced);
+            std::iter::once(first.clone())
+                .chain(statuses)
+                .find(|status| !status.is_clear())
+                .unwrap_or(first)
+        };
+        let (sender, status) = watch::channel(combined(&guards));
+        let task = async move {
+            loop {
+                let now = combined(&guards);
+                sender.send_if_modified(|before| std::mem::replace(before, now.clone()) != now);
+                let changes: Vec<_> = guards.iter_mut().map(|guard| Box::pin(guard.changed())).collect();
+                if changes.is_empty() || select_all(changes).await.0.is_none() {
+                    // A watch ends with the process only: the status stays.
+                    return;
+                }
+            }
+        };
+        (task, Self { status })
     }
 
     /// The current status.

@@ -39,6 +39,8 @@ pub use watch::DeploymentGuard;
 pub const CAPM3: (&str, &str) = ("capm3-system", "capm3-controller-manager");
 /// The Deployment of the Go manager of IP addresses.
 pub const IPAM: (&str, &str) = ("metal3-ipam-system", "ipam-controller-manager");
+/// The same as release 1.9 of the Go manager of clusters and machines installs it, which includes that of addresses.
+pub const IPAM_OF_CAPM3: (&str, &str) = ("capm3-system", "ipam-controller-manager");
 /// The Deployment of the Go manager of hosts.
 pub const HOSTS: (&str, &str) = ("baremetal-operator-system", "baremetal-operator-controller-manager");
 

@@ -156,6 +156,11 @@ impl WatchHealth {
         self.state.lock().stats
     }
 
+    /// The watch begins: it was not silent before.
+    pub(super) fn started(&self) {
+        self.state.lock().last = self.clock.monotonic();
+    }
+
     /// An event, bookmark or list was received.
     pub(super) fn record_success(&self, count: impl FnOnce(&mut WatchStats)) {
         let now = self.clock.monotonic();

@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Permits, verb};
-use crate::cache::{CacheRefresher, Indexes, Item, SharedCache};
+use crate::cache::{Cache, CacheRefresher, Indexes, Item, SharedCache};
 use crate::version::ResourceVersion;
+use crate::work::Class;
 
 use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Event, Page};
@@ -37,6 +38,9 @@ const MAX_EMPTY_WATCHES: u32 = 3;
 /// behind, and its list is accepted.
 const MAX_STALE_LISTS: u32 = 4;
 
+/// Interval of attempts to list an optional kind that the server does not serve.
+const UNSERVED_RETRY: Duration = Duration::from_mins(1);
+
 /// Keeps one cache up to date while it runs.
 pub struct Watch<K, I = ()> {
     client: Client,
@@ -49,6 +53,8 @@ pub struct Watch<K, I = ()> {
     /// Whether the next step is a list.
     relist: bool,
     behind: u32,
+    /// Whether the kind may be missing: then the cache is empty until it is installed.
+    is_optional: bool,
 }
 
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
@@ -85,6 +91,13 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
         self
     }
 
+    /// A watch of a kind that need not be installed. While the server does not serve it, the cache is empty.
+    #[must_use]
+    pub fn optional(mut self) -> Self {
+        self.is_optional = true;
+        self
+    }
+
     /// The health of this watch.
     #[must_use]
     pub fn health(&self) -> WatchHealth {
@@ -107,6 +120,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
             backoff: Backoff::seeded(0),
             relist: true,
             behind: 0,
+            is_optional: false,
         }
     }
 }
@@ -126,16 +140,34 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 
     async fn run_loop(&mut self) {
+        self.health.started();
         loop {
             let step = if self.relist {
                 self.list().await
             } else {
                 self.watch().await
             };
-            if let Err(error) = step {
-                self.recover(&error).await;
+            match step {
+                Err(error) if self.is_unserved(&error) => self.wait_until_served().await,
+                Err(error) => self.recover(&error).await,
+                Ok(()) => {}
             }
         }
+    }
+
+    /// Whether a first list failed because the server does not serve an optional kind.
+    fn is_unserved(&self, error: &WatchError) -> bool {
+        let is_first = || self.cache.read(|cache| cache.reached().is_none());
+        self.is_optional && error.class() == Some(Class::NotFound) && is_first()
+    }
+
+    async fn wait_until_served(&self) {
+        if !self.cache.read(Cache::synced) {
+            tracing::info!(kind = self.health.kind(), "not installed; it is watched once it is");
+        }
+        self.cache.unserved();
+        self.health.record_success(|_| {});
+        tokio::time::sleep(UNSERVED_RETRY).await;
     }
 
     async fn recover(&mut self, error: &WatchError) {

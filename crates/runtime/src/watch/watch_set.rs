@@ -79,6 +79,21 @@ impl<R: Role> WatchSet<R> {
         self.add(cache, Watch::whole::<R>(client, cache.clone(), &(), scope, clock))
     }
 
+    /// Keeps `cache` up to date with whole objects of a kind that need not be installed.
+    #[must_use]
+    pub fn optional<K, I>(self, cache: &SharedCache<K, I>) -> Self
+    where
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        I: Indexes<K> + Send + 'static,
+    {
+        let WatchConfig {
+            client, scope, clock, ..
+        } = self.config.clone();
+        let watch = Watch::whole::<R>(client, cache.clone(), &(), scope, clock);
+        self.add(cache, watch.optional())
+    }
+
     /// Keeps `cache` up to date with metadata only.
     #[must_use]
     pub fn metadata<K, I>(self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
