@@ -22,6 +22,7 @@ pub fn bootstrap_secret(machine: &Machine) -> Option<&str> {
         .bootstrap
         .data_secret_name
         .as_deref()
+        // differs (`bootstrap-secret-unset`): the Go manager takes an empty name for a Secret.
         .filter(|name| !name.is_empty())
 }
 

@@ -14,6 +14,8 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::reason::Reason;
 
+use crate::node::NodeError;
+
 /// The reason of a wait for an object that cannot be decoded.
 pub(crate) const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
@@ -78,12 +80,33 @@ pub struct Settings {
     pub fast_track: bool,
 }
 
-/// The host in the machine's annotation, without the namespace, which is the machine's own.
+/// The host in the machine's annotation, without the namespace, which must be the machine's own. `None` for an invalid
+/// value too: a machine with one neither uses nor releases a host, see [`check_host`].
 #[must_use]
 pub fn associated(machine: &Metal3Machine) -> Option<&str> {
-    let text = annotation(machine, HOST_ANNOTATION)?;
-    let name = text.rsplit_once('/').map_or(text, |(_, name)| name);
-    Some(name).filter(|name| !name.is_empty())
+    host_name(machine, annotation(machine, HOST_ANNOTATION)?)
+}
+
+fn host_name<'a>(machine: &Metal3Machine, text: &'a str) -> Option<&'a str> {
+    let (namespace, name) = text.split_once('/')?;
+    let is_own = machine.metadata.namespace.as_deref() == Some(namespace);
+    Some(name).filter(|name| is_own && !name.is_empty() && !name.contains('/'))
+}
+
+/// Checks that the machine's annotation, if it is set, names a host of the machine's namespace.
+///
+/// differs (`host-annotation-checked`): the Go manager uses any namespace.
+///
+/// # Errors
+/// When it does not.
+pub fn check_host(machine: &Metal3Machine) -> Result<(), NodeError> {
+    match annotation(machine, HOST_ANNOTATION) {
+        Some(found) if !found.is_empty() && host_name(machine, found).is_none() => Err(NodeError::Host {
+            found: found.to_owned(),
+            namespace: machine.metadata.namespace.clone().unwrap_or_default(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The host that the machine has chosen and not claimed yet.

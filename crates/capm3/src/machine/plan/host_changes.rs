@@ -87,6 +87,7 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
 /// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves.
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
     remove_machine_owners(host);
+    // differs (`template-cleaning-mode`): the Go manager copies a changed mode of the template to its machines.
     if let Some(mode) = desired.automated_cleaning_mode {
         host.spec.automated_cleaning_mode = Some(match mode {
             CleaningMode::Metadata => AutomatedCleaningMode::Metadata,
@@ -199,6 +200,7 @@ pub(super) fn is_idle(host: &BareMetalHost) -> bool {
 }
 
 pub(super) fn release(host: &mut BareMetalHost, cluster: &str) {
+    // differs (`host-not-kept`): the Go manager marks the host when the machine's template asks for node reuse.
     // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
     remove_machine_owners(host);
     host.spec.consumer_ref = None;

@@ -129,6 +129,9 @@ impl<'a> Planner<'a> {
         if let Some(decision) = self.apply_pause() {
             return decision;
         }
+        if let Err(error) = facts::check_host(self.before) {
+            return self.with_invalid_host(error.to_string());
+        }
         // differs (`machine-deletion-alone`): the Go manager requires Machine, Cluster and Metal3Cluster first.
         if self.before.metadata.deletion_timestamp.is_some() {
             return self.release();
@@ -325,6 +328,18 @@ impl<'a> Planner<'a> {
         };
         let host = host.metadata.name.clone().unwrap_or_default();
         self.actions.push(Action::PatchHost { host, change, patch });
+    }
+
+    /// A machine whose annotation names no host of its namespace: which host it has is unknown.
+    fn with_invalid_host(&self, message: String) -> Decision {
+        if self.before.metadata.deletion_timestamp.is_none() {
+            return Decision::UpdateStatus(Stage::WithoutHost { message });
+        }
+        // Without this finalizer the machine has claimed nothing.
+        if !self.has_finalizer() {
+            return Decision::Unchanged;
+        }
+        Decision::UpdateStatus(Stage::Deleting(Deletion::HostNotReleased(message)))
     }
 
     fn unreadable(&self, message: &str) -> Decision {

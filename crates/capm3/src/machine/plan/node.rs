@@ -30,10 +30,6 @@ impl<'a> Planner<'a> {
             Ok(id) => id,
             Err(error) => return Ok(Node::Failed(error.to_string())),
         };
-        if trust == Trust::Hostname {
-            // parity: how the kubelet starts is unknown, so Cluster API gets the provider ID before the Node exists.
-            self.provisioned(&id.to_string());
-        }
         let nodes = match self.facts.nodes.as_deref() {
             Observed::Present(nodes) => nodes,
             Observed::Absent => &[],
@@ -52,7 +48,12 @@ impl<'a> Planner<'a> {
             hostnames: hostname.as_slice(),
             trust,
         };
-        Ok(match find(&query, nodes) {
+        let found = find(&query, nodes);
+        if trust == Trust::Hostname && !matches!(found, Ok(Found::Node { .. })) && has_no_label(&query, nodes) {
+            // parity: how the kubelet starts is unknown, so Cluster API gets the provider ID before the Node exists.
+            self.provisioned(&id.to_string());
+        }
+        Ok(match found {
             Ok(Found::Node { provider_id, .. }) => {
                 self.provisioned(&provider_id);
                 Node::Known
@@ -85,6 +86,12 @@ impl<'a> Planner<'a> {
         let initialization = self.machine.status.initialization.as_ref();
         initialization.is_some_and(|done| done.provisioned == Some(true))
     }
+}
+
+/// Whether neither provider ID nor label identifies a Node, so that only its host name can.
+fn has_no_label(query: &NodeQuery<'_>, nodes: &[metal3_capi::workload::Node]) -> bool {
+    let trust = Trust::Label;
+    find(&NodeQuery { trust, ..*query }, nodes) == Ok(Found::None)
 }
 
 fn trust(prerequisites: Prerequisites<'_>) -> Trust {

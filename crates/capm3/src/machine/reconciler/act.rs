@@ -155,6 +155,7 @@ impl Machines {
                 };
                 writer.delete_at::<Metal3DataClaim>(&caches.claims, &last).await?;
             }
+            // differs (`node-id-once`): the Go manager writes it in every reconcile until it succeeds.
             Action::AdoptNode { node, provider_id } => {
                 self.workloads
                     .set_provider_id(&facts.cluster_key, node, provider_id)

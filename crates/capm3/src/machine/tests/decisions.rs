@@ -194,6 +194,27 @@ fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() 
 }
 
 #[test]
+fn annotation_that_names_no_host_of_the_namespace_is_an_error_and_no_host_is_touched() {
+    for text in ["metal/x/h0", "other/h0", "h0", "metal/"] {
+        let annotated = json!({ "metadata": { "annotations": { "metal3.io/BareMetalHost": text } } });
+        let running = Case::running().host(blank()).machine(annotated.clone());
+        let plan = running.with(|case| case.confirmed = true).decide();
+        assert_eq!(writes(&plan).len(), 0, "{text}");
+        assert!(
+            condition_of(&plan, HOST).1.contains("it must be metal/<host>"),
+            "{text}"
+        );
+        let deleting = Case::running().machine(annotated).deleting();
+        let plan = deleting.with(|case| case.confirmed = true).decide();
+        assert_eq!(writes(&plan).len(), 0, "{text}");
+        assert!(
+            condition_of(&plan, META).1.contains("it must be metal/<host>"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn running_machine_writes_nothing_to_its_host_after_a_change_of_its_spec() {
     let case = Case::running().machine(json!({ "spec": { "image": { "url": "http://192.0.2.9/other.raw" } } }));
     assert_eq!(writes(&case.decide()), ["machine dataTemplate"]);
@@ -440,6 +461,35 @@ fn node_gets_its_provider_id_before_the_machine_and_initialization_is_set_last()
         .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
         .decide();
     assert_eq!(done.reads, Reads::Nothing, "nothing waits for the Node");
+}
+
+#[test]
+fn machine_without_bootstrap_provider_gets_the_provider_id_of_its_labelled_node_or_none() {
+    let provider_id = |nodes: Vec<(&'static str, &'static str, &'static str, &'static str)>| {
+        let mut case = Case::running().with(|case| case.nodes = Some(nodes));
+        case.owner.as_mut().unwrap().spec.bootstrap.config_ref = None;
+        let plan = case.decide();
+        let patches = plan.actions.iter().filter_map(|action| match action {
+            Action::PatchMachine(patch) => patch.clone().into_document()["spec"]["providerID"]
+                .as_str()
+                .map(ToOwned::to_owned),
+            _ => None,
+        });
+        let patches: Vec<String> = patches.collect();
+        let is_provisioned = plan.status.unwrap().status.initialization.is_some();
+        assert_eq!(is_provisioned, !patches.is_empty());
+        patches
+    };
+    let (own, old) = ("metal3://metal/h0/m0", "metal3://c0ffee00-1111-4222-8333-444455556666");
+    assert_eq!(provider_id(vec![]), [own]);
+    assert_eq!(provider_id(vec![("a", "", UID, "")]), [own]);
+    assert_eq!(
+        provider_id(vec![("a", old, UID, "")]),
+        [old],
+        "a Node's ID cannot change"
+    );
+    assert_eq!(provider_id(vec![("a", "aws:///x", UID, "")]), [""; 0], "another's Node");
+    assert_eq!(provider_id(vec![("a", "", UID, ""), ("b", "", UID, "")]), [""; 0]);
 }
 
 #[test]
