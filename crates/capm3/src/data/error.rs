@@ -2,7 +2,10 @@
 
 use metal3_domain::names::NameError;
 use metal3_domain::network_data::BondParameterError;
+use metal3_runtime::cache::Key;
 use thiserror::Error;
+
+use crate::node::NodeError;
 
 /// An error with its field. The text is written to the status of the Metal3Data or the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -27,6 +30,11 @@ pub(super) enum Problem {
         interface: String,
         known: String,
     },
+    /// Inspection listed the interface without an address.
+    #[error(
+        "network interface {interface:?} of host {host} has no MAC address; write another interface or the address"
+    )]
+    NoInterfaceMac { host: String, interface: String },
     /// The entry names no interface.
     #[error("it names no interface; set interface, or fromBootMAC to true")]
     InterfaceUnnamed,
@@ -93,6 +101,12 @@ pub(super) enum Problem {
     /// A reference to another namespace.
     #[error("it names namespace {found:?}; omit it, only objects in {own:?} are used")]
     ForeignNamespace { found: String, own: String },
+    /// The machine's annotation names no host.
+    #[error("{0}")]
+    Host(NodeError),
+    /// The template cannot be decoded.
+    #[error("it cannot be read: {0}; correct it")]
+    Unreadable(String),
     /// Every index is in use.
     #[error("all of its numbers are in use; delete machines, or make another template")]
     Exhausted,
@@ -106,6 +120,11 @@ impl DataError {
     pub(super) fn made_name(name: impl Into<String>, error: NameError, field: impl Into<String>) -> Self {
         let name = name.into();
         Problem::MadeName { name, error }.of(field)
+    }
+
+    /// The error of a template that cannot be decoded.
+    pub(super) fn unreadable(template: &Key, why: &str) -> Self {
+        Problem::Unreadable(why.to_owned()).of(format!("Metal3DataTemplate {}", template.name))
     }
 }
 

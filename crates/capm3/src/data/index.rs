@@ -101,11 +101,14 @@ impl<'a> Table<'a> {
             cursor: 0,
             used: BTreeMap::new(),
         };
+        let prefixes = shared_prefixes(template, objects);
         for object in objects {
             // differs (`data-name-taken`): with an object name in use the Go manager waits for ever.
-            let by_name = name_of(&object.metadata).strip_prefix(template);
-            let by_name: Option<i32> = by_name.and_then(|rest| rest.strip_prefix('-')?.parse().ok());
-            table.used_indexes.extend(by_name);
+            table.used_indexes.extend(
+                numbered(object)
+                    .filter(|(prefix, _)| prefixes.contains(prefix))
+                    .map(|(_, index)| index),
+            );
             if referred(object.spec.template.as_ref()) != template {
                 continue;
             }
@@ -122,13 +125,10 @@ impl<'a> Table<'a> {
         table
     }
 
+    /// Whether a claim names the template. Claims of any namespace reference count: older managers served them with the
+    /// template of the claim's own namespace, and they must be released.
     fn is_for(&self, claim: &Metal3DataClaim) -> bool {
-        let template = claim.spec.template.as_ref();
-        let namespace = template
-            .and_then(|template| template.namespace.as_deref())
-            .filter(|name| !name.is_empty());
-        referred(template) == self.template
-            && namespace.is_none_or(|namespace| Some(namespace) == claim.metadata.namespace.as_deref())
+        referred(claim.spec.template.as_ref()) == self.template
     }
 
     fn answer(&mut self, template: &Metal3DataTemplate, claim: &Metal3DataClaim) -> Option<Answer> {
@@ -153,6 +153,8 @@ impl<'a> Table<'a> {
     }
 
     fn create(&mut self, template: &Metal3DataTemplate, claim: &Metal3DataClaim) -> Result<Answer, DataError> {
+        // differs (`data-namespaces`): the Go managers up to 1.12 serve it with the template of the claim's namespace.
+        check_namespace(claim)?;
         let machine = owner::first::<Metal3Machine>(&claim.metadata)
             .ok_or_else(|| Problem::NoOwner.of("metadata.ownerReferences"))?;
         let index = self
@@ -201,6 +203,37 @@ impl<'a> Table<'a> {
             self.cursor = self.cursor.checked_add(1)?;
         }
         Some(self.cursor)
+    }
+}
+
+/// The prefixes of names whose numbers a template must not use: its own name, and those of its objects. Go managers up
+/// to 1.10 name the objects of templates that share a `templateReference` after it, and count them together.
+fn shared_prefixes<'a>(template: &'a str, objects: &[&'a Metal3Data]) -> BTreeSet<&'a str> {
+    let own = objects
+        .iter()
+        .filter(|object| referred(object.spec.template.as_ref()) == template);
+    own.filter_map(|object| numbered(object))
+        .map(|(prefix, _)| prefix)
+        .chain([template])
+        .collect()
+}
+
+/// The prefix and the number of an object's name.
+fn numbered(object: &Metal3Data) -> Option<(&str, i32)> {
+    let (prefix, number) = name_of(&object.metadata).rsplit_once('-')?;
+    Some((prefix, number.parse().ok()?))
+}
+
+fn check_namespace(claim: &Metal3DataClaim) -> Result<(), DataError> {
+    let own = claim.metadata.namespace.as_deref().unwrap_or_default();
+    let template = claim.spec.template.as_ref();
+    match template.and_then(|template| template.namespace.as_deref()) {
+        Some(found) if !found.is_empty() && found != own => Err(Problem::ForeignNamespace {
+            found: found.to_owned(),
+            own: own.to_owned(),
+        }
+        .of("spec.template.namespace")),
+        _ => Ok(()),
     }
 }
 

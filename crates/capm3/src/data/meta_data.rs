@@ -103,10 +103,12 @@ fn hardware_address<'a>(entry: &FromHostInterface, subject: &Subject<'a>, field:
     }
     let interface = entry.interface.as_deref().filter(|name| !name.is_empty());
     let interface = interface.ok_or_else(|| Problem::InterfaceUnnamed.of(field))?;
-    subject.interface_mac(interface, field)
+    subject.listed_mac(interface, field)
 }
 
 /// Offset plus step times index, between prefix and suffix. 64 bits hold the result of the three 32-bit numbers.
+///
+/// differs (`index-sums-exact`): the Go manager's sum wraps.
 fn number(entry: &IndexEntry, index: i32) -> String {
     // A step of 0 would give every machine the same number; it counts as unset.
     let step = entry.step.filter(|step| *step != 0).unwrap_or(1);

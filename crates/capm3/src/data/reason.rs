@@ -7,6 +7,8 @@ use metal3_runtime::work::Next;
 
 /// A required object cannot be read.
 pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
+/// The first list of a required kind is not complete.
+pub const OBJECT_NOT_LISTED: Reason = Reason::new("ObjectNotListed");
 /// The Cluster does not exist.
 pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
 /// The claim does not name the Metal3Data, or is in deletion.
@@ -22,7 +24,23 @@ pub const CLAIM_EXISTS: Reason = Reason::new("ClaimLives");
 /// A template has more indexes in use than its status can contain.
 pub const INDEXES_TRUNCATED: Reason = Reason::new("IndexesTruncated");
 
-/// The wait for an object that cannot be read.
+/// The wait for an object that is not listed yet, or that cannot be read until a user corrects it.
 pub(crate) fn unreadable(kind: &str, key: &Key, why: &UnknownReason) -> Next {
-    Next::waiting(OBJECT_UNREADABLE, format!("{kind} {key}: {why}"))
+    match why {
+        UnknownReason::NotListed | UnknownReason::NotRead => {
+            Next::waiting(OBJECT_NOT_LISTED, format!("{kind} {key}: {why}"))
+        }
+        UnknownReason::Unreadable(why) => Next::waiting(
+            OBJECT_UNREADABLE,
+            format!("{kind} {key} cannot be read: {why}; correct it"),
+        ),
+    }
+}
+
+/// The message of a wait for an object that a user must correct.
+pub(crate) fn to_correct(wait: &Next) -> Option<&str> {
+    match wait {
+        Next::Waiting(on) if on.reason == OBJECT_UNREADABLE => Some(&on.message),
+        _ => None,
+    }
 }

@@ -64,6 +64,19 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// When the host is not inspected, or has no such interface with an address.
     pub fn interface_mac(&self, interface: &str, field: &str) -> Result<&'a str, DataError> {
+        let mac = self.listed_mac(interface, field)?;
+        if mac.is_empty() {
+            let (host, interface) = (self.place(SourceObject::BareMetalHost), interface.to_owned());
+            return Err(Problem::NoInterfaceMac { host, interface }.of(field));
+        }
+        Ok(mac)
+    }
+
+    /// The MAC address of an interface, from inspection; empty when the interface is listed without one.
+    ///
+    /// # Errors
+    /// When the host is not inspected, or has no such interface.
+    pub fn listed_mac(&self, interface: &str, field: &str) -> Result<&'a str, DataError> {
         let host = || self.place(SourceObject::BareMetalHost);
         let nics = self
             .host
@@ -75,18 +88,18 @@ impl<'a> Subject<'a> {
             return Err(Problem::NotInspected(host()).of(field));
         }
         let found = nics.iter().find(|nic| nic.name.as_deref() == Some(interface));
-        let mac = found.and_then(|nic| nic.mac.as_deref()).filter(|mac| !mac.is_empty());
-        mac.ok_or_else(|| {
-            let mut known: Vec<&str> = nics.iter().filter_map(|nic| nic.name.as_deref()).collect();
-            known.dedup();
-            let (known, interface) = (known.join(", "), interface.to_owned());
-            Problem::NoInterface {
-                host: host(),
-                interface,
-                known,
-            }
-            .of(field)
-        })
+        if let Some(nic) = found {
+            return Ok(nic.mac.as_deref().unwrap_or_default());
+        }
+        let mut known: Vec<&str> = nics.iter().filter_map(|nic| nic.name.as_deref()).collect();
+        known.dedup();
+        let (known, interface) = (known.join(", "), interface.to_owned());
+        Err(Problem::NoInterface {
+            host: host(),
+            interface,
+            known,
+        }
+        .of(field))
     }
 
     /// The boot MAC address of the host.

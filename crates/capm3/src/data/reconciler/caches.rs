@@ -75,8 +75,8 @@ impl Caches {
     pub fn own_watches(&self, config: &WatchConfig) -> WatchSet<Data> {
         WatchSet::new(config)
             .whole(&self.templates)
-            .whole(&self.metal3_claims)
-            .whole(&self.metal3_addresses)
+            .optional(&self.metal3_claims)
+            .optional(&self.metal3_addresses)
             .whole(&self.general_claims)
             .whole(&self.general_addresses)
             .metadata(&self.secrets)

@@ -170,6 +170,10 @@ impl RelatedKeys {
     /// The Metal3Data to reconcile after a change of a claim on a pool: its owner, and those that wait for a claim of
     /// its name.
     pub(super) fn data_of_pool_claim<K: Resource>(&self, change: &Change<'_, K>) -> Vec<Key> {
+        if matches!(change, Change::Synced) {
+            // The kind may have been installed after claims were needed.
+            return self.awaits.keys().cloned().collect();
+        }
         let mut data = keys(&self.awaited, change);
         data.extend(change.object().and_then(data_of));
         data

@@ -54,7 +54,9 @@ where
             writer.read(cache, &Key::of(object)).await?;
             Ok(Created::Exists)
         }
-        Err(error) if error.kind == WriteErrorKind::Invalid => Ok(Created::Rejected(error)),
+        Err(error) if matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::NotFound) => {
+            Ok(Created::Rejected(error))
+        }
         Err(error) if error.kind == WriteErrorKind::Forbidden => Ok(Created::Forbidden(error)),
         Err(error) => Err(error.into()),
     }
@@ -66,7 +68,7 @@ pub(crate) enum Created {
     Done,
     /// Another object of that name exists.
     Exists,
-    /// The API server rejects it as invalid.
+    /// The API server rejects it as invalid, or does not serve its kind.
     Rejected(WriteError),
     /// The API server forbids it.
     Forbidden(WriteError),

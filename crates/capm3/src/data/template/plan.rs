@@ -35,8 +35,10 @@ use crate::diff::{changes, version};
 pub struct Facts<'a> {
     /// Key of the template.
     pub key: &'a Key,
-    /// The template; `None` when it does not exist.
+    /// The template; `None` when it does not exist or cannot be read.
     pub template: Option<&'a Metal3DataTemplate>,
+    /// Why it cannot be read, until a user corrects it.
+    pub unreadable: Option<&'a str>,
     /// Every Metal3Data of the namespace.
     pub objects: &'a [&'a Metal3Data],
     /// The claims on the template.
@@ -166,12 +168,16 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
             actions.extend(claim_finalizer(claim, remove_finalizer));
             actions
         }
+        // differs (`data-claim-unowned`): the Go manager adds its finalizer to a claim that it cannot serve.
+        Answer::Refuse(error) => claim_status(claim, None, Some(error)).into_iter().collect(),
         // Without the template no claim is served; the template may be created again.
+        Answer::Adopt(_) | Answer::Create(_) if facts.unreadable.is_some() => {
+            let error = facts.unreadable.map(|why| DataError::unreadable(facts.key, why));
+            claim_status(claim, None, error.as_ref()).into_iter().collect()
+        }
         _ if facts.template.is_none() => Vec::new(),
         Answer::Surplus(names) => release_all(names),
         Answer::Wait(_) => Vec::new(),
-        // differs (`data-claim-unowned`): the Go manager adds its finalizer to a claim that it cannot serve.
-        Answer::Refuse(error) => claim_status(claim, None, Some(error)).into_iter().collect(),
         Answer::Adopt(_) | Answer::Create(_) if !has_finalizer(claim, DATA_CLAIM_FINALIZER) => {
             claim_finalizer(claim, add_finalizer).into_iter().collect()
         }

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate};
+use metal3_api::kind::Kind as _;
 use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::plan::{Action, Chain, Facts, Plan, Reads, plan};
 use crate::cluster::reconciler::is_served;
+use crate::data::reason;
 use crate::data::reconciler::caches::Caches;
-use crate::data::reconciler::grants::find;
 use crate::data::reconciler::related_keys::{SharedRelatedKeys, sibling};
 use crate::data::reconciler::writes::{Created, create, release_object};
 use crate::needs::Data;
@@ -50,15 +51,19 @@ impl Reconciler for Templates {
     async fn reconcile(&self, key: &Key, writer: &Writer<Data>) -> Result<Next, Fault> {
         let mut live_reads = LiveReads::default();
         for _ in 0..ROUNDS {
-            let template = match find(&self.caches.templates, key) {
-                Ok(template) => template,
-                Err(waiting) => return Ok(waiting),
+            let filter = self.watch_filter.as_deref();
+            let (template, unreadable) = match self.caches.templates.find(key) {
+                Observed::Present(template) => (Some(template), None),
+                Observed::Absent => (None, None),
+                // Claims are released without it. With a filter it may be another manager's.
+                Observed::Unknown(UnknownReason::Unreadable(why)) if filter.is_none() => (None, Some(why)),
+                Observed::Unknown(why) => return Ok(reason::unreadable(Metal3DataTemplate::KIND, key, &why)),
             };
-            let (template, filter) = (template.as_deref(), self.watch_filter.as_deref());
+            let template = template.as_deref();
             if template.is_some_and(|template| !is_served(&template.metadata, filter)) {
                 return Ok(Next::Done);
             }
-            let plan = self.plan(key, template, &live_reads);
+            let plan = self.plan(key, (template, unreadable.as_deref()), &live_reads);
             if plan.reads == Reads::default() {
                 return self.act(key, template, plan, writer).await;
             }
@@ -69,7 +74,13 @@ impl Reconciler for Templates {
 }
 
 impl Templates {
-    fn plan(&self, key: &Key, template: Option<&Metal3DataTemplate>, live_reads: &LiveReads) -> Plan {
+    /// The plan for a template, or for why it cannot be read.
+    fn plan(
+        &self,
+        key: &Key,
+        (template, unreadable): (Option<&Metal3DataTemplate>, Option<&str>),
+        live_reads: &LiveReads,
+    ) -> Plan {
         let claims: Vec<Key> = self.related.lock().claims_on.get(key).cloned().collect();
         let claims: Vec<Arc<Metal3DataClaim>> = self.caches.claims.read(|cache| {
             claims
@@ -89,6 +100,7 @@ impl Templates {
         plan(&Facts {
             key,
             template,
+            unreadable,
             objects: &objects.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
             claims: &claims.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
             has_unreadable: self.has_unreadable(key, template),

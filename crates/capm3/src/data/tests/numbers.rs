@@ -103,6 +103,19 @@ fn used_indexes_are_kept_and_the_lowest_free_one_is_assigned() {
     );
 }
 
+/// Release 1.10 names the objects of both templates after their `templateReference`.
+#[test]
+fn templates_that_shared_their_indexes_still_do() {
+    let mut others = object("shared-0", Some(0), Some("a"));
+    others.spec.template = Some(reference("another"));
+    let objects = [others, object("shared-1", Some(1), Some("b"))];
+    let answers = allocate_all(&objects, &[claim("x")]).claims;
+    assert!(
+        matches!(&answers[..], [(_, Answer::Create(object))] if object.spec.index == Some(2)),
+        "{answers:?}"
+    );
+}
+
 #[test]
 fn index_beyond_the_maximum_is_rejected_without_overflow() {
     let objects = [
@@ -163,6 +176,31 @@ fn deleted_claim_releases_its_objects_and_needs_no_other_object() {
         allocate_all(&[], &[deleting]).claims,
         [("m".to_owned(), Answer::Release(vec![]))]
     );
+}
+
+#[test]
+fn claim_on_a_template_of_another_namespace_is_refused_when_new_and_released_when_served() {
+    let foreign = |change: fn(&mut Metal3DataClaim)| {
+        let mut claim = claim("m");
+        let template = claim.spec.template.as_mut().unwrap();
+        template.namespace = Some("elsewhere".to_owned());
+        change(&mut claim);
+        claim
+    };
+    let new = allocate_all(&[], &[foreign(|_| {})]).claims;
+    let [(_, Answer::Refuse(error))] = new.as_slice() else {
+        panic!("{new:?}")
+    };
+    assert_eq!(error.field, "spec.template.namespace");
+    assert!(error.to_string().contains("elsewhere"), "{error}");
+    let served = [object("tpl-5", Some(5), Some("m"))];
+    let deleting = foreign(|claim| claim.metadata.deletion_timestamp = read(json!("2026-01-01T00:00:00Z")));
+    assert_eq!(
+        allocate_all(&served, &[deleting]).claims,
+        [("m".to_owned(), Answer::Release(vec!["tpl-5".into()]))]
+    );
+    let running = foreign(|claim| claim.status.rendered_data = Some(reference("tpl-5")));
+    assert_eq!(allocate_all(&served, &[running]).claims, [], "a served claim is kept");
 }
 
 #[test]

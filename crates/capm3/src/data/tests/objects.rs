@@ -212,11 +212,21 @@ fn missing_references_are_errors_and_foreign_namespaces_are_not_followed() {
         let mut other = with_both_parts();
         let template = other.metal3_machine.spec.data_template.as_mut().unwrap();
         (template.name, template.namespace) = (Some(name.to_owned()), namespace.map(ToOwned::to_owned));
-        let problem = Problem::OtherTemplate {
-            found: name.to_owned(),
-            wanted: "tpl".to_owned(),
-        };
-        assert!(failure(&other.plan()).ends_with(&problem.to_string()));
+        let expected = format!(
+            "it names {}",
+            namespace.map_or("\"another\"", |_| "namespace \"elsewhere\"")
+        );
+        assert!(failure(&other.plan()).contains(&expected), "{expected}");
+    }
+}
+
+#[test]
+fn annotation_that_names_no_host_of_the_namespace_is_an_error() {
+    for text in ["lab/x/host-7", "other/host-7"] {
+        let mut case = with_both_parts();
+        let annotations = case.metal3_machine.metadata.annotations.get_or_insert_default();
+        annotations.insert("metal3.io/BareMetalHost".to_owned(), text.to_owned());
+        assert!(failure(&case.plan()).contains("it must be lab/<host>"), "{text}");
     }
 }
 

@@ -68,6 +68,7 @@ fn sources() -> Vec<(&'static str, Value, &'static str)> {
             json!({ "fromBootMAC": true }),
             "52:54:00:0a:0b:0c",
         ),
+        ("fromHostInterfaces", json!({ "interface": "eno2" }), "\"\""),
         ("fromLabels", of("machine", "label", "zone"), "north"),
         ("fromLabels", of("machine", "label", "none"), "\"\""),
         ("fromAnnotations", of("machine", "annotation", "pool"), "p"),
@@ -107,7 +108,6 @@ fn render_error(spec: &Value) -> (String, String) {
 fn metadata_errors_have_field_and_remedy() {
     for (list, entry, remedy) in [
         ("fromHostInterfaces", json!({ "interface": "eno9" }), "eno1, eno2"),
-        ("fromHostInterfaces", json!({ "interface": "eno2" }), "eno2"),
         ("fromHostInterfaces", json!({}), "set interface"),
         ("ipAddressesFromPool", json!({ "name": "No Name" }), "not a pool name"),
         (
@@ -132,6 +132,11 @@ fn link_errors_have_field_and_remedy() {
             json!({ "fromHostInterface": "eno9" }),
             ".fromHostInterface",
             "eno1, eno2",
+        ),
+        (
+            json!({ "fromHostInterface": "eno2" }),
+            ".fromHostInterface",
+            "has no MAC address",
         ),
         (of_annotation, ".fromAnnotation", "Metal3Machine lab/w-0"),
     ] {

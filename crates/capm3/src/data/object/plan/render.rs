@@ -24,6 +24,7 @@ use crate::data::secrets::{self, NewSecret, SecretAction};
 use crate::data::subject::{Subject, is_uid_match, name_of};
 use crate::data::{DataError, Problem, meta_data, network_data, reason, truncated};
 use crate::diff::{changes, version};
+use crate::machine::facts::check_host;
 
 struct Part {
     part: RenderedPart,
@@ -50,7 +51,12 @@ pub(super) fn plan(facts: &Facts<'_>, data: &Metal3Data) -> Plan {
         return Plan::default();
     }
     if let Some(unreadable) = &facts.unreadable {
-        return only(unreadable);
+        // differs (`template-unreadable`): the Go manager renders what is left of such an object.
+        let error = reason::to_correct(unreadable).map(ToOwned::to_owned);
+        return Plan {
+            status: error.and_then(|error| status(data, false, Some(error))),
+            ..only(unreadable)
+        };
     }
     if let Some(claim) = rendering.claim.as_deref()
         && let Err(why) = is_named(data, claim)
@@ -204,6 +210,7 @@ fn subject<'a>(
     if rendering.machine.is_none() {
         return Err(Waiting::Machine(name()).into());
     }
+    check_host(metal3_machine).map_err(|error| Problem::Host(error).of(format!("Metal3Machine {}", name())))?;
     let subject = rendering.subject(data).ok_or_else(|| Waiting::Host(name()))?;
     data.spec.index.ok_or_else(|| Problem::Unset.of("spec.index"))?;
     Ok(subject)
@@ -219,14 +226,19 @@ fn check_template(machine: &Metal3Machine, wanted: &str, data: &Metal3Data) -> R
     if found == wanted && is_here {
         return Ok(());
     }
-    let problem = Problem::OtherTemplate {
-        found: found.to_owned(),
-        wanted: wanted.to_owned(),
-    };
-    Err(problem.of(format!(
-        "Metal3Machine {} spec.dataTemplate",
-        name_of(&machine.metadata)
-    )))
+    let field = format!("Metal3Machine {} spec.dataTemplate", name_of(&machine.metadata));
+    Err(match namespace.filter(|_| found == wanted) {
+        Some(found) => Problem::ForeignNamespace {
+            found: found.to_owned(),
+            own: data.metadata.namespace.clone().unwrap_or_default(),
+        }
+        .of(format!("{field}.namespace")),
+        None => Problem::OtherTemplate {
+            found: found.to_owned(),
+            wanted: wanted.to_owned(),
+        }
+        .of(field),
+    })
 }
 
 fn parts(

@@ -103,5 +103,8 @@ impl Objects {
 
 /// The message without the object's content.
 fn rejection(error: &WriteError) -> String {
+    if error.kind == WriteErrorKind::NotFound {
+        return format!("{error}: the API server does not serve the kind; install the provider of the pool");
+    }
     format!("{error}: the API server rejects it as invalid; correct the template, or the labels of the machine")
 }

@@ -107,7 +107,7 @@ impl Objects {
             Observed::Absent => {}
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
                 let message = format!("Secret {key}: the first list is not complete");
-                return Err(Next::waiting(reason::OBJECT_UNREADABLE, message));
+                return Err(Next::waiting(reason::OBJECT_NOT_LISTED, message));
             }
             Observed::Unknown(why) => return Err(reason::unreadable("Secret", &key, &why)),
         }
