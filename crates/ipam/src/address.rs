@@ -20,7 +20,7 @@ pub struct AddressObject {
     pub uid: String,
     /// Resource version.
     pub version: ResourceVersion,
-    /// The address; `None` when it cannot be parsed, since no machine can use it then.
+    /// The address by value; differs (`ipam-address-by-value`): the Go manager compares text. `None` when it cannot be parsed, since no machine can use it then.
     pub address: Option<IpAddr>,
     /// Name of its claim.
     pub claim: String,

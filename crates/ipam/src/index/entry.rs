@@ -87,13 +87,20 @@ impl IndexEntry {
         self.orphan_candidates.contains(address)
     }
 
-    /// The claims that address objects name, in order, with these address objects.
-    pub fn addresses_by_claim(&self) -> impl Iterator<Item = (&ObjectId, impl Iterator<Item = &AddressObject>)> {
-        self.by_claim.iter().map(|(claim, names)| {
-            let object = names
-                .iter()
-                .filter_map(|name| self.addresses.get(&ObjectId::new(claim.kind, name)));
-            (claim, object)
+    /// The claims that address objects name, in order, each with the object of its address: the one that the claim names,
+    /// else one that belongs to it, else any that names it.
+    pub fn address_by_claim(&self) -> impl Iterator<Item = (&ObjectId, &AddressObject)> {
+        self.by_claim.iter().filter_map(|(id, names)| {
+            let claim = self.claims.get(id);
+            let rank = |object: &&AddressObject| {
+                let is_named = claim.is_some_and(|claim| claim.address_name.as_ref() == Some(&object.id.name));
+                let is_own = claim.is_some_and(|claim| belongs(object, claim));
+                (is_own && is_named, is_own)
+            };
+            let objects = names.iter().rev();
+            let objects = objects.filter_map(|name| self.addresses.get(&ObjectId::new(id.kind, name)));
+            let valid = objects.filter(|object| object.address.is_some());
+            Some((id, valid.max_by_key(rank)?))
         })
     }
 

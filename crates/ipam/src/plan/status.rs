@@ -79,10 +79,8 @@ impl Planner<'_> {
     /// The map from claims to addresses, and whether it is truncated.
     fn indexes(&self) -> (BTreeMap<String, IpText>, bool) {
         let (mut indexes, mut bytes) = (BTreeMap::new(), 0);
-        for (claim, objects) in self.entry.addresses_by_claim() {
-            let Some(address) = objects.filter_map(|object| object.address).next() else {
-                continue;
-            };
+        for (claim, object) in self.entry.address_by_claim() {
+            let Some(address) = object.address else { continue };
             // differs: ipam-claims-of-one-name. The Go manager treats claims of one name as one claim.
             let taken = claim.kind == ClaimKind::ClusterApi && indexes.contains_key(&claim.name);
             let name = if taken {
@@ -100,6 +98,7 @@ impl Planner<'_> {
         (indexes, false)
     }
 
+    /// differs (`ipam-conditions`): the Go manager has none.
     fn conditions(&self, counts: &PoolCounts, is_truncated: bool, decided: &Decisions) -> Vec<Condition> {
         let mut conditions = vec![
             self.ready(),

@@ -317,6 +317,22 @@ fn random_pool_grants_nothing_from_an_entry_that_has_only_a_start() {
 }
 
 #[test]
+fn map_of_the_pool_shows_the_granted_address_and_not_an_unowned_one_that_names_the_claim() {
+    let (mut server, mut replica) = one_replica(three());
+    let unowned = json!({
+        "apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPAddress",
+        "metadata": { "name": "p-10-0-0-10", "namespace": NAMESPACE },
+        "spec": { "address": "10.0.0.10", "claim": { "name": "c1", "namespace": NAMESPACE }, "pool": { "name": POOL, "namespace": NAMESPACE } },
+    });
+    server.address(Metal3, unowned);
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    let granted = server.granted(Metal3, "c1").unwrap();
+    assert_ne!(granted, "10.0.0.10", "another object has it");
+    assert_eq!(server.pool().status.indexes["c1"].as_str(), granted);
+}
+
+#[test]
 fn deleted_address_is_created_again_for_the_same_claim() {
     let (mut server, mut replica) = one_replica(three());
     server.claim(Metal3, "c1", json!({}));
