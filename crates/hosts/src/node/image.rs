@@ -152,6 +152,9 @@ impl Payload {
         if let (Some(Value::String(ordered)), Some(instance)) = (node.instance_info.get(ORDERED), &node.instance_uuid) {
             return *ordered == self.digest(instance);
         }
+        if self.is_written_with_md5(node) {
+            return true;
+        }
         let identifying: &[&str] = match self {
             Self::Disk { .. } => &[SOURCE, CHECKSUM, ALGORITHM, DIGEST],
             Self::LiveIso { .. } => &[ISO],
@@ -166,6 +169,21 @@ impl Payload {
                     None => found.is_none(),
                 }
             })
+    }
+
+    /// Whether a Go manager up to 0.9 configured the node with this image: it took an unset algorithm for MD5.
+    fn is_written_with_md5(&self, node: &Node) -> bool {
+        let Self::Disk {
+            url,
+            checksum,
+            algorithm: None,
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let is = |key: &str, wanted: &str| compare(node.instance_info.get(key), &wanted.into()) != Match::Different;
+        node.instance_info.get(CHECKSUM).is_none() && is(SOURCE, url) && is(ALGORITHM, "md5") && is(DIGEST, checksum)
     }
 
     /// Whether it is a live ISO.

@@ -302,6 +302,30 @@ fn debug_of_an_instance_contains_no_url() {
     assert!(!shown.contains("canary"), "{shown}");
 }
 
+/// The node of a host of baremetal-operator up to 0.9 without `checksumType`, derived from its code.
+#[test]
+fn image_without_algorithm_counts_as_written_when_an_older_manager_stated_md5() {
+    let mut image = raw();
+    image["checksum"] = "0c2b1d2f3e4a5b6c7d8e9f0011223344".into();
+    image.as_object_mut().unwrap().remove("checksumType");
+    let asked = of(image, &json!({}));
+    let mut record = available();
+    record.0["instance_info"] = json!({
+        "image_source": raw()["url"], "image_os_hash_algo": "md5", "image_os_hash_value": "0c2b1d2f3e4a5b6c7d8e9f0011223344",
+    });
+    assert!(asked.is_written_on(&record.shown()));
+    for (key, value) in [
+        ("image_os_hash_value", "0"),
+        ("image_os_hash_algo", "sha256"),
+        ("image_source", "http://o/i"),
+    ] {
+        let mut other = record.0.clone();
+        other["instance_info"][key] = value.into();
+        record.0 = other;
+        assert!(!asked.is_written_on(&record.shown()), "{key}");
+    }
+}
+
 /// Ironic replaces source and digest while it deploys.
 #[test]
 fn recorded_order_identifies_the_image_of_an_instance() {
