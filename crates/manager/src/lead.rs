@@ -130,14 +130,24 @@ impl LeaderTerm {
     }
 }
 
-/// Starts the watch of the Go manager's Deployment, and reports the guard's status by Events.
+/// Starts the watches of the Go manager's Deployments. The guard is clear when none of them runs.
 fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
-    let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
     let mut configured = session.options.foreign.iter();
-    let foreign = configured
-        .find(|foreign| foreign.controllers == product.owner)
-        .map_or(product.replaces, |foreign| (&*foreign.namespace, &*foreign.name));
-    let foreign = ForeignDeployment::at(product.owner.name(), foreign);
+    let configured = configured.find(|foreign| foreign.controllers == product.owner);
+    let deployments = match configured {
+        Some(foreign) => vec![(&*foreign.namespace, &*foreign.name)],
+        None => product.replaces.to_vec(),
+    };
+    let watch = |deployment| start_deployment_guard(session, product, deployment, servers);
+    let (task, guard) = Guard::all(deployments.into_iter().map(watch).collect());
+    servers.keep(task);
+    guard
+}
+
+/// Starts the watch of one Deployment, and reports its status by Events.
+fn start_deployment_guard(session: &Session, product: Product, at: (&str, &str), servers: &Servers) -> Guard {
+    let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
+    let foreign = ForeignDeployment::at(product.owner.name(), at);
     let (sentry, guard) = DeploymentGuard::new::<GoManagerCheck>(client.clone(), foreign.clone(), Arc::clone(&clock));
     servers.keep(sentry.run());
     let (events, inbox) = EventRecorder::bounded(notice::EVENTS);

@@ -1,6 +1,6 @@
 //! The manager: flags and wiring of the products.
 //!
-//! Start order, in [`run`]: probes; discovery of the kinds; watches and webhooks on every replica; controllers on the
+//! Start order, in [`run`]: probes; webhooks; discovery of the kinds; watches on every replica; controllers on the
 //! leader. Stop order is the reverse: running reconciles finish, the lease is released, servers close.
 //!
 //! Invariants: the process writes nothing before kinds, guard and lease allow it; `/readyz` reports every
@@ -10,6 +10,7 @@
 pub mod cluster;
 mod drain_events;
 pub mod error;
+pub mod hand_back;
 pub mod hosts_config;
 mod lead;
 pub mod machines;

@@ -1,5 +1,6 @@
 //! `capm3`: reads its flags, sets up the process, and runs it until SIGTERM or SIGINT.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use metal3_domain::clock::{Clock, SystemClock};
 use metal3_flags::version::version;
 use metal3_flags::{Options, Owner, Request};
 use metal3_manager::cluster::Cluster;
+use metal3_manager::hand_back;
 use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::machines;
 use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
@@ -24,6 +26,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "sandbox")]
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
         return metal3_sandbox::command::run(std::env::args().skip(2));
+    }
+    if std::env::args().nth(1).as_deref() == Some("hand-back") {
+        return hand_back(std::env::args().skip(2));
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
@@ -48,6 +53,32 @@ fn main() -> ExitCode {
             } else {
                 eprintln!("capm3: {error:#}");
             }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `capm3 hand-back`.
+fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let run = || -> Result<Vec<String>> {
+        let (wanted, kubeconfig) = hand_back::parse(arguments)?;
+        let provider = rustls::crypto::ring::default_provider().install_default();
+        anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.context("start the async runtime")?.block_on(async {
+            let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+            let requests = ClientFactory::new(Settings::new("capm3", &version()), clock, Metrics::new().requests());
+            let config = load_config(kubeconfig.as_deref().map(Path::new)).await?;
+            wanted.run(&requests.connect(config)?).await
+        })
+    };
+    match run() {
+        Ok(lines) => {
+            lines.iter().for_each(|line| println!("{line}"));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("capm3 hand-back: {error:#}");
             ExitCode::FAILURE
         }
     }

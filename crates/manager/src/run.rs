@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use metal3_runtime::admin::{CheckResult, Health};
 use metal3_runtime::guard::{Guard, GuardStatus};
+use metal3_runtime::watch::WatchHealth;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::RunError;
@@ -86,21 +87,12 @@ impl Process {
             .copied()
             .collect();
         servers::probes(session, servers, &self.alive, &self.ready).await?;
-        if stop
-            .run_until_cancelled(self.missing.wait(&session.client, &kinds))
-            .await
-            .is_none()
-        {
-            return Ok(Ended::Stopped);
-        }
-        let (mut terms, mut webhooks) = (Vec::new(), Vec::new());
+        let (mut terms, mut webhooks, mut watches) = (Vec::new(), Vec::new(), Vec::new());
         for product in &self.products {
             let term = LeaderTerm::prepare(session, *product, servers)?;
             let running = (product.begin)(session, term.write_access()?)?;
-            self.add_watch_checks(product, &running);
-            for task in running.watches {
-                drop(servers.tasks.spawn(task(servers.closing.clone())));
-            }
+            self.add_sync_check(product, &running);
+            watches.push((product.owner.name(), running.watch_health, running.watches));
             webhooks.push((product.suite, running.related_objects));
             self.add_guard_check(product, term.guard());
             terms.push((term, running.controllers));
@@ -113,17 +105,38 @@ impl Process {
             None => return Ok(Ended::Stopped),
         }
         self.serving.store(true, Ordering::Release);
+        // After the webhooks: the first list of a kind may need its conversion, and a missing kind concerns no webhook.
+        if stop
+            .run_until_cancelled(self.missing.wait(&session.client, &kinds))
+            .await
+            .is_none()
+        {
+            return Ok(Ended::Stopped);
+        }
+        for (name, health, tasks) in watches {
+            for task in tasks {
+                drop(servers.tasks.spawn(task(servers.closing.clone())));
+            }
+            self.add_watch_checks(name, &health);
+        }
         Ok(lead(terms, servers, stop).await)
     }
 
-    /// Adds the state of the product's watches to the probes.
-    fn add_watch_checks(&self, product: &Product, running: &Running) {
-        let name = product.owner.name();
+    /// Reports incomplete lists. differs (`ready-without-kinds`): such a process is ready: its webhooks need no list, but a list may need its webhooks.
+    fn add_sync_check(&self, product: &Product, running: &Running) {
         let synced = Arc::clone(&running.synced);
-        self.ready.add(format!("caches-{name}"), move || {
-            CheckResult::failed_unless(synced(), "the first list of a cache is not complete yet")
+        self.ready.add(format!("caches-{}", product.owner.name()), move || {
+            if synced() {
+                CheckResult::Passed
+            } else {
+                CheckResult::Note("the first list of a cache is not complete yet".to_owned())
+            }
         });
-        for pulse in &running.watch_health {
+    }
+
+    /// Adds the watches of a product to the liveness probe.
+    fn add_watch_checks(&self, name: &str, watch_health: &[WatchHealth]) {
+        for pulse in watch_health {
             let pulse = pulse.clone();
             self.alive.add(format!("watch-{name}-{}", pulse.kind()), move || {
                 let seconds = pulse.silent_for().as_secs();

@@ -113,13 +113,13 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// The result for a probe.
+    /// The result for a probe. A process without its kinds is ready, because its webhooks do not need them.
     #[must_use]
     pub fn finding(&self) -> CheckResult {
         match self.sentences.lock().as_deref() {
-            None => CheckResult::Failed("the served kinds are not discovered yet".to_owned()),
+            None => CheckResult::Note("the served kinds are not discovered yet".to_owned()),
             Some([]) => CheckResult::Passed,
-            Some(sentences) => CheckResult::Failed(sentences.join("; ")),
+            Some(sentences) => CheckResult::Note(sentences.join("; ")),
         }
     }
 

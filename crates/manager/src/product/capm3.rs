@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
-use metal3_api::{infrastructure, ipam, metal3};
+use metal3_api::{infrastructure, metal3};
 use metal3_capi::workload::Remote;
 use metal3_capm3::cluster::reconciler as clusters;
 use metal3_capm3::cluster::sources::WatchedSources;
@@ -29,7 +29,6 @@ use crate::session::Session;
 
 const INSTALLED_BY: &str = "infrastructure-components.yaml";
 const HOSTS: &str = "hosts-components.yaml";
-const ADDRESSES: &str = "ipam-components.yaml";
 
 const fn own_kind(plural: &'static str) -> Kind {
     Kind::new(infrastructure::names::GROUP, "v1beta2", plural, INSTALLED_BY)
@@ -46,15 +45,13 @@ pub(super) const PRODUCT: Product = Product {
         own_kind("metal3dataclaims"),
         own_kind("metal3datas"),
         Kind::new(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
-        Kind::new(ipam::names::GROUP, "v1alpha1", "ipclaims", ADDRESSES),
-        Kind::new(ipam::names::GROUP, "v1alpha1", "ipaddresses", ADDRESSES),
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddressclaims", CORE),
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "clusters", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "machines", CORE),
     ],
     lease: CAPM3_LEASE,
-    replaces: guard::CAPM3,
+    replaces: &[guard::CAPM3],
     begin,
 };
 

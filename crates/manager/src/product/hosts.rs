@@ -31,7 +31,7 @@ pub(super) const PRODUCT: Product = Product {
     suite: HOSTS,
     kinds: &[own_kind("baremetalhosts"), own_kind("hardwaredata")],
     lease: HOSTS_LEASE,
-    replaces: guard::HOSTS,
+    replaces: &[guard::HOSTS],
     begin,
 };
 

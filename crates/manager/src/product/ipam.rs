@@ -45,7 +45,7 @@ pub(super) const PRODUCT: Product = Product {
         cluster_api(metal3_api::cluster::names::GROUP, "clusters"),
     ],
     lease: IPAM_LEASE,
-    replaces: guard::IPAM,
+    replaces: &[guard::IPAM, guard::IPAM_OF_CAPM3],
     begin,
 };
 

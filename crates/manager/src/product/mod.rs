@@ -41,8 +41,8 @@ pub struct Product {
     pub kinds: &'static [Kind],
     /// Its lease.
     pub lease: &'static str,
-    /// The Deployment, namespace and name, of the Go manager it replaces.
-    pub replaces: (&'static str, &'static str),
+    /// The Deployments, namespace and name, of the releases of the Go manager that it replaces.
+    pub replaces: &'static [(&'static str, &'static str)],
     /// Builds it. It sends no request before its tasks run.
     pub begin: fn(&Session, WriteAccess) -> Result<Running, RunError>,
 }

@@ -88,43 +88,44 @@ impl User {
     }
 
     /// An available host.
-    async fn host(&self) {
+    async fn host(&self, name: &str) {
         let host = json!({
-            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" },
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": name },
             "spec": { "online": false, "bmc": { "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": "bmc" } },
         });
         self.make(HOSTS, "baremetalhosts", host).await;
-        self.state("available").await;
+        self.state(name, "available").await;
     }
 
-    async fn state(&self, state: &str) {
+    async fn state(&self, host: &str, state: &str) {
         let status = json!({ "status": {
             "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
             "provisioning": { "state": state, "ID": "1", "image": { "url": "" } },
         } });
-        self.change(HOSTS, "baremetalhosts/h0/status", &status).await;
+        self.change(HOSTS, &format!("baremetalhosts/{host}/status"), &status)
+            .await;
     }
 
-    /// A Machine with its Metal3Machine and data template.
-    async fn machine(&self) {
+    /// A Machine with its Metal3Machine, and a data template with this metadata.
+    async fn machine(&self, name: &str, template_name: &str, meta_data: Value) {
         let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
         let template = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate",
-            "metadata": { "name": "tpl" },
-            "spec": { "clusterName": "edge", "metaData": { "objectNames": [{ "key": "name", "object": "machine" }] } },
+            "metadata": { "name": template_name },
+            "spec": { "clusterName": "edge", "metaData": meta_data },
         });
         self.make(INFRASTRUCTURE, "metal3datatemplates", template).await;
-        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": "m0" });
+        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
         let machine = json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": "m0", "labels": labels },
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": name, "labels": labels },
             "spec": { "clusterName": "edge", "bootstrap": { "dataSecretName": "boot" }, "infrastructureRef": reference },
         });
         let machine = self.make(CLUSTER_API, "machines", machine).await;
         let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
         let metal3_machine = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
-            "metadata": { "name": "m0", "labels": labels, "ownerReferences": [owner(&machine)] },
-            "spec": { "image": image, "dataTemplate": { "name": "tpl" } },
+            "metadata": { "name": name, "labels": labels, "ownerReferences": [owner(&machine)] },
+            "spec": { "image": image, "dataTemplate": { "name": template_name } },
         });
         self.make(INFRASTRUCTURE, "metal3machines", metal3_machine).await;
     }
@@ -146,14 +147,26 @@ fn owner(object: &Value) -> Value {
     })
 }
 
+/// Metadata without an address.
+fn plain() -> Value {
+    json!({ "objectNames": [{ "key": "name", "object": "machine" }] })
+}
+
 async fn world() -> (TestCluster, User) {
+    world_with(|_| true).await
+}
+
+/// A world with the kinds of these groups, besides those of Cluster API.
+async fn world_with(is_installed: fn(&str) -> bool) -> (TestCluster, User) {
     let world = TestCluster::empty().await;
-    world.cluster.install(&catalog::definitions()).unwrap();
+    let kinds = catalog::definitions().into_iter();
+    let kinds: Vec<_> = kinds.filter(|kind| is_installed(kind.group)).collect();
+    world.cluster.install(&kinds).unwrap();
     world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
     let user = User(world.cluster.client("admin"));
     user.cluster().await;
-    user.host().await;
-    user.machine().await;
+    user.host("h0").await;
+    user.machine("m0", "tpl", plain()).await;
     (world, user)
 }
 
@@ -177,7 +190,7 @@ async fn a_machine_claims_a_host_and_its_node_is_found_through_the_kubeconfig() 
         host["spec"]["image"]["url"].is_string() && host["spec"]["metaData"]["name"].is_string()
     })
     .await;
-    user.state("provisioned").await;
+    user.state("h0", "provisioned").await;
     joins(&world, &user).await;
     let mut machine = Value::Null;
     until("provisioned", async || {
@@ -207,6 +220,42 @@ async fn a_machine_claims_a_host_and_its_node_is_found_through_the_kubeconfig() 
     .await;
     assert_eq!(replica.end().await, Ended::Stopped);
     assert_eq!(world.holder("controller-leader-election-capm3").await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_are_served_without_the_kinds_of_ipam_which_are_used_once_installed() {
+    let (world, user) = world_with(|group| group != "ipam.metal3.io").await;
+    let replica = world.start_options("a", options("--controllers=capm3"), None, products());
+    until("an image on the host, with data", async || {
+        let host = user.get(HOSTS, "baremetalhosts/h0").await;
+        host["spec"]["image"]["url"].is_string() && host["spec"]["metaData"]["name"].is_string()
+    })
+    .await;
+    let (_, text) = replica.probe("/readyz?verbose").await;
+    assert!(!text.contains("ipam.metal3.io"), "{text}");
+    user.host("h1").await;
+    let pooled = json!({ "ipAddressesFromPool": [{ "key": "ip", "name": "pool" }] });
+    user.machine("m1", "pooled", pooled).await;
+    until("the reason", async || {
+        let data = user.get(INFRASTRUCTURE, "metal3datas").await;
+        let mut items = data["items"].as_array().into_iter().flatten();
+        items.any(|data| {
+            data["status"]["errorMessage"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("install")
+        })
+    })
+    .await;
+    let kinds = catalog::definitions().into_iter();
+    let kinds: Vec<_> = kinds.filter(|kind| kind.group == "ipam.metal3.io").collect();
+    world.cluster.install(&kinds).unwrap();
+    until("a claim", async || {
+        let claims = user.get("/apis/ipam.metal3.io/v1alpha1", "ipclaims").await;
+        claims["items"][0]["metadata"]["name"] == "pooled-0-pool"
+    })
+    .await;
+    assert_eq!(replica.end().await, Ended::Stopped);
 }
 
 #[tokio::test(start_paused = true)]

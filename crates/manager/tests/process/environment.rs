@@ -83,7 +83,7 @@ const PRODUCT: Product = Product {
     suite: IPAM,
     kinds: KINDS,
     lease: LEASE,
-    replaces: guard::IPAM,
+    replaces: &[guard::IPAM, guard::IPAM_OF_CAPM3],
     begin,
 };
 

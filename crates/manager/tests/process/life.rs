@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Namespace};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_manager::run::Ended;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::environment::{LEASE, NAMESPACE, TestCluster, assert_no_writes, at_work, count, until};
 
 #[tokio::test(start_paused = true)]
-async fn a_process_is_ready_after_the_first_lists_and_stops_after_its_reconciles() {
+async fn a_process_is_ready_when_it_serves_and_stops_after_its_reconciles() {
     let world = TestCluster::with_kinds().await;
     let replica = world.start("a", "");
     assert!(!replica.ready().await, "a probe may arrive first");
@@ -32,7 +32,7 @@ async fn a_process_waits_for_missing_kinds_and_names_them() {
     let replica = world.start("a", "");
     until("words", async || {
         let (status, text) = replica.probe("/readyz").await;
-        status != StatusCode::OK && text.contains("install ipam-components.yaml")
+        status == StatusCode::OK && text.contains("install ipam-components.yaml")
     })
     .await;
     assert_eq!(count().ever.load(Ordering::SeqCst), 0);
@@ -46,7 +46,14 @@ async fn a_process_waits_for_missing_kinds_and_names_them() {
 async fn a_process_that_waits_for_kinds_can_be_stopped() {
     let world = TestCluster::empty().await;
     let replica = world.start("a", "");
-    until("words", async || !replica.ready().await).await;
+    until("words", async || {
+        replica
+            .probe("/readyz")
+            .await
+            .1
+            .contains("install ipam-components.yaml")
+    })
+    .await;
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 
@@ -100,6 +107,32 @@ fn named(name: &str, replicas: u32) -> Deployment {
         },
     }))
     .unwrap()
+}
+
+/// Release 1.9 of the Go manager of machines installs the address manager in its own namespace.
+#[tokio::test(start_paused = true)]
+async fn next_to_the_go_manager_of_addresses_of_release_1_9_it_is_idle() {
+    let world = TestCluster::with_kinds().await;
+    let namespaces: Api<Namespace> = Api::all(world.cluster.client("admin"));
+    let namespace = serde_json::from_value(json!({ "metadata": { "name": "capm3-system" } })).unwrap();
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(world.cluster.client("admin"), "capm3-system");
+    deployments.create(&PostParams::default(), &foreign(1)).await.unwrap();
+    let replica = world.start("a", "");
+    until("the reason", async || {
+        replica
+            .probe("/readyz")
+            .await
+            .1
+            .contains("capm3-system/ipam-controller-manager")
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(count().ever.load(Ordering::SeqCst), 0);
+    scale(&deployments, 0).await;
+    until("work", async || at_work() == 1).await;
+    scale(&deployments, 1).await;
+    assert_eq!(replica.ended.await.unwrap().unwrap(), Ended::LeadershipEnded);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 
 mod capm3;
 mod environment;
+mod hand_back;
 mod hosts;
 mod ipam;
 mod life;
