@@ -206,8 +206,9 @@ fn report(claim: &Claim, pool: &Key, outcome: ClaimOutcome<'_>, now: Time) -> Op
     Some(Action::PatchClaimStatus(claim.id.clone(), patch))
 }
 
-/// Writes the reason for a missing address, unless the status is current. The claim stays unsettled: differs
-/// (`ipam-refused-again`): the Go manager skips it from then on.
+/// Writes the reason for a missing address, unless the status is current. The claim stays unsettled.
+///
+/// differs (`ipam-refused-again`): the Go manager skips it from then on.
 pub(super) fn refuse(claim: &Claim, facts: &Facts<'_>, refusal: &Refusal, decided: &mut Decisions) {
     let report = report(claim, facts.key, ClaimOutcome::Refused(refusal), facts.now);
     decided.chains.extend(report.map(|action| {
