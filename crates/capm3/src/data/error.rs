@@ -122,6 +122,11 @@ impl DataError {
         Problem::MadeName { name, error }.of(field)
     }
 
+    /// Whether a reference names another namespace.
+    pub(super) const fn is_about_namespace(&self) -> bool {
+        matches!(self.problem, Problem::ForeignNamespace { .. })
+    }
+
     /// The error of a template that cannot be decoded.
     pub(super) fn unreadable(template: &Key, why: &str) -> Self {
         Problem::Unreadable(why.to_owned()).of(format!("Metal3DataTemplate {}", template.name))

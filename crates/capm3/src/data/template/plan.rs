@@ -169,13 +169,17 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
             actions
         }
         // differs (`data-claim-unowned`): the Go manager adds its finalizer to a claim that it cannot serve.
-        Answer::Refuse(error) => claim_status(claim, None, Some(error)).into_iter().collect(),
+        // Without the template a reference to another namespace is reported all the same: it is never followed.
+        Answer::Refuse(error) if facts.template.is_some() || error.is_about_namespace() => {
+            claim_status(claim, None, Some(error)).into_iter().collect()
+        }
         // Without the template no claim is served; the template may be created again.
         Answer::Adopt(_) | Answer::Create(_) if facts.unreadable.is_some() => {
             let error = facts.unreadable.map(|why| DataError::unreadable(facts.key, why));
             claim_status(claim, None, error.as_ref()).into_iter().collect()
         }
         _ if facts.template.is_none() => Vec::new(),
+        Answer::Refuse(_) => Vec::new(),
         Answer::Surplus(names) => release_all(names),
         Answer::Wait(_) => Vec::new(),
         Answer::Adopt(_) | Answer::Create(_) if !has_finalizer(claim, DATA_CLAIM_FINALIZER) => {
