@@ -158,7 +158,7 @@ impl Reader<'_> {
             kubeconfig: non_empty(given.text("kubeconfig")).map(PathBuf::from),
             pace: self.pace("kube-api-qps", "kube-api-burst"),
             workload_pace: self.pace("clustercache-client-qps", "clustercache-client-burst"),
-            election: given.switch("leader-elect").then(|| self.election()),
+            election: Some(self.election()).filter(|_| given.switch("leader-elect")),
             pools_at_once: self.workers("ippool-concurrency"),
             at_once: AtOnce {
                 clusters: self.workers("metal3cluster-concurrency"),
@@ -281,9 +281,9 @@ impl Reader<'_> {
 
     fn election(&mut self) -> Election {
         Election {
-            lease: self.span("leader-elect-lease-duration"),
-            renew_deadline: self.span("leader-elect-renew-deadline"),
-            retry: self.span("leader-elect-retry-period"),
+            lease: self.seconds_or_span("lease-duration-seconds", "leader-elect-lease-duration"),
+            renew_deadline: self.seconds_or_span("renew-deadline-seconds", "leader-elect-renew-deadline"),
+            retry: self.seconds_or_span("retry-period-seconds", "leader-elect-retry-period"),
         }
     }
 
@@ -318,6 +318,15 @@ impl Reader<'_> {
     fn count(&mut self, flag: &'static str) -> u32 {
         let number = self.number(flag, 0..=1_000_000);
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+    }
+
+    /// A duration in seconds by the first flag, or by the second if the first is empty.
+    fn seconds_or_span(&mut self, seconds: &'static str, span: &'static str) -> Duration {
+        if self.given.text(seconds).is_empty() {
+            return self.span(span);
+        }
+        let number = self.number(seconds, 1..=32_767);
+        Duration::from_secs(number.and_then(|number| u64::try_from(number).ok()).unwrap_or_default())
     }
 
     /// A duration; its syntax was checked before.

@@ -39,6 +39,7 @@ pub const TABLE: &[Flag] = &[
         "controllers",
         "Enabled controllers: `ipam`, `capm3`, `hosts`, or several of them. Required",
     ),
+    switch(HOSTS, "demo-mode", "").handled(NO_PLUGINS),
     // differs (`hosts-deprovision-budget`): the Go manager deprovisions any number of hosts.
     number(
         NO_GO_MANAGER,
@@ -117,6 +118,12 @@ pub const TABLE: &[Flag] = &[
         "Time after which a leader that cannot renew stops",
     ),
     span(CAPM3, "leader-elect-retry-period", "2s", "Pause between attempts"),
+    text(
+        HOSTS,
+        "lease-duration-seconds",
+        "",
+        "`--leader-elect-lease-duration` in whole seconds; it has precedence",
+    ),
     span(TWO, "log-flush-frequency", "5s", "").handled(BUFFERS),
     text(TWO, "log-json-info-buffer-size", "0", "").handled(BUFFERS),
     switch(TWO, "log-json-split-stream", "").handled(BUFFERS),
@@ -170,6 +177,18 @@ pub const TABLE: &[Flag] = &[
         "Log the writes instead of performing them",
     ),
     text(HOSTS, "provisioner", "ironic", "").handled(NO_PLUGINS),
+    text(
+        HOSTS,
+        "renew-deadline-seconds",
+        "",
+        "`--leader-elect-renew-deadline` in whole seconds; it has precedence",
+    ),
+    text(
+        HOSTS,
+        "retry-period-seconds",
+        "",
+        "`--leader-elect-retry-period` in whole seconds; it has precedence",
+    ),
     // differs (`flags-no-migration`): the Go manager rewrites what is stored in an older version.
     list(CAPM3, "skip-crd-migration-phases", "").handled(Handling::Ignored(
         "this program does not rewrite stored objects, so there is no phase to skip",
@@ -178,6 +197,7 @@ pub const TABLE: &[Flag] = &[
     span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
         "watches report every change, so there is no periodic resync",
     )),
+    switch(HOSTS, "test-mode", "").handled(NO_PLUGINS),
     list(
         ALL,
         "tls-cipher-suites",

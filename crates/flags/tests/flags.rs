@@ -106,6 +106,53 @@ fn host_flags_have_the_go_manager_s_defaults() {
     );
 }
 
+/// Every flag that any release of the Go managers since 1.9, respectively 0.9, defines itself, with its default or an equal
+/// value.
+#[test]
+fn every_flag_of_the_go_managers_releases_is_known() {
+    let hosts = "--namespace= --metrics-addr=:8443 --enable-leader-election=false --build-preprov-image=false \
+                 --hostclaims=false --dev=false --demo-mode=false --test-mode=false --provisioner=ironic \
+                 --health-addr=:9440 --webhook-port=9443 --kube-api-qps=20 --kube-api-burst=30 --tls-min-version=TLS12 \
+                 --tls-max-version=TLS13 --tls-cipher-suites= --tls-curve-preferences= --controller-concurrency=0 \
+                 --max-provisioning-retries=5 --lease-duration-seconds= --renew-deadline-seconds= \
+                 --retry-period-seconds=";
+    options(&format!("--controllers=hosts {hosts}"));
+    let both = "--leader-elect=false --watch-filter= --sync-period=10m --webhook-port=9443 \
+                --webhook-cert-dir=/tmp/k8s-webhook-server/serving-certs/ --health-addr=:9440 --namespace= \
+                --kube-api-qps=20 --kube-api-burst=30 --tls-min-version=VersionTLS12 --tls-cipher-suites= \
+                --diagnostics-address=:8443 --insecure-diagnostics=false --logging-format=text \
+                --log-flush-frequency=5s --v=0 --vmodule= --log-text-split-stream=false \
+                --log-text-info-buffer-size=0 --log-json-split-stream=false --log-json-info-buffer-size=0";
+    options(&format!("--controllers=ipam {both} --ippool-concurrency=10"));
+    let capm3 = "--leader-elect-lease-duration=15s --leader-elect-renew-deadline=10s --leader-elect-retry-period=2s \
+                 --clustercache-client-qps=20 --clustercache-client-burst=30 --metal3machine-concurrency=10 \
+                 --metal3cluster-concurrency=10 --metal3datatemplate-concurrency=10 --metal3data-concurrency=10 \
+                 --metal3labelsync-concurrency=10 --metal3machinetemplate-concurrency=10 \
+                 --metal3remediation-concurrency=10 --enable-bmh-name-based-preallocation=false \
+                 --skip-crd-migration-phases=";
+    options(&format!("--controllers=capm3 {both} {capm3}"));
+}
+
+#[test]
+fn lease_of_the_host_controllers_is_set_in_seconds() {
+    let line = "--controllers=hosts --enable-leader-election";
+    let usual = options(&format!("{line} --lease-duration-seconds=")).election.unwrap();
+    assert_eq!(usual.lease, Duration::from_secs(15));
+    let given = options(&format!(
+        "{line} --lease-duration-seconds=60 --renew-deadline-seconds=40 --retry-period-seconds 5"
+    ));
+    let election = given.election.unwrap();
+    assert_eq!(
+        (election.lease, election.renew_deadline, election.retry),
+        (Duration::from_mins(1), Duration::from_secs(40), Duration::from_secs(5))
+    );
+    let text = errors("--controllers=hosts --lease-duration-seconds=1m").join("\n");
+    assert!(
+        text.contains("--lease-duration-seconds:") && text.contains("a whole number"),
+        "{text}"
+    );
+}
+
 #[test]
 fn capm3_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=capm3");
