@@ -27,12 +27,18 @@ pub fn delay(failures: i64, jitter: u64) -> Duration {
     half + half / PARTS * part
 }
 
-/// The remaining delay; `None` when the retry is due.
+/// The remaining delay, at most the whole one; `None` when the retry is due. A time that is ahead of now by more than the
+/// delay is from a clock that was wrong, so the retry is due.
 #[must_use]
 pub fn left(since: Time, failures: i64, jitter: u64, now: Time) -> Option<Duration> {
-    let delay = TimeDelta::from_std(delay(failures, jitter)).unwrap_or(TimeDelta::MAX);
-    let due = since.get().checked_add_signed(delay)?;
-    (due - now.get()).to_std().ok().filter(|left| !left.is_zero())
+    let delay = delay(failures, jitter);
+    let whole = TimeDelta::from_std(delay).unwrap_or(TimeDelta::MAX);
+    let passed = now.get().signed_duration_since(since.get());
+    if passed < -whole {
+        return None;
+    }
+    let left = (whole - passed).to_std().ok().filter(|left| !left.is_zero())?;
+    Some(left.min(delay))
 }
 
 #[cfg(test)]
@@ -60,6 +66,19 @@ mod tests {
             let delay = delay(failures, jitter);
             let over = Duration::from_secs(u64::try_from(waited).unwrap()) >= delay;
             prop_assert_eq!(left.is_none(), over);
+        }
+    }
+
+    #[test]
+    fn failure_recorded_by_a_clock_that_was_ahead_delays_a_retry_by_two_delays_at_most() {
+        const YEAR: i64 = 31_536_000;
+        for ahead in [1, 30, 60, 119, 120, 121, 600, YEAR] {
+            let mut now = 1_000;
+            while let Some(left) = left(second(1_000 + ahead), 1, 7, second(now)) {
+                assert!(left <= delay(1, 7), "{left:?}");
+                now += i64::try_from(left.as_secs()).unwrap() + 1;
+                assert!(now < 1_000 + 241, "{ahead} s ahead");
+            }
         }
     }
 

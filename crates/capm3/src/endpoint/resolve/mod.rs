@@ -195,13 +195,14 @@ fn time_until_idle(input: &ResolveInput<'_>) -> Option<Duration> {
     remaining(IDLE_AFTER, since, input.now)
 }
 
-/// The rest of a duration that started at `began`.
+/// The rest of a duration that started at `began`. A start that is ahead of now by more than the duration is from a clock
+/// that was wrong, so the duration is over.
 pub(super) fn remaining(whole: Duration, began: Time, now: Time) -> Option<Duration> {
-    let passed = now
-        .get()
-        .signed_duration_since(began.get())
-        .to_std()
-        .unwrap_or_default();
+    let passed = now.get().signed_duration_since(began.get());
+    if (-passed).to_std().is_ok_and(|ahead| ahead > whole) {
+        return None;
+    }
+    let passed = passed.to_std().unwrap_or_default();
     whole.checked_sub(passed).filter(|rest| !rest.is_zero())
 }
 

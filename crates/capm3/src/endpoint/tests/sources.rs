@@ -222,6 +222,8 @@ fn changing_source_is_followed_at_a_limited_rate() {
     assert_eq!((early.write, early.requeue_after), (None, Some(Duration::from_secs(7))));
     let later = resolve_from(&with_status(&object, A, 990), None, known(B));
     assert_eq!(later.write, Some(derived(EndpointOrigin::ControlPlane, B)));
+    let by_a_clock_ahead = resolve_from(&with_status(&object, A, 31_536_000), None, known(B));
+    assert_eq!(by_a_clock_ahead.write, Some(derived(EndpointOrigin::ControlPlane, B)));
 }
 
 /// An object whose endpoint was derived from the control plane.
