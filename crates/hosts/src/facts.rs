@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     /// The version of the host before the cached one, if this process received one. It is kept until the next version
     /// arrives, so a host that was paused in the last version shows so in every reconcile until the host changes again.
     pub previous: PreviousView,
+    /// How long this process has observed the deletion of the host. `None`: it is not deleted.
+    pub deleted_for: Option<Duration>,
     /// The Secret that `spec.bmc.credentialsName` names.
     pub credentials: Observed<Secret<'a>>,
     /// How long the Secret in its present version is known to hold the same credentials as in the version recorded in
@@ -63,6 +65,11 @@ pub struct Facts<'a> {
     /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
     /// is unchanged.
     pub refused: Option<&'a Refused>,
+    /// The power state that this process requested last, on or off, until the node shows it. Only then an error of the
+    /// node may be the result of that request.
+    pub requested_power: Option<bool>,
+    /// Whether this Ironic aborts a deployment that waits for its agent.
+    pub aborts_deployments: bool,
     /// The outage of Ironic, if it lasts longer than [`OUTAGE_THRESHOLD`].
     pub outage: Option<&'a Outage>,
     /// The busy-host slot. `None`: not requested.
@@ -158,10 +165,10 @@ pub enum NodeFreshness {
     Created,
 }
 
-/// A request that Ironic rejected or did not answer.
+/// A request or a read that Ironic rejected or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The name of the request: [`crate::action::Request::verb`].
+    /// The name of the request or read: [`crate::action::Request::verb`] or [`Read::ironic_name`].
     pub request: &'static str,
     /// What resolves it.
     pub class: RefusalClass,
@@ -179,6 +186,9 @@ pub enum RefusalClass {
     Transient,
     /// A change of the host or its Secrets: Ironic does not accept this request.
     Invalid,
+    /// A change of the node, the host or Ironic: the same response came [`EQUAL_REFUSALS`] times in a row while the node did
+    /// not change.
+    Persistent,
     /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
 }
@@ -192,6 +202,8 @@ pub struct Outage {
     pub reason: String,
 }
 
+/// This many equal responses in a row to a request for an unchanged node are a failure of the host.
+pub const EQUAL_REFUSALS: u32 = 3;
 /// A shorter outage is not reported.
 pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
 /// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.
@@ -249,6 +261,25 @@ impl Read {
         Self::MetaData,
         Self::AgentNetwork,
     ];
+
+    /// The name of a read from Ironic; `None` for one from the API server.
+    pub(crate) const fn ironic_name(self) -> Option<&'static str> {
+        match self {
+            Self::Node => Some("read node"),
+            Self::Ports => Some("list ports"),
+            Self::Inventory => Some("read inventory"),
+            Self::Validation => Some("validate node"),
+            Self::History => Some("read history"),
+            Self::Host
+            | Self::Credentials
+            | Self::UserData
+            | Self::NetworkData
+            | Self::MetaData
+            | Self::AgentNetwork
+            | Self::HardwareData
+            | Self::Slot => None,
+        }
+    }
 
     /// The name of the Secret, if the host names one.
     pub(crate) fn secret_name(self, host: &BareMetalHost) -> Option<&str> {

@@ -137,6 +137,12 @@ impl Client {
         Ok(Features::of(self.microversion().unwrap_or(version::MINIMUM)))
     }
 
+    /// The features of this Ironic by its last response; before the first one, those of the first request.
+    #[must_use]
+    pub fn known_features(&self) -> Features {
+        Features::of(self.microversion().unwrap_or(version::FIRST))
+    }
+
     /// Sends a call.
     ///
     /// # Errors

@@ -7,7 +7,11 @@ use metal3_runtime::work::Next;
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::plan::deletion::delete_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::state::check_refused;
 use crate::plan::wait;
+
+/// The requests and reads of a detachment. Another rejected request does not delay it.
+const DETACHING: [&str; 4] = ["read node", "set maintenance", "abort", "delete node"];
 
 /// Ends the decision for a host that is detached or is being detached.
 pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
@@ -47,6 +51,10 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         }
         // Detached later, in a steady state.
         return Ok(());
+    }
+    let refused = planner.facts.refused;
+    if refused.is_some_and(|refused| DETACHING.contains(&refused.request)) {
+        check_refused(planner)?;
     }
     match planner.facts.node {
         Observed::Unknown(_) | Observed::Present(FoundNode::Own(_, NodeFreshness::Stale)) => {

@@ -48,9 +48,13 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     if !was_skipped || !planner.rules.grace_after_pause() {
         return Ok(());
     }
-    let until = deleted_at(deleted).map(|at| at + GRACE);
-    let left = until.map_or(TimeDelta::zero(), |until| until - planner.facts.now.get());
-    if let Some(left) = left.to_std().ok().filter(|left| !left.is_zero()) {
+    // The clock of the API server may be ahead.
+    let observed = planner.facts.deleted_for.map_or(TimeDelta::zero(), |passed| {
+        TimeDelta::from_std(passed).unwrap_or(TimeDelta::MAX)
+    });
+    let passed = deleted_at(deleted).map_or(GRACE, |at| planner.facts.now.get().signed_duration_since(at));
+    let left = (GRACE - passed.max(observed).min(GRACE)).to_std().unwrap_or_default();
+    if !left.is_zero() {
         return Err(Decision::WaitUnchanged(wait::for_time(
             left,
             "the host was paused until its deletion",

@@ -42,10 +42,45 @@ pub(crate) const fn is_switching(node: &Node) -> bool {
     node.target_power_state.is_some() || node.reservation.is_some()
 }
 
-/// The error of the last power change. Ironic uses the same field for other errors.
-pub(crate) fn power_error(node: &Node) -> Option<&str> {
+/// Messages of recorded failures begin so.
+const ON_FAILED: &str = "PowerOn operation failed: ";
+const OFF_FAILED: &str = "PowerOff operation failed: ";
+const SOFT_FAILED: &str = "Continuing with hard poweroff after soft poweroff fails. More details: ";
+
+/// Whether the status records that switching the power on, or off, failed.
+fn has_failed(planner: &Planner<'_>, on: bool) -> bool {
+    let prefixes: &[&str] = if on { &[ON_FAILED] } else { &[OFF_FAILED, SOFT_FAILED] };
+    let recorded = planner.recorded_error(ErrorType::PowerManagement);
+    recorded.is_some_and(|message| prefixes.iter().any(|prefix| message.starts_with(prefix)))
+}
+
+/// The error of switching the power on, or off. Ironic keeps an error until the next request and uses the field for other
+/// errors too, so it counts only after a request of this process, or when the status records it.
+fn power_error<'a>(planner: &Planner<'_>, node: &'a Node, on: bool) -> Option<&'a str> {
+    // differs: `host-power-error-of-request`. The Go manager takes any error of the node for one of its request.
+    if planner.facts.requested_power != Some(on) && !has_failed(planner, on) {
+        return None;
+    }
     let error = node.last_error.as_deref()?;
     error.to_ascii_lowercase().contains("power").then_some(error)
+}
+
+/// Waits for the backoff after a failure to switch the power on, or off.
+fn retry(planner: &mut Planner<'_>, node: &Node, on: bool, prefix: &str) -> PlanResult<()> {
+    let Some(error) = power_error(planner, node, on) else {
+        return Ok(());
+    };
+    let recorded = planner.recorded_error(ErrorType::PowerManagement);
+    let message = match recorded.filter(|_| has_failed(planner, on)) {
+        Some(recorded) => recorded.to_owned(),
+        None => format!("{prefix}{error}"),
+    };
+    planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))
+}
+
+/// The same for powering off at once.
+pub(crate) fn retry_hard_off(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    retry(planner, node, false, OFF_FAILED)
 }
 
 struct Reboots {
@@ -131,12 +166,7 @@ fn reboots(planner: &mut Planner<'_>) -> Reboots {
 }
 
 fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    if let Some(error) = power_error(node) {
-        planner.retry_node_failure(Failure::retryable(
-            ErrorType::PowerManagement,
-            format!("PowerOn operation failed: {error}"),
-        ))?;
-    }
+    retry(planner, node, true, ON_FAILED)?;
     planner.request(Request::Power(node.uuid.clone(), Power::On));
     planner.record_event(reason::POWER_ON, "Host is powered on");
     planner.count(Count::One("metal3_operation_power_change_total"));
@@ -144,16 +174,9 @@ fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
-    let failed = planner.host().status.error_type == Some(ErrorType::PowerManagement);
+    let failed = has_failed(planner, false);
     let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(planner);
-    if let Some(error) = power_error(node) {
-        let message = if is_hard && !failed {
-            format!("PowerOff operation failed: {error}")
-        } else {
-            format!("Continuing with hard poweroff after soft poweroff fails. More details: {error}")
-        };
-        planner.retry_node_failure(Failure::retryable(ErrorType::PowerManagement, message))?;
-    }
+    retry(planner, node, false, if is_hard { OFF_FAILED } else { SOFT_FAILED })?;
     let power = if is_hard {
         Power::Off
     } else {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::clock::Clock;
+use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Error, Response};
@@ -21,7 +22,8 @@ use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};
-use crate::action::{Action, Impact, Order, Plan, Request};
+use super::refusals::{Cause, Refusals, is_unavailable};
+use crate::action::{Action, Count, Impact, Order, Plan, Request};
 use crate::facts::{FoundNode, NodeFreshness, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
 
@@ -35,6 +37,7 @@ pub(super) struct Executor<'a> {
     pub(super) caches: &'a Caches,
     pub(super) ironic: &'a IronicSession,
     pub(super) index: &'a HostIndex,
+    pub(super) refusals: &'a Refusals,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
@@ -145,11 +148,19 @@ impl Executor<'_> {
         (self.permit)()
             .map_err(|error| Fault::transient(format!("request to Ironic: {verb}"), NOT_PERMITTED, error))?;
         let generation = observed.host.metadata.generation;
+        let node = observed.any_node().cloned();
         let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
         let is_port = matches!(order.request, Request::CreatePort { .. });
+        let power = match order.request {
+            Request::Power(_, power) => Some(matches!(power, Power::On | Power::Reboot | Power::SoftReboot)),
+            _ => None,
+        };
         match self.send(order.request, observed).await {
             Ok(request_id) => {
-                self.index.accept(self.key);
+                self.refusals.remove(self.key);
+                if let Some(on) = power {
+                    self.index.request_power(self.key, on);
+                }
                 if impact != Impact::None {
                     let id = request_id.as_deref().unwrap_or("none");
                     tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
@@ -157,6 +168,10 @@ impl Executor<'_> {
                 Ok(Outcome::Done)
             }
             Err(error) => {
+                if is_unavailable(&error) {
+                    let count = Count::One("metal3_provisioner_not_ready_total");
+                    self.metrics.count(self.key, &count);
+                }
                 if impact != Impact::None && error.may_have_happened() {
                     tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
                 }
@@ -171,7 +186,8 @@ impl Executor<'_> {
                     is_fresh: false,
                 };
                 tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {error}");
-                self.index.refuse(self.key, generation, refused.clone());
+                let cause = Cause::of(&error, node.as_deref());
+                let refused = self.refusals.record(self.key, generation, refused, cause);
                 observed.refused = Some(Refused {
                     is_fresh: true,
                     ..refused
@@ -277,7 +293,7 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
 }
 
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
-const fn classify(error: &Error) -> RefusalClass {
+pub(super) const fn classify(error: &Error) -> RefusalClass {
     match error {
         Error::Invalid(_) => RefusalClass::Invalid,
         Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {

@@ -1,8 +1,8 @@
 //! In-memory index of hosts: by Secret and by node, the previous version and the state entry of each host, recent
-//! deprovisioning, and requests that Ironic rejected.
+//! deprovisioning, and requested power states.
 //!
-//! Except for the rejections all of it follows from the cache; a process without them sends a rejected request once
-//! more.
+//! Except for the latter all of it follows from the cache; a process without them takes an error of the node for an old
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,12 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::PowerState;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
 
-use crate::facts::{Budget, PreviousView, Read, Refused};
+use crate::facts::{Budget, PreviousView, Read};
 use crate::plan::object::is_moving;
 
 /// How many provisioned hosts of a namespace may be deprovisioned per period.
@@ -37,6 +39,16 @@ impl Default for DeprovisionBudget {
     }
 }
 
+/// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
+const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
+
+/// The time of an observation.
+#[derive(Debug, Clone, Copy)]
+struct ObservationTime {
+    wall: DateTime<Utc>,
+    monotonic: Monotonic,
+}
+
 /// Clones share the index.
 #[derive(Clone, Default)]
 pub(super) struct HostIndex(Arc<Mutex<Inner>>);
@@ -48,11 +60,14 @@ struct Inner {
     previous: BTreeMap<Key, PreviousView>,
     /// The state of a host, and when this process first observed it.
     entered: BTreeMap<Key, (State, Monotonic)>,
+    /// When this process first observed the deletion of a host.
+    deleted: BTreeMap<Key, Monotonic>,
     /// The start of the last deprovisioning by namespace and host. A deleted host still counts.
     deprovisioned: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
     /// Hosts with a reservation that their status does not show yet: its write may have failed.
     reserved: BTreeSet<Key>,
-    refused: BTreeMap<Key, (Option<i64>, Refused)>,
+    /// The power state that was requested last, on or off, until a node shows it.
+    requested_power: BTreeMap<Key, bool>,
 }
 
 impl HostIndex {
@@ -60,7 +75,13 @@ impl HostIndex {
     pub(super) fn following(hosts: &SharedCache<BareMetalHost>, clock: Arc<dyn Clock>) -> Self {
         let index = Self::default();
         let follower = index.clone();
-        hosts.subscribe(move |change| follower.0.lock().note(change, clock.monotonic()));
+        hosts.subscribe(move |change| {
+            let now = ObservationTime {
+                wall: clock.now(),
+                monotonic: clock.monotonic(),
+            };
+            follower.0.lock().note(change, now);
+        });
         index
     }
 
@@ -93,19 +114,25 @@ impl HostIndex {
         self.0.lock().entered.get(host).map(|(_, at)| *at)
     }
 
-    /// The last rejected request of a host, if its generation is unchanged.
-    pub(super) fn refused(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
-        let inner = self.0.lock();
-        let (at, refused) = inner.refused.get(host)?;
-        (*at == generation).then(|| refused.clone())
+    /// When this process first observed the deletion of the host.
+    pub(super) fn deleted(&self, host: &Key) -> Option<Monotonic> {
+        self.0.lock().deleted.get(host).copied()
     }
 
-    pub(super) fn refuse(&self, host: &Key, generation: Option<i64>, refused: Refused) {
-        self.0.lock().refused.insert(host.clone(), (generation, refused));
+    pub(super) fn request_power(&self, host: &Key, on: bool) {
+        self.0.lock().requested_power.insert(host.clone(), on);
     }
 
-    pub(super) fn accept(&self, host: &Key) {
-        self.0.lock().refused.remove(host);
+    /// The power state that this process requested last, unless this node shows it.
+    pub(super) fn requested_power(&self, host: &Key, node: Option<&Node>) -> Option<bool> {
+        let mut inner = self.0.lock();
+        let on = inner.requested_power.get(host).copied()?;
+        let requested = if on { PowerState::On } else { PowerState::Off };
+        if node.is_some_and(|node| node.power_state == Some(requested)) {
+            inner.requested_power.remove(host);
+            return None;
+        }
+        Some(on)
     }
 
     /// The remaining budget for a host, including its own reservation.
@@ -134,7 +161,7 @@ impl HostIndex {
 }
 
 impl Inner {
-    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: Monotonic) {
+    fn note(&mut self, change: &Change<'_, BareMetalHost>, now: ObservationTime) {
         match change {
             Change::Applied { old, new, .. } => {
                 let key = Key::of(*new);
@@ -149,19 +176,25 @@ impl Inner {
                 }
                 let state = &new.status.provisioning.state;
                 if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
-                    self.entered.insert(key.clone(), (state.clone(), now));
+                    self.entered.insert(key.clone(), (state.clone(), now.monotonic));
+                }
+                if new.metadata.deletion_timestamp.is_some() {
+                    self.deleted.entry(key.clone()).or_insert(now.monotonic);
+                } else {
+                    self.deleted.remove(&key);
                 }
                 if *state == State::Deprovisioning {
                     self.reserved.remove(&key);
                 }
                 self.link(&key, *old, Some(*new));
-                self.record_deprovisioning(&key, new);
+                self.record_deprovisioning(&key, new, now.wall);
             }
             Change::Deleted { key, old, .. } => {
                 self.link(key, *old, None);
                 self.previous.remove(*key);
                 self.entered.remove(*key);
-                self.refused.remove(*key);
+                self.deleted.remove(*key);
+                self.requested_power.remove(*key);
                 self.reserved.remove(*key);
             }
             // The cached object stays.
@@ -194,10 +227,14 @@ impl Inner {
         }
     }
 
-    fn record_deprovisioning(&mut self, key: &Key, host: &BareMetalHost) {
+    fn record_deprovisioning(&mut self, key: &Key, host: &BareMetalHost, now: DateTime<Utc>) {
         let Some(began) = host.status.operation_history.deprovision.start else {
             return;
         };
+        if began.get().signed_duration_since(now) > CLOCK_DIFFERENCE {
+            // It would hide a later one of the same host.
+            return;
+        }
         // The removal of a failed deployment is not counted: nothing ran.
         let deployed = host.status.operation_history.provision.end;
         let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
@@ -211,7 +248,7 @@ impl Inner {
 
     fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
         if let Some(deprovisioned) = self.deprovisioned.get_mut(namespace) {
-            deprovisioned.retain(|_, at| now.signed_duration_since(*at) < budget.period);
+            deprovisioned.retain(|_, at| is_recent(*at, budget, now));
             if deprovisioned.is_empty() {
                 self.deprovisioned.remove(namespace);
             }
@@ -222,16 +259,20 @@ impl Inner {
     fn has_reservation(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
         let deprovisioned = self.deprovisioned.get(&host.namespace);
         let at = deprovisioned.and_then(|deprovisioned| deprovisioned.get(&host.name));
-        self.reserved.contains(host) && at.is_some_and(|at| now.signed_duration_since(*at) < budget.period)
+        self.reserved.contains(host) && at.is_some_and(|at| is_recent(*at, budget, now))
     }
 
     fn left(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
         let deprovisioned = self.deprovisioned.get(namespace).into_iter().flat_map(BTreeMap::values);
-        let recent = deprovisioned
-            .filter(|at| now.signed_duration_since(**at) < budget.period)
-            .count();
+        let recent = deprovisioned.filter(|at| is_recent(**at, budget, now)).count();
         budget.limit.saturating_sub(u32::try_from(recent).unwrap_or(u32::MAX))
     }
+}
+
+/// Whether a deprovisioning began within the period. A time that is ahead of now by the whole period is from a clock that
+/// was wrong, and does not count.
+fn is_recent(began: DateTime<Utc>, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
+    now.signed_duration_since(began).abs() < budget.period
 }
 
 fn previous_view(host: &BareMetalHost) -> PreviousView {
@@ -282,7 +323,10 @@ mod tests {
                 "provisioning": { "state": "deprovisioning", "ID": "", "image": { "url": "" } } },
         }))
         .unwrap();
-        let observed = Monotonic::new(std::time::Duration::ZERO);
+        let observed = ObservationTime {
+            wall: at(60),
+            monotonic: Monotonic::new(std::time::Duration::ZERO),
+        };
         index.0.lock().note(
             &Change::Applied {
                 old: None,
@@ -330,6 +374,24 @@ mod tests {
             &json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60) } }),
         );
         assert_eq!((left(&index, 61), left(&index, 120)), (2, 3));
+    }
+
+    #[test]
+    fn deprovisioning_recorded_by_a_clock_that_was_ahead_does_not_count() {
+        const YEAR: i64 = 365 * 24 * 60;
+        let index = HostIndex::default();
+        for name in ["a", "b", "c"] {
+            observe(&index, name, &json!({ "deprovision": { "start": at(60 + YEAR) } }));
+        }
+        assert_eq!(left(&index, 61), 3);
+        assert!(index.reserve(&key("z"), &budget(), at(61 + YEAR)));
+        assert_eq!(
+            left(&index, 62),
+            3,
+            "the own clock was ahead before a restart of the machine"
+        );
+        observe(&index, "a", &json!({ "deprovision": { "start": at(60) } }));
+        assert_eq!(left(&index, 61), 2);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::request::Call;
 use metal3_ironic::slots::{SlotState, Slots};
+use metal3_ironic::version::Features;
 use metal3_ironic::{Client, Error, Response};
 use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
@@ -108,6 +109,11 @@ impl IronicSession {
             NodeFreshness::Current
         };
         Some((node, freshness))
+    }
+
+    /// The features of this Ironic, as far as it has responded.
+    pub(super) fn features(&self) -> Features {
+        self.0.client.known_features()
     }
 
     pub(super) async fn read<T>(&self, call: &Call<T>) -> Result<T, Error> {

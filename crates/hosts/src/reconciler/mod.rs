@@ -18,6 +18,7 @@ mod ironic_session;
 mod metrics;
 mod observations;
 mod observer;
+mod refusals;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -38,8 +39,8 @@ use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
-use crate::action::Plan;
-use crate::facts::{Facts, FoundNode, Read};
+use crate::action::{Count, Plan};
+use crate::facts::{Facts, FoundNode, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::settings::Settings;
@@ -55,13 +56,15 @@ use index::HostIndex;
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
-use observer::Observer;
+use observer::{Observer, ReadOutcome};
+use refusals::{Cause, Refusals, is_unavailable};
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
 /// Wait reason: the cached host cannot be parsed.
 const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 const REFUSED: Category = Category::new("ironic_refused");
+const IRONIC: Category = Category::new("ironic");
 
 /// The dependencies of the controller.
 pub struct Parts {
@@ -93,6 +96,7 @@ pub struct Parts {
 pub struct HostReconciler {
     observer: Observer,
     index: HostIndex,
+    refusals: Refusals,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
     permit: Permit,
@@ -146,6 +150,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let reconciler = HostReconciler {
         observer,
         index,
+        refusals: Refusals::default(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         permit: parts.permit,
@@ -180,6 +185,16 @@ impl Reconciler for HostReconciler {
     type Role = Hosts;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Hosts>) -> Result<Next, Fault> {
+        let result = self.reconcile_host(key, writer).await;
+        if result.is_err() {
+            self.metrics.count(key, &Count::One("metal3_reconcile_error_total"));
+        }
+        result
+    }
+}
+
+impl HostReconciler {
+    async fn reconcile_host(&self, key: &Key, writer: &Writer<Hosts>) -> Result<Next, Fault> {
         let host = match self.observer.caches.hosts.find(key) {
             Observed::Present(host) => host,
             Observed::Absent => {
@@ -191,16 +206,19 @@ impl Reconciler for HostReconciler {
                 return Err(Fault::bug("a reconcile before the first list of hosts"));
             }
         };
-        let refused = self.index.refused(key, host.metadata.generation);
+        self.metrics.count(key, &Count::One("metal3_reconcile_total"));
+        let refused = self.refusals.last(key, host.metadata.generation);
         let mut observed = self.observer.observe_cached(host, refused);
         let mut was_refused = false;
         for _ in 0..ROUNDS {
             let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
-                for read in &plan.reads {
-                    if !self.observer.read_live(*read, &mut observed, writer).await? {
-                        return Ok(Next::Requeue);
-                    }
+                match self.read_all(key, &plan, &mut observed, writer).await? {
+                    Reads::Done => {}
+                    Reads::HostAbsent => return Ok(Next::Requeue),
+                    // Plan once more with the rejection, as after a request.
+                    Reads::Refused if !was_refused => was_refused = true,
+                    Reads::Refused => return Err(request_refused(&observed)),
                 }
                 continue;
             }
@@ -219,7 +237,67 @@ impl Reconciler for HostReconciler {
     }
 }
 
+enum Reads {
+    Done,
+    HostAbsent,
+    /// Ironic gave the same response too often.
+    Refused,
+}
+
 impl HostReconciler {
+    /// Performs the reads of a plan.
+    ///
+    /// # Errors
+    /// When a read failed that a retry may resolve.
+    async fn read_all(
+        &self,
+        key: &Key,
+        plan: &Plan,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<Reads, Fault> {
+        for read in &plan.reads {
+            let outcome = self.observer.read_live(*read, observed, writer).await;
+            if outcome.is_err() && *read == Read::Credentials {
+                self.metrics
+                    .count(key, &Count::One("metal3_credentials_unhandled_error_total"));
+            }
+            let error = match outcome? {
+                ReadOutcome::HostAbsent => return Ok(Reads::HostAbsent),
+                ReadOutcome::Done => {
+                    if let Some(name) = read.ironic_name() {
+                        self.refusals.remove_read(key, name);
+                    }
+                    continue;
+                }
+                ReadOutcome::Refused(error) => error,
+            };
+            if is_unavailable(&error) {
+                self.metrics
+                    .count(key, &Count::One("metal3_provisioner_not_ready_total"));
+            }
+            let request = read.ironic_name().unwrap_or("read");
+            let refused = Refused {
+                request,
+                class: RefusalClass::Transient,
+                message: error.to_string(),
+                is_fresh: false,
+            };
+            let cause = Cause::of(&error, observed.any_node().map(|node| &**node));
+            let generation = observed.host.metadata.generation;
+            let refused = self.refusals.record(key, generation, refused, cause);
+            if refused.class == RefusalClass::Transient {
+                return Err(Fault::transient(request, IRONIC, error));
+            }
+            observed.refused = Some(Refused {
+                is_fresh: true,
+                ..refused
+            });
+            return Ok(Reads::Refused);
+        }
+        Ok(Reads::Done)
+    }
+
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let now = self.clock.now();
         let outage = self.observer.ironic.outage();
@@ -228,6 +306,7 @@ impl HostReconciler {
             host: &observed.host,
             host_freshness: observed.host_freshness,
             previous: self.index.previous(key),
+            deleted_for: self.index.deleted(key).map(|at| self.clock.monotonic().since(at)),
             credentials: observed.secret(Read::Credentials),
             login_unchanged_for: self.login_unchanged_for(key, observed),
             user_data: observed.secret(Read::UserData),
@@ -242,6 +321,8 @@ impl HostReconciler {
             validation: observed.validation.as_ref(),
             last_history_error: observed.history.as_deref(),
             refused: observed.refused.as_ref(),
+            requested_power: self.index.requested_power(key, observed.newest_node()),
+            aborts_deployments: self.observer.ironic.features().abort_deployment(),
             slot: observed.slot,
             budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,
@@ -274,6 +355,7 @@ impl HostReconciler {
             caches: &self.observer.caches,
             ironic: &self.observer.ironic,
             index: &self.index,
+            refusals: &self.refusals,
             budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
@@ -287,6 +369,7 @@ impl HostReconciler {
         self.observer.ironic.release_slot(key);
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
+        self.refusals.remove(key);
         self.metrics.remove(key);
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::model::inventory::Inspection;
-use metal3_ironic::model::node::Validation;
+use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -57,6 +57,21 @@ impl Observations {
             *freshness = NodeFreshness::Stale;
         }
         self.validation = Observed::Unknown(UnknownReason::NotRead);
+    }
+
+    /// The node, unless a request followed its observation.
+    pub(super) fn newest_node(&self) -> Option<&Node> {
+        match &self.node {
+            Observed::Present(FoundNode::Own(node, freshness)) if *freshness != NodeFreshness::Stale => Some(node),
+            Observed::Present(_) | Observed::Absent | Observed::Unknown(_) => None,
+        }
+    }
+
+    pub(super) const fn any_node(&self) -> Option<&Arc<Node>> {
+        match &self.node {
+            Observed::Present(FoundNode::Own(node, _)) => Some(node),
+            Observed::Present(FoundNode::Foreign(_)) | Observed::Absent | Observed::Unknown(_) => None,
+        }
     }
 
     pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {

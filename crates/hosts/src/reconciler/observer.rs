@@ -11,7 +11,7 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
@@ -22,11 +22,18 @@ use crate::needs::Hosts;
 use crate::node::name;
 use crate::plan::object::recorded_node_id;
 
-const IRONIC: Category = Category::new("ironic");
 /// Separates namespace and name in the name of a node; older records have the plain name.
 const NAME_SEPARATOR: char = '~';
 /// Severity of a failure in the history of a node.
 const FAILURE: &str = "ERROR";
+
+pub(super) enum ReadOutcome {
+    Done,
+    /// The host does not exist any more.
+    HostAbsent,
+    /// Ironic did not respond as expected.
+    Refused(Error),
+}
 
 pub(super) struct Observer {
     pub(super) caches: Caches,
@@ -66,26 +73,23 @@ impl Observer {
         }
     }
 
-    /// Performs one read. Returns `false` when the host does not exist any more.
+    /// Performs one read.
     pub(super) async fn read_live(
         &self,
         read: Read,
         observed: &mut Observations,
         writer: &Writer<Hosts>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<ReadOutcome, Fault> {
         let key = Key::of(&*observed.host);
         match read {
             Read::Host => match writer.read(&self.caches.hosts, &key).await? {
                 Some(host) if host.metadata.uid == observed.host.metadata.uid => observed.set_host(host),
-                Some(_) | None => return Ok(false),
+                Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
-            Read::Node => {
-                let found = self
-                    .search(&observed.host)
-                    .await
-                    .map_err(|error| fault("search the node", error))?;
-                observed.set_node(found);
-            }
+            Read::Node => match self.search(&observed.host).await {
+                Ok(found) => observed.set_node(found),
+                Err(error) => return Ok(ReadOutcome::Refused(error)),
+            },
             Read::Credentials | Read::UserData | Read::NetworkData | Read::MetaData | Read::AgentNetwork => {
                 self.secret(read, observed, &key).await?;
             }
@@ -95,11 +99,12 @@ impl Observer {
             }
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
             Read::Ports | Read::Inventory | Read::Validation | Read::History => {
-                let result = self.read_node_details(read, observed).await;
-                result.map_err(|error| fault("read the node", error))?;
+                if let Err(error) = self.read_node_details(read, observed).await {
+                    return Ok(ReadOutcome::Refused(error));
+                }
             }
         }
-        Ok(true)
+        Ok(ReadOutcome::Done)
     }
 
     async fn read_node_details(&self, read: Read, observed: &mut Observations) -> Result<(), Error> {
@@ -212,8 +217,4 @@ fn in_namespace(host: &Key, name: &str) -> Key {
         namespace: host.namespace.clone(),
         name: name.to_owned(),
     }
-}
-
-fn fault(op: &'static str, error: Error) -> Fault {
-    Fault::transient(op, IRONIC, error)
 }

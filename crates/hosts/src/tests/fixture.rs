@@ -80,6 +80,7 @@ pub(crate) struct Fixture {
     pub(crate) host: Value,
     pub(crate) host_freshness: HostFreshness,
     pub(crate) previous: PreviousView,
+    pub(crate) deleted_for: Option<Duration>,
     pub(crate) credentials: Option<Option<Stored>>,
     pub(crate) login_unchanged_for: Option<Duration>,
     pub(crate) agent_network: Option<Option<Stored>>,
@@ -93,6 +94,8 @@ pub(crate) struct Fixture {
     pub(crate) validation: Option<Validation>,
     pub(crate) history: Option<Option<String>>,
     pub(crate) refused: Option<Refused>,
+    pub(crate) requested_power: Option<bool>,
+    pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
@@ -138,6 +141,7 @@ impl Fixture {
             host,
             host_freshness: HostFreshness::Cached,
             previous: PreviousView::default(),
+            deleted_for: None,
             credentials: Some(Some(secret("bmc", &[("username", "u"), ("password", "p")]))),
             login_unchanged_for: None,
             agent_network: None,
@@ -151,6 +155,8 @@ impl Fixture {
             validation: None,
             history: None,
             refused: None,
+            requested_power: None,
+            aborts_deployments: true,
             outage: None,
             slot: None,
             left: 5,
@@ -225,6 +231,11 @@ impl Fixture {
         self.with(|fixture| fixture.refused = Some(refused))
     }
 
+    /// This process requested that the machine is on, or off.
+    pub(crate) fn requested_power(self, on: bool) -> Self {
+        self.with(|fixture| fixture.requested_power = Some(on))
+    }
+
     pub(crate) fn ironic_unreachable(self) -> Self {
         let (since, reason) = (at(-600), "connection refused".to_owned());
         self.with(|fixture| fixture.outage = Some(Outage { since, reason }))
@@ -261,6 +272,7 @@ impl Fixture {
             host: &host,
             host_freshness: self.host_freshness,
             previous: self.previous,
+            deleted_for: self.deleted_for,
             credentials: observed(&self.credentials).map(Stored::read),
             login_unchanged_for: self.login_unchanged_for,
             user_data: observed(&self.user_data).map(Stored::read),
@@ -281,6 +293,8 @@ impl Fixture {
                 .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
             last_history_error: observed(&self.history).map(String::as_str),
             refused: self.refused.as_ref(),
+            requested_power: self.requested_power,
+            aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
             slot: self.slot,
             budget: Budget {

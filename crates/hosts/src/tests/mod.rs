@@ -1,5 +1,5 @@
 mod deprovision_attempts;
-mod fixture;
+pub(crate) mod fixture;
 mod graph;
 mod model;
 mod on_enter;

@@ -51,6 +51,24 @@ fn clean_error_needs_one_backoff() {
 }
 
 #[test]
+fn host_paused_before_its_deletion_waits_a_minute_whatever_the_clocks_show() {
+    const YEAR: i64 = 365 * 24;
+    for hours in [0, -YEAR] {
+        let deleted = Fixture::new("provisioned").spec_image("a").status_image("a").deleted();
+        let deleted = deleted.node("active").live().hours_later(hours).with(|fixture| {
+            fixture.previous.paused = true;
+            fixture.deleted_for = Some(Duration::ZERO);
+        });
+        let Next::Waiting(waiting) = deleted.plan().next else {
+            panic!("{}", deleted.summary());
+        };
+        assert_eq!(waiting.recheck, Some(Duration::from_mins(1)), "{hours} hours");
+        let later = deleted.with(|fixture| fixture.deleted_for = Some(Duration::from_mins(1)));
+        assert!(later.summary().contains("to deprovisioning"), "{}", later.summary());
+    }
+}
+
+#[test]
 fn move_does_not_touch_the_machine_at_any_time() {
     let marked = || {
         Fixture::new("provisioned")

@@ -211,3 +211,49 @@ async fn image_is_provisioned_when_ironic_replaces_its_source_or_its_digest() {
             .await;
     }
 }
+
+/// The host waited for ever without an error, and could not be deleted.
+#[tokio::test(start_paused = true)]
+async fn request_that_ironic_always_rejects_is_reported_and_deletion_ends() {
+    for (rejected, status, kind) in [
+        ("PUT nodes/_/states/provision manage", 400, ErrorType::Registration),
+        ("PUT nodes/_/states/provision inspect", 400, ErrorType::Inspection),
+        ("GET nodes/_/validate", 500, ErrorType::Provisioning),
+    ] {
+        let env = TestEnv::new(Setup::default());
+        env.interceptor.log().rejected = Some((rejected, status));
+        Phase::Enrol.begin(&env, 1).await;
+        if kind == ErrorType::Provisioning {
+            Phase::Enrol.end(&env, 1).await;
+            env.edit(1, json!({ "spec": { "image": image() } })).await;
+        }
+        env.until(1, "error", fails_in(kind)).await;
+        let message = env.get(1).await.unwrap().status.error_message;
+        assert!(message.contains("the driver does not support this"), "{message}");
+        env.interceptor.log().rejected = None;
+        env.until(1, "state without error", |host| {
+            host.is_some_and(|host| host.status.error_type.is_none())
+        })
+        .await;
+        env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 400));
+        env.delete(1).await;
+        env.until(1, "end", |host| host.is_none()).await;
+    }
+}
+
+/// The host stayed as it was without an error.
+#[tokio::test(start_paused = true)]
+async fn power_change_that_ironic_always_rejects_is_reported() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 400));
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    env.until(1, "error", fails_in(ErrorType::ProvisionedRegistration))
+        .await;
+    env.interceptor.log().rejected = None;
+    env.until(1, "off", |host| {
+        host.is_some_and(|host| !host.status.powered_on && host.status.error_type.is_none())
+    })
+    .await;
+}

@@ -11,6 +11,7 @@ use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::{Ironic, describe_request};
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -70,6 +71,8 @@ pub(crate) struct RequestLog {
     /// The number of the request, counted from 1, and its fault.
     pub(crate) fault: Option<(usize, IronicFault)>,
     pub(crate) injected: bool,
+    /// Every request whose description begins so gets a response with this status.
+    pub(crate) rejected: Option<(&'static str, u16)>,
 }
 
 impl RequestLog {
@@ -118,6 +121,10 @@ impl Interceptor {
             return self.ironic.exchange(request).await;
         };
         let fault = self.log().ask(&what);
+        if let Some((_, status)) = self.log().rejected.filter(|(begin, _)| what.starts_with(begin)) {
+            let body = json!({ "error_message": "the driver does not support this" }).to_string();
+            return Ok(Response::builder().status(status).body(body.into_bytes()).unwrap());
+        }
         if fault == Some(IronicFault::KilledBefore) {
             self.kill();
             return pending().await;

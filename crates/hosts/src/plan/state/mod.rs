@@ -78,7 +78,7 @@ pub(crate) fn on_enter(planner: &mut Planner<'_>, at: &State) {
 }
 
 /// Records a rejected request. It is repeated after its backoff, or when the host has changed.
-fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
+pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner
         .facts
         .refused

@@ -64,12 +64,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         );
         return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::PowerManagement, message)));
     }
-    if let Some(error) = power::power_error(node) {
-        planner.retry_node_failure(Failure::retryable(
-            ErrorType::PowerManagement,
-            format!("PowerOff operation failed: {error}"),
-        ))?;
-    }
+    power::retry_hard_off(planner, node)?;
     let off = Request::Power(node.uuid.clone(), Power::Off);
     request_disruptive(planner, node, off, "deletion of the host")?;
     planner.record_event(reason::POWER_OFF, "Host is powered off before deletion");

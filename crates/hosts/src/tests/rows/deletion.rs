@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written_for};
-use crate::facts::NodeFreshness;
+use crate::facts::{NodeFreshness, RefusalClass};
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{OTHER_UID, UID, secret};
 
@@ -82,6 +82,16 @@ pub(super) fn deletion() -> Vec<Row> {
                 json!({ "power_state": "power on", "last_error": "power: bmc" }),
             )
             .row(
+                "on, with an error of another time",
+                "requests power off, waits for the node",
+            ),
+        powering_off()
+            .node_with(
+                "available",
+                json!({ "power_state": "power on", "last_error": "power: bmc" }),
+            )
+            .requested_power(false)
+            .row(
                 "powering off failed",
                 "writes the status, power management error: PowerOff operation failed: power: bmc, waits \
                  for a time",
@@ -108,6 +118,27 @@ pub(super) fn deletion() -> Vec<Row> {
             .node_with("available", on())
             .no_secret()
             .row("no Secret", "requests power off, waits for the node"),
+        powering_off()
+            .node_with("available", on())
+            .refused("power off", RefusalClass::Persistent, "no")
+            .row(
+                "power-off rejected again and again",
+                "writes the status, power management error: Ironic rejected the request (power off): no, waits for a \
+                 time",
+            ),
+        powering_off()
+            .node_with("available", on())
+            .refused("power off", RefusalClass::Persistent, "no")
+            .status(failing(
+                "power management error",
+                "Ironic rejected the request (power off): no",
+                4,
+            ))
+            .hours_later(24)
+            .row(
+                "power-off rejected too often",
+                "writes the status, to deleting, error cleared, replan",
+            ),
         deleting().row("node to be deleted, unknown", "reads Node, replan"),
         deleting()
             .node("available")

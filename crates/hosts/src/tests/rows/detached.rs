@@ -7,6 +7,7 @@ use super::given::{
     available, deprovisioning, external, inspecting, new, powering_off, preparing, provisioned, provisioning,
     registering, withheld,
 };
+use crate::facts::RefusalClass;
 use crate::tests::fixture::Fixture;
 
 pub(super) fn detached() -> Vec<Row> {
@@ -34,6 +35,15 @@ pub(super) fn detached() -> Vec<Row> {
             .row(
                 "to be detached, and the node serves another instance",
                 "writes the status, waits for the user",
+            ),
+        provisioned()
+            .annotated(mark, "")
+            .node_with("active", json!({ "maintenance": true }))
+            .refused("delete node", RefusalClass::Persistent, "no")
+            .row(
+                "to be detached, and Ironic keeps the node",
+                "writes the status, provisioned registration error: Ironic rejected the request (delete node): no, waits \
+                 for a time",
             ),
         provisioned()
             .annotated(mark, "")

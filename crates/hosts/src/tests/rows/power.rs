@@ -47,6 +47,49 @@ pub(super) fn power() -> Vec<Row> {
             .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
             .live()
             .row(
+                "on, and to be off, with an error of another time",
+                "requests soft power off, waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
+            .live()
+            .requested_power(true)
+            .row(
+                "on, and to be off, with an error of the last power-on",
+                "requests soft power off, waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
+            .live()
+            .status(failing(
+                "power management error",
+                "PowerOn operation failed: power: timeout",
+                1,
+            ))
+            .row(
+                "on, and to be off, after a power-on that failed",
+                "requests soft power off, waits for the node",
+            ),
+        provisioned()
+            .node_with("active", with(off(), json!({ "last_error": "power: timeout" })))
+            .status(json!({ "poweredOn": false }))
+            .row(
+                "off, and to be on, with an error of another time",
+                "requests power on, waits for the node",
+            ),
+        provisioned()
+            .node_with("active", with(off(), json!({ "last_error": "power: timeout" })))
+            .status(json!({ "poweredOn": false }))
+            .requested_power(true)
+            .row(
+                "powering on failed",
+                "writes the status, power management error: PowerOn operation failed: power: timeout, waits for a time",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": "power: timeout" })))
+            .live()
+            .requested_power(false)
+            .row(
                 "powering off failed",
                 "writes the status, power management error: Continuing with hard poweroff after soft \
                  poweroff fails. More details: power: timeout, waits for a time",
@@ -72,6 +115,27 @@ pub(super) fn power() -> Vec<Row> {
             .row(
                 "soft rejected, for a lock or a lost connection",
                 "requests soft power off, waits for the node",
+            ),
+        provisioned()
+            .node_with("active", off())
+            .refused("power on", RefusalClass::Persistent, "no")
+            .row(
+                "power-on rejected again and again",
+                "writes the status, provisioned registration error: Ironic rejected the request (power on): no, waits \
+                 for a time",
+            ),
+        provisioned()
+            .node_with("active", off())
+            .refused("power on", RefusalClass::Persistent, "no")
+            .status(failing(
+                "provisioned registration error",
+                "Ironic rejected the request (power on): no",
+                1,
+            ))
+            .hours_later(1)
+            .row(
+                "power-on rejected again and again, recorded and later",
+                "requests power on, writes the status, error cleared, waits for the node",
             ),
         to_be_off()
             .node_with("active", on())

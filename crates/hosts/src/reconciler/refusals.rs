@@ -1,0 +1,249 @@
+//! Responses of Ironic that reject a request or a read, by host.
+//!
+//! A rejection may be gone with the next observation of the node, so it is retried without a record. The same response
+//! several times in a row, while the node does not change, is a failure of the host.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use metal3_ironic::Error;
+use metal3_ironic::model::node::Node;
+use metal3_runtime::cache::Key;
+use parking_lot::Mutex;
+
+use crate::facts::{EQUAL_REFUSALS, RefusalClass, Refused};
+
+/// Clones share the records.
+#[derive(Clone, Default)]
+pub(super) struct Refusals(Arc<Mutex<BTreeMap<Key, Refusal>>>);
+
+struct Refusal {
+    generation: Option<i64>,
+    refused: Refused,
+    cause: Option<Cause>,
+    times: u32,
+}
+
+/// A response, and the node that it was about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cause {
+    response: String,
+    node: String,
+}
+
+impl Cause {
+    /// `None`: a wait alone resolves the error.
+    pub(super) fn of(error: &Error, node: Option<&Node>) -> Option<Self> {
+        Some(Self {
+            response: lasting(error)?,
+            node: node.map(describe).unwrap_or_default(),
+        })
+    }
+}
+
+impl Refusals {
+    /// The last one of a host, if its generation is unchanged.
+    pub(super) fn last(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
+        let refusals = self.0.lock();
+        let last = refusals.get(host)?;
+        (last.generation == generation).then(|| last.refused.clone())
+    }
+
+    /// Records one. Returns it with the class that follows from those before.
+    pub(super) fn record(
+        &self,
+        host: &Key,
+        generation: Option<i64>,
+        refused: Refused,
+        cause: Option<Cause>,
+    ) -> Refused {
+        let mut refusals = self.0.lock();
+        let before = refusals.get(host).filter(|before| {
+            before.generation == generation
+                && before.refused.request == refused.request
+                && before.cause == cause
+                && cause.is_some()
+        });
+        let times = before.map_or(1, |before| before.times.saturating_add(1));
+        let class = match refused.class {
+            RefusalClass::Transient if times >= EQUAL_REFUSALS => RefusalClass::Persistent,
+            class => class,
+        };
+        let refused = Refused { class, ..refused };
+        let last = Refusal {
+            generation,
+            refused: refused.clone(),
+            cause,
+            times,
+        };
+        refusals.insert(host.clone(), last);
+        refused
+    }
+
+    /// A request was accepted.
+    pub(super) fn remove(&self, host: &Key) {
+        self.0.lock().remove(host);
+    }
+
+    /// A read succeeded.
+    pub(super) fn remove_read(&self, host: &Key, name: &'static str) {
+        let mut refusals = self.0.lock();
+        if refusals.get(host).is_some_and(|last| last.refused.request == name) {
+            refusals.remove(host);
+        }
+    }
+}
+
+/// The response without its request ID, if a repetition may get the same for ever.
+fn lasting(error: &Error) -> Option<String> {
+    match error {
+        Error::NotFound(refusal) | Error::WrongState(refusal) | Error::Exists(refusal) | Error::Invalid(refusal) => {
+            Some(format!("{}: {}", refusal.status, refusal.message))
+        }
+        // A proxy whose server is down sends these.
+        Error::Unexpected {
+            status: Some(502 | 504),
+            ..
+        } => None,
+        Error::Unexpected {
+            status: Some(status),
+            reason,
+            ..
+        } => Some(format!("{status}: {reason}")),
+        Error::Unexpected { status: None, .. }
+        | Error::Locked(_)
+        | Error::Busy(_)
+        | Error::Unauthorised(_)
+        | Error::NoCommonVersion(_)
+        | Error::TooOld { .. }
+        | Error::Unreachable { .. }
+        | Error::Untrusted { .. }
+        | Error::Timeout { .. } => None,
+    }
+}
+
+/// Whether Ironic cannot serve any request at present.
+pub(super) const fn is_unavailable(error: &Error) -> bool {
+    match error {
+        Error::Busy(_) | Error::Unreachable { .. } | Error::Untrusted { .. } | Error::Timeout { .. } => true,
+        Error::NotFound(_)
+        | Error::Locked(_)
+        | Error::WrongState(_)
+        | Error::Exists(_)
+        | Error::Invalid(_)
+        | Error::Unauthorised(_)
+        | Error::NoCommonVersion(_)
+        | Error::TooOld { .. }
+        | Error::Unexpected { .. } => false,
+    }
+}
+
+/// What a rejection may depend on. A rejected request changes the node's time of change.
+fn describe(node: &Node) -> String {
+    format!(
+        "{} {} {:?} {:?} {} {:?} {:?} {:?}",
+        node.uuid,
+        node.provision_state,
+        node.power_state,
+        node.target_power_state,
+        node.maintenance,
+        node.fault,
+        node.instance_uuid,
+        node.last_error,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_ironic::error::Refusal as Response;
+
+    use super::*;
+
+    fn host() -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: "h".to_owned(),
+        }
+    }
+
+    fn node(state: &str) -> Node {
+        serde_json::from_value(crate::tests::fixture::node(state)).unwrap()
+    }
+
+    fn wrong_state(message: &str) -> Error {
+        Error::WrongState(Response {
+            operation: "change the power state",
+            status: 400,
+            message: message.to_owned(),
+            request_id: None,
+        })
+    }
+
+    fn refuse(refusals: &Refusals, request: &'static str, error: &Error, node: &Node) -> RefusalClass {
+        let refused = Refused {
+            request,
+            class: RefusalClass::Transient,
+            message: error.to_string(),
+            is_fresh: false,
+        };
+        let cause = Cause::of(error, Some(node));
+        refusals.record(&host(), Some(1), refused, cause).class
+    }
+
+    #[test]
+    fn third_equal_response_about_an_unchanged_node_is_persistent() {
+        use RefusalClass::{Persistent, Transient};
+        let refusals = Refusals::default();
+        let (active, other) = (node("active"), node("manageable"));
+        let no = wrong_state("no");
+        let mut classes = Vec::new();
+        let steps = [
+            ("power on", &no, &active),
+            ("power on", &no, &active),
+            ("power on", &no, &other),
+            ("power on", &no, &other),
+            ("power on", &no, &other),
+            ("manage", &no, &other),
+            ("manage", &wrong_state("not now"), &other),
+            ("manage", &no, &other),
+            ("manage", &no, &other),
+            ("manage", &no, &other),
+            ("manage", &no, &other),
+        ];
+        for (request, error, node) in steps {
+            classes.push(refuse(&refusals, request, error, node));
+        }
+        let expected = [
+            Transient, Transient, Transient, Transient, Persistent, Transient, Transient, Transient, Transient,
+            Persistent, Persistent,
+        ];
+        assert_eq!(classes, expected);
+        assert_eq!(refusals.last(&host(), Some(1)).unwrap().class, Persistent);
+        assert_eq!(refusals.last(&host(), Some(2)), None, "the host changed");
+        refusals.remove_read(&host(), "validate node");
+        assert!(refusals.last(&host(), Some(1)).is_some());
+        refusals.remove(&host());
+        assert_eq!(refuse(&refusals, "manage", &no, &other), Transient);
+    }
+
+    #[test]
+    fn busy_node_and_unreachable_ironic_are_never_persistent() {
+        let locked = Error::Locked(Response {
+            operation: "x",
+            status: 409,
+            message: "is locked by host".to_owned(),
+            request_id: None,
+        });
+        let unreachable = Error::Unreachable {
+            operation: "x",
+            reason: "refused".to_owned(),
+        };
+        for error in [locked, unreachable] {
+            let refusals = Refusals::default();
+            for _ in 0..5 {
+                let class = refuse(&refusals, "manage", &error, &node("enroll"));
+                assert_eq!(class, RefusalClass::Transient, "{error}");
+            }
+        }
+    }
+}
