@@ -170,6 +170,13 @@ pub enum Count {
     },
     /// An error was recorded; the label is the reason of its event.
     Error(Reason),
+    /// A power change was requested.
+    Power {
+        /// Whether to on.
+        on: bool,
+    },
+    /// A Secret for the config drive has no value; the label is the key of the value.
+    ConfigData(&'static str),
     /// The name of a counter to increment.
     One(&'static str),
     /// The histogram of an operation that ended, and its duration.

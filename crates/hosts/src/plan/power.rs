@@ -169,7 +169,7 @@ fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     retry(planner, node, true, ON_FAILED)?;
     planner.request(Request::Power(node.uuid.clone(), Power::On));
     planner.record_event(reason::POWER_ON, "Host is powered on");
-    planner.count(Count::One("metal3_operation_power_change_total"));
+    planner.count(Count::Power { on: true });
     Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }
 
@@ -189,7 +189,7 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanR
     };
     request_disruptive(planner, node, Request::Power(node.uuid.clone(), power), why)?;
     planner.record_event(reason::POWER_OFF, "Host is powered off");
-    planner.count(Count::One("metal3_operation_power_change_total"));
+    planner.count(Count::Power { on: false });
     Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }
 
@@ -223,6 +223,6 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
     )?;
     remove_annotation(planner, REBOOT_ANNOTATION);
     planner.record_event(reason::POWER_OFF, "Host is rebooted");
-    planner.count(Count::One("metal3_operation_power_change_total"));
+    planner.count(Count::Power { on: false });
     Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
 }

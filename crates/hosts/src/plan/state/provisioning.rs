@@ -19,7 +19,7 @@ use super::register::ensure_registered;
 use super::shared::{
     clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
 };
-use crate::action::{Impact, Request};
+use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive};
@@ -166,7 +166,7 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
 }
 
 fn config_drive(
-    planner: &Planner<'_>,
+    planner: &mut Planner<'_>,
     instance: &Instance,
 ) -> PlanResult<metal3_ironic::calls::provision::ConfigDrive> {
     let host: &BareMetalHost = planner.host();
@@ -204,7 +204,12 @@ fn config_drive(
         meta_data: named.meta_data.and_then(|_| facts.meta_data.present()?.values),
         agent_network: agent.and_then(|_| facts.agent_network.present()?.values),
     };
-    config_drive::build(host, &parts, instance.is_live_iso()).map_err(invalid)
+    config_drive::build(host, &parts, instance.is_live_iso()).map_err(|error| {
+        if let InvalidHost::NoValue { key, .. } = &error {
+            planner.count(Count::ConfigData(key));
+        }
+        invalid(error)
+    })
 }
 
 fn failed(planner: &mut Planner<'_>, node: &Node, instance: &Instance) -> PlanResult {

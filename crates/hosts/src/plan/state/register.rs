@@ -72,14 +72,12 @@ pub(super) fn invalid(error: InvalidHost) -> Decision {
 
 fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     let bmc = planner.host().spec.bmc.clone().unwrap_or_default();
-    let credential = |message: &str| Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR));
     if bmc.credentials_name.is_empty() {
-        return Err(credential(
-            "No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret",
-        ));
+        let message = "No BMC CredentialsName defined; set spec.bmc.credentialsName to the name of a Secret";
+        return Err(invalid_credentials(planner, message));
     }
     if bmc.address.is_empty() {
-        return Err(credential("Empty BMC address; set spec.bmc.address"));
+        return Err(invalid_credentials(planner, "Empty BMC address; set spec.bmc.address"));
     }
     let secret = match planner.facts.credentials {
         Observed::Unknown(_) => return Err(Decision::read(Read::Credentials)),
@@ -113,14 +111,18 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     let login = match secret.values {
         None if is_needed => return Err(Decision::read(Read::Credentials)),
         None => None,
-        Some(values) => Some(Credentials::of(values).map_err(|error| {
-            Decision::Fail(registration_failure(error.to_string()).with_event(reason::CREDENTIAL_ERROR))
-        })?),
+        Some(values) => {
+            Some(Credentials::of(values).map_err(|error| invalid_credentials(planner, &error.to_string()))?)
+        }
     };
     let network = agent_network(planner)?;
     let hardware = planner.host().status.hardware.as_ref();
     let settings = &planner.facts.settings.node;
-    let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings).map_err(invalid)?;
+    let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings);
+    if matches!(record, Err(InvalidHost::Address(_))) {
+        planner.count(Count::One("metal3_credentials_invalid_total"));
+    }
+    let record = record.map_err(invalid)?;
     Ok(BmcAccess {
         secret: current,
         is_new,
@@ -142,6 +144,11 @@ fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool 
 }
 
 fn require_supported(planner: &Planner<'_>) -> PlanResult<()> {
+fn invalid_credentials(planner: &mut Planner<'_>, message: &str) -> Decision {
+    planner.count(Count::One("metal3_credentials_invalid_total"));
+    Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR))
+}
+
     // A running host was deployed by a manager with support, and cleaning needs none of these fields.
     let is_done = matches!(
         planner.state(),
@@ -250,7 +257,12 @@ fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess)
         S::Enroll => {
             match &node.last_error {
                 Some(error) if !access.is_new => {
-                    planner.retry_node_failure(Failure::retryable(ErrorType::Registration, error.clone()))?;
+                    let failure = Failure::retryable(ErrorType::Registration, error.clone());
+                    planner.retry_node_failure(failure).inspect_err(|decision| {
+                        if matches!(decision, Decision::Fail(_)) {
+                            planner.count(Count::One("metal3_credentials_no_management_access_total"));
+                        }
+                    })?;
                 }
                 _ => status::clear_kind(&mut planner.draft.status, ErrorType::Registration),
             }
