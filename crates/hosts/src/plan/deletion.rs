@@ -17,7 +17,7 @@ use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::object::release_hardware;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
-use crate::plan::safety::{check_deprovision_budget, request_disruptive, was_withheld};
+use crate::plan::safety::{check_deprovision_budget, disruptive_transition, request_disruptive, was_withheld};
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
 use crate::plan::wait;
@@ -25,7 +25,7 @@ use crate::plan::wait;
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
 /// The maintenance reason of a node in use before its deletion.
-const MAINTENANCE: &str = "forcing deletion in baremetal-operator";
+pub(crate) const MAINTENANCE: &str = "forcing deletion in baremetal-operator";
 
 /// Selects the state of a deleted host.
 pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
@@ -151,6 +151,11 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         S::Verifying | S::Deploying | S::Cleaning | S::Inspecting | S::Servicing | S::Deleting | S::Adopting => {
             return Err(busy);
         }
+        // Before its API 1.110 Ironic does not abort a deployment.
+        S::WaitCallBack if is_forced && !planner.facts.aborts_deployments => {
+            disruptive_transition(planner, node, Transition::Delete, reason_of_deletion(planner))?;
+            return Err(busy);
+        }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
             planner.request(Request::Provision(id.clone(), Transition::Abort));
             return Err(busy);
@@ -166,13 +171,17 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         _ if !node.maintenance => planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE)),
         _ => {}
     }
-    let why = if planner.is_deleting() {
+    let why = reason_of_deletion(planner);
+    request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
+    Err(Decision::Wait(Next::Requeue))
+}
+
+fn reason_of_deletion(planner: &Planner<'_>) -> &'static str {
+    if planner.is_deleting() {
         "deletion of the host"
     } else {
         "the detached annotation"
-    };
-    request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
-    Err(Decision::Wait(Next::Requeue))
+    }
 }
 
 /// `deleting`: Ironic deletes the node, then the finalizers of the dependent objects are removed, and last the one of

@@ -98,7 +98,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
         (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
         (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
         // The deployment waits for its agent: nothing of the image runs yet.
-        (State::Provisioning, Request::Provision(_, Transition::Delete)) => {
+        (State::Provisioning | State::Deleting, Request::Provision(_, Transition::Delete)) => {
             node.provision_state == ProvisionState::WaitCallBack
         }
         _ => !planner.rules.record_first(),
@@ -112,7 +112,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
     ))
 }
 
-fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> PlanResult<()> {
+pub(crate) fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bool) -> PlanResult<()> {
     let instance = match &node.instance_uuid {
         Some(instance) if !is_owned => instance,
         _ => return Ok(()),

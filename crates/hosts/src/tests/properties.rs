@@ -166,6 +166,17 @@ fn is_restarted(fixture: &Fixture) -> bool {
     fixture.state().to_string() == "provisioning" && node["provision_state"] == "wait call-back" && is_forced && works
 }
 
+/// Whether a deployment that waits for its agent may be ended by a tear-down: the node is to be deleted, and Ironic does not
+/// abort deployments.
+fn is_ended(fixture: &Fixture) -> bool {
+    let (node, _) = fixture.node.clone().flatten().unwrap();
+    let metadata = &fixture.host["metadata"];
+    let is_deleted = metadata["deletionTimestamp"].is_string() && fixture.state().to_string() == "deleting";
+    let annotation = &metadata["annotations"]["baremetalhost.metal3.io/detached"];
+    let is_detached = annotation.as_str().is_some_and(|text| text.contains(r#""force":true"#));
+    node["provision_state"] == "wait call-back" && !fixture.aborts_deployments && (is_deleted || is_detached)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
@@ -206,7 +217,9 @@ proptest! {
             let fits = match &order.request {
                 Request::Provision(_, Transition::Provide) => state == "provisioning" || state == "deprovisioning",
                 Request::Provision(_, Transition::Deploy { .. }) => state == "provisioning",
-                Request::Provision(_, Transition::Delete) => state == "deprovisioning" || is_restarted(&fixture),
+                Request::Provision(_, Transition::Delete) => {
+                    state == "deprovisioning" || is_restarted(&fixture) || is_ended(&fixture)
+                }
                 _ => false,
             };
             prop_assert!(fits, "{} in {state}", order.request.verb());
@@ -233,7 +246,7 @@ proptest! {
         let erasing = orders(&plan).filter(|order| order.request.impact() == Impact::Erases);
         for order in erasing {
             prop_assert!(matches!(order.request, Request::Provision(_, Transition::Delete)), "{}", order.request.verb());
-            prop_assert!(is_restarted(&fixture));
+            prop_assert!(is_restarted(&fixture) || is_ended(&fixture));
             let (node, _) = fixture.node.clone().flatten().unwrap();
             prop_assert!(node["instance_uuid"].is_null() || node["instance_uuid"] == UID);
             prop_assert!(fixture.host["spec"]["externallyProvisioned"] != json!(true) && !must_be_left_alone(&fixture));

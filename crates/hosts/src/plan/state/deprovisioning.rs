@@ -9,7 +9,10 @@ use metal3_ironic::model::state::ProvisionState as S;
 use super::graph::Trigger;
 use super::provisioning::cleaning_failure;
 use super::register::ensure_registered;
-use super::shared::{clear_error, recover, request_transition, require_operable, require_slot, unexpected_state};
+use super::shared::{
+    SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
+    unexpected_state,
+};
 use crate::action::Count;
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
@@ -69,7 +72,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
         S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
-        S::ServiceFailed | S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceWait | S::ServiceHold => {
+        S::Servicing | S::ServiceWait | S::ServiceFailed => tear_down_serviced(planner, node),
+        S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceHold => {
             Err(unexpected_state(planner, node, "Bring the node to active in Ironic"))
         }
         _ => Err(unexpected_state(
@@ -87,6 +91,22 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     clear_error(planner);
     planner.record_event(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
     Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
+}
+
+/// The same for a node that another manager services or serviced.
+fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    let is_own_fault = node.fault.as_deref() == Some(SERVICE_FAULT);
+    match &node.provision_state {
+        S::Servicing => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::ServiceFailed if node.maintenance && is_own_fault => {
+            end_own_maintenance(planner, node, SERVICE_FAULT);
+            Ok(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))
+        }
+        _ => {
+            require_operable(planner, node)?;
+            tear_down(planner, node)
+        }
+    }
 }
 
 /// Whether the running image is requested again before anything was removed.

@@ -39,8 +39,15 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
     let node = ensure_registered(planner)?;
     match &node.provision_state {
-        S::InspectWait => return Ok(request_transition(planner, node, Transition::Abort)),
-        S::Inspecting | S::Cleaning | S::CleanWait | S::Deleting | S::Deploying | S::Adopting | S::Verifying => {
+        S::InspectWait | S::ServiceWait => return Ok(request_transition(planner, node, Transition::Abort)),
+        S::Inspecting
+        | S::Cleaning
+        | S::CleanWait
+        | S::Deleting
+        | S::Deploying
+        | S::Adopting
+        | S::Servicing
+        | S::Verifying => {
             return Ok(Decision::Wait(wait::on_node("Ironic is busy")));
         }
         _ => {}

@@ -1,19 +1,22 @@
 //! `provisioned` and `externally provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
-use metal3_api::metal3::v1alpha1::ErrorType;
+use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::shared::{request_transition, require_operable, unexpected_state};
+use super::shared::{
+    SERVICE_FAULT, end_own_maintenance, failure_reason, request_transition, require_operable, unexpected_state,
+};
 use crate::action::Request;
 use crate::names::reason;
 use crate::node::Instance;
 use crate::plan::error::Failure;
+use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::{check_deprovision_budget, disruptive_transition, is_cancelled};
+use crate::plan::safety::{check_deprovision_budget, disruptive_transition, is_cancelled, require_ownership};
 use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -53,7 +56,12 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
     match &node.provision_state {
         S::Active => {
             require_operable(planner, node)?;
-            status::clear_kind(&mut planner.draft.status, ErrorType::ProvisionedRegistration);
+            let status = &mut planner.draft.status;
+            status::clear_kind(status, ErrorType::ProvisionedRegistration);
+            status::clear_kind(status, ErrorType::Servicing);
+            if status.operational_status == OperationalStatus::Servicing {
+                status.operational_status = OperationalStatus::Ok;
+            }
             power::reconcile(planner, node)
         }
         S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node),
@@ -69,6 +77,16 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
             adopt(planner, node)
         }
+        S::Servicing | S::ServiceWait => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::ServiceFailed => end_failed_service(planner, node),
+        S::Rescuing | S::RescueWait | S::Unrescuing => Ok(Decision::Wait(wait::on_node(
+            "Ironic starts or ends a rescue of the machine",
+        ))),
+        S::ServiceHold | S::Rescue | S::RescueFailed | S::UnrescueFailed => Err(unexpected_state(
+            planner,
+            node,
+            "End the hold or the rescue in Ironic, so that the node is active again",
+        )),
         _ => Err(unexpected_state(
             planner,
             node,
@@ -76,6 +94,18 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
              as it is. To deploy it again, remove spec.image and set it again",
         )),
     }
+}
+
+/// Returns the node to active after a service that another manager started and that failed. Ironic starts the system again
+/// if its agent ran.
+fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    let message = failure_reason(planner, node)?;
+    planner.retry_node_failure(Failure::retryable(ErrorType::Servicing, message))?;
+    require_ownership(planner, node, may_switch_power(planner, node))?;
+    // Ironic does not end a service during maintenance.
+    end_own_maintenance(planner, node, SERVICE_FAULT);
+    // differs: `host-service-ended`. The Go manager starts the service again while the firmware objects request it.
+    Ok(request_transition(planner, node, Transition::Abort))
 }
 
 /// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the

@@ -19,7 +19,9 @@ use crate::action::{Count, Request};
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
+use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
+use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::secrets::mark_secret_used;
 use crate::plan::{status, wait};
@@ -50,8 +52,20 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
         return Err(create_node(planner, &access));
     };
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
+    take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;
     verify_bmc(planner, node, &access)
+}
+
+/// Ends the maintenance of a deletion of the node that was not completed: the annotation that requested it is removed.
+fn take_back_detachment(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let is_of_deletion = node.maintenance_reason.as_deref() == Some(MAINTENANCE);
+    if !node.maintenance || !is_of_deletion || node.fault.is_some() || !is_owned_node(planner, node) {
+        return Ok(());
+    }
+    // differs: `host-detach-taken-back`. The Go manager ends every maintenance without a fault, also an operator's.
+    planner.request(Request::ClearMaintenance(node.uuid.clone()));
+    Err(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))
 }
 
 /// For a deleted host with unusable credentials: Ironic has its own copy.
@@ -130,6 +144,11 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     })
 }
 
+fn invalid_credentials(planner: &mut Planner<'_>, message: &str) -> Decision {
+    planner.count(Count::One("metal3_credentials_invalid_total"));
+    Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR))
+}
+
 /// Whether the credentials in this version of the Secret may not have been sent to Ironic.
 fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool {
     if planner.host().status.tried_credentials == *current {
@@ -144,11 +163,6 @@ fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool 
 }
 
 fn require_supported(planner: &Planner<'_>) -> PlanResult<()> {
-fn invalid_credentials(planner: &mut Planner<'_>, message: &str) -> Decision {
-    planner.count(Count::One("metal3_credentials_invalid_total"));
-    Decision::Fail(registration_failure(message).with_event(reason::CREDENTIAL_ERROR))
-}
-
     // A running host was deployed by a manager with support, and cleaning needs none of these fields.
     let is_done = matches!(
         planner.state(),

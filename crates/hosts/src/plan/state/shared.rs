@@ -109,6 +109,16 @@ pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Tra
     Decision::Wait(wait::on_node("Ironic is busy"))
 }
 
+/// Ironic's fault after a failed service.
+pub(super) const SERVICE_FAULT: &str = "service failure";
+
+/// Ends a maintenance that Ironic set with this fault.
+pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault: &str) {
+    if node.maintenance && node.fault.as_deref() == Some(fault) {
+        planner.request(Request::ClearMaintenance(node.uuid.clone()));
+    }
+}
+
 /// Recovers from a failed state: ends the maintenance that Ironic set, and makes the node manageable.
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> Decision {
     if node.maintenance {

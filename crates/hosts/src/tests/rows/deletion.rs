@@ -200,6 +200,40 @@ pub(super) fn deletion() -> Vec<Row> {
             "node to be deleted while it waits",
             "requests abort, waits for the node",
         ),
+        deleting().node("wait call-back").row(
+            "node to be deleted during a deployment",
+            "requests abort, waits for the node",
+        ),
+        deleting()
+            .node("wait call-back")
+            .with(|fixture| fixture.aborts_deployments = false)
+            .row(
+                "node to be deleted during a deployment, and Ironic is older than 1.110",
+                "reads Host, reads Node, replan",
+            ),
+        deleting()
+            .node("wait call-back")
+            .live()
+            .with(|fixture| fixture.aborts_deployments = false)
+            .row(
+                "node to be deleted during a deployment, and Ironic is older than 1.110, read live",
+                "requests deleted, waits for the node",
+            ),
+        deleting()
+            .spec(json!({ "automatedCleaningMode": "disabled" }))
+            .node("wait call-back")
+            .live()
+            .with(|fixture| fixture.aborts_deployments = false)
+            .row(
+                "node to be deleted during a deployment, older Ironic, and cleaning is forbidden",
+                "waits for the node",
+            ),
+        powering_off()
+            .node_with("service wait", on())
+            .row("a service waits", "requests abort, waits for the node"),
+        powering_off()
+            .node_with("servicing", on())
+            .row("a service runs", "waits for the node"),
         deleting()
             .node("cleaning")
             .row("node to be deleted while it works", "waits for the node"),

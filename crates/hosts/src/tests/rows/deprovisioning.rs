@@ -32,6 +32,12 @@ pub(super) fn removal() -> Vec<Row> {
     vec![
         crowded().with(|fixture| fixture.slot = Some(SlotState::Waiting { ahead: 0 })).row("running, without a free slot", "writes the status, delayed, waits for a slot"),
         crowded().with(|fixture| fixture.slot = Some(SlotState::Granted)).row("running, with a free slot", "requests deleted, waits for the node"),
+        deprovisioning().node("servicing").row("a service runs", "waits for the node"),
+        deprovisioning().node("service wait").live().row("a service waits", "requests deleted, waits for the node"),
+        deprovisioning()
+            .node_with("service failed", json!({ "maintenance": true, "fault": "service failure" }))
+            .row("a service failed, in maintenance", "requests clear maintenance, waits for the node"),
+        deprovisioning().node("service failed").live().row("a service failed", "requests deleted, waits for the node"),
         deprovisioning().node("active").row("running, from the feed", "reads Host, reads Node, replan"),
         deprovisioning().node("active").live().row("running, read live", "requests deleted, waits for the node"),
         restricted().row("running, and the edit that removed the image forbids cleaning", "requests change node, replan"),

@@ -49,6 +49,32 @@ pub(super) fn detached() -> Vec<Row> {
             .annotated(mark, "")
             .no_node()
             .row("to be detached, no node", "writes the status, waits for the user"),
+        provisioned()
+            .node_with(
+                "active",
+                json!({ "maintenance": true, "maintenance_reason": "forcing deletion in baremetal-operator" }),
+            )
+            .row(
+                "no longer to be detached, after the maintenance and before the deletion of the node",
+                "requests clear maintenance, waits for the node",
+            ),
+        deprovisioning()
+            .deleted()
+            .node_with(
+                "active",
+                json!({ "maintenance": true, "maintenance_reason": "forcing deletion in baremetal-operator" }),
+            )
+            .row(
+                "no longer to be detached, and deleted",
+                "requests clear maintenance, waits for the node",
+            ),
+        provisioned()
+            .node_with("active", json!({ "maintenance": true, "maintenance_reason": "repair" }))
+            .row(
+                "in maintenance for another reason",
+                "writes the status, provisioned registration error: the node is in maintenance (repair), so Ironic does \
+                 not operate it; end its maintenance in Ironic, waits for the node",
+            ),
         apart(provisioned()).row("detached", "waits for the user"),
         apart(provisioned())
             .host(json!({ "metadata": { "annotations": { mark: null } } }))

@@ -83,6 +83,52 @@ pub(super) fn running() -> Vec<Row> {
                 "adoption failed, recorded and later",
                 "requests change node, requests adopt, writes the status, error cleared, waits for the node",
             ),
+        provisioned()
+            .status(json!({ "operationalStatus": "servicing" }))
+            .node("servicing")
+            .row("a service of another manager runs", "waits for the node"),
+        provisioned()
+            .status(json!({ "operationalStatus": "servicing" }))
+            .node("service wait")
+            .row("a service of another manager waits for its agent", "waits for the node"),
+        provisioned()
+            .status(json!({ "operationalStatus": "servicing" }))
+            .node_with("active", on())
+            .row("a service of another manager has ended", "writes the status, settled"),
+        provisioned()
+            .status(failing("servicing error", "no firmware", 1))
+            .node_with("active", on())
+            .row(
+                "a service of another manager failed and has ended",
+                "writes the status, error cleared, settled",
+            ),
+        provisioned()
+            .status(json!({ "operationalStatus": "servicing" }))
+            .node_with(
+                "service failed",
+                json!({ "last_error": "no firmware", "maintenance": true, "fault": "service failure" }),
+            )
+            .row(
+                "a service of another manager failed",
+                "writes the status, servicing error: no firmware, waits for a time",
+            ),
+        provisioned()
+            .status(failing("servicing error", "no firmware", 1))
+            .node_with(
+                "service failed",
+                json!({ "last_error": "no firmware", "maintenance": true, "fault": "service failure" }),
+            )
+            .hours_later(1)
+            .row(
+                "a service of another manager failed, recorded and later",
+                "requests clear maintenance, requests abort, writes the status, error cleared, waits for the node",
+            ),
+        provisioned().node("service hold").row(
+            "a service of another manager is on hold",
+            "writes the status, provisioned registration error: in Ironic the node is in state \"service hold\", which is \
+             unexpected for a host in state \"provisioned\"; the node is not changed. End the hold or the rescue in \
+             Ironic, so that the node is active again, waits for the node",
+        ),
         provisioned().node("available").row(
             "the node was made available",
             "writes the status, provisioned registration error: in Ironic the node is in state \
