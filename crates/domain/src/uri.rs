@@ -169,6 +169,35 @@ pub(crate) fn redacted(text: &str) -> String {
     }
 }
 
+/// The text with the logins of all its URLs hidden. Ironic repeats URLs in its messages.
+#[must_use]
+pub fn without_logins(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once("://") {
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
+        let end = after.find(is_end).unwrap_or(after.len());
+        let (url, tail) = after.split_at_checked(end).unwrap_or((after, ""));
+        shown.push_str(before);
+        shown.push_str("://");
+        shown.push_str(&without_login(url));
+        rest = tail;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// The same for one URL without its scheme. A password may contain a slash that is not escaped.
+fn without_login(url: &str) -> String {
+    let authority = url.split(['/', '?', '#']).next().unwrap_or_default();
+    if let Some((_, host)) = authority.rsplit_once('@') {
+        let path = url.strip_prefix(authority).unwrap_or_default();
+        return format!("***@{host}{path}");
+    }
+    let has_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = authority.starts_with('[') || authority.split_once(':').is_none_or(|(_, port)| has_port(port));
+    if is_host { url.to_owned() } else { redacted(url) }
+}
+
 /// A scheme is a letter followed by letters, digits, `+`, `-` or `.`; other text before a colon is no scheme.
 fn split_scheme(text: &str) -> Result<(&str, &str), UriError> {
     let Some((scheme, rest)) = text.split_once(':') else {
@@ -278,4 +307,31 @@ fn escaped_byte(high: Option<u8>, low: Option<u8>) -> Option<u8> {
             .and_then(|digit| u8::try_from(digit).ok())
     };
     Some(digit(high)? << 4 | digit(low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_of_urls_in_a_text_are_hidden() {
+        for (text, shown) in [
+            ("no URL, a@b", "no URL, a@b"),
+            ("get https://u:p@h/i.raw, then", "get https://***@h/i.raw, then"),
+            (
+                "'http://u:p@h:80/a' and \"ftp://x@[::1]/b\"",
+                "'http://***@h:80/a' and \"ftp://***@[::1]/b\"",
+            ),
+            ("http://u:p@q@h/", "http://***@h/"),
+            ("http://u:p/w@h/i", "http://***@h/i"),
+            (
+                "http://h:80/a@b oci://r/i@sha256:1",
+                "http://h:80/a@b oci://r/i@sha256:1",
+            ),
+            ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+            ("://", "://"),
+        ] {
+            assert_eq!(without_logins(text), shown);
+        }
+    }
 }

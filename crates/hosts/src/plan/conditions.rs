@@ -5,6 +5,7 @@
 use metal3_api::meta::Condition;
 use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
+use metal3_domain::uri::without_logins;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
@@ -30,7 +31,7 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     for statement in &statements {
         let mut condition = statement.standard(generation, now);
         if let Some(withheld) = withheld.as_ref().filter(|_| condition.type_ == HELD) {
-            condition.message.clone_from(&withheld.message);
+            condition.message = without_logins(&withheld.message);
         }
         set_condition(&mut status.conditions, condition);
     }

@@ -1,6 +1,7 @@
 //! Failures of a host, as its status records them.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState};
+use metal3_domain::uri::without_logins;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
@@ -10,7 +11,8 @@ use crate::plan::wait;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorType,
-    /// Cause and remedy, without secrets.
+    /// Cause and remedy, without secrets: the logins of URLs are hidden.
+    // differs: `host-login-hidden`. The Go manager shows them in the status and in Events.
     pub(crate) message: String,
     /// Whether and when the operation is retried.
     pub(crate) remedy: Remedy,
@@ -30,7 +32,7 @@ impl Failure {
     pub(crate) fn retryable(kind: ErrorType, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: message.into(),
+            message: without_logins(&message.into()),
             remedy: Remedy::Retry,
             event: None,
         }
@@ -45,7 +47,7 @@ impl Failure {
     pub(crate) fn until(kind: ErrorType, message: impl Into<String>, next: Next) -> Self {
         Self {
             kind,
-            message: message.into(),
+            message: without_logins(&message.into()),
             remedy: Remedy::WaitFor(next),
             event: None,
         }

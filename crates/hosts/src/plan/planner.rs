@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
+use metal3_domain::uri::without_logins;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::reason::Reason;
@@ -137,11 +138,13 @@ impl<'a> Planner<'a> {
     }
 
     pub(crate) fn record_event(&mut self, reason: Reason, message: impl Into<String>) {
-        self.events.push(PlannedEvent::normal(reason, message));
+        self.events
+            .push(PlannedEvent::normal(reason, without_logins(&message.into())));
     }
 
     pub(crate) fn record_warning(&mut self, reason: Reason, message: impl Into<String>) {
-        self.events.push(PlannedEvent::warning(reason, message));
+        self.events
+            .push(PlannedEvent::warning(reason, without_logins(&message.into())));
     }
 
     pub(crate) fn count(&mut self, count: Count) {

@@ -16,7 +16,21 @@ pub(super) fn deployment() -> Vec<Row> {
             .node("available")
             .live()
     };
+    let with_login = || {
+        let url = "https://user:hunter2@192.0.2.9/a.qcow2";
+        let change = json!({ "last_error": format!("no answer from {url}"),
+            "instance_info": { "image_source": url, "metal3_image": null } });
+        provisioning()
+            .spec(json!({ "image": { "url": url } }))
+            .status(json!({ "lastAttemptedImage": { "url": url } }))
+            .node_with("deploy failed", with(written("a"), change))
+    };
     vec![
+        with_login().row(
+            "deployment of an image whose URL has a login failed",
+            "writes the status, to deprovisioning, provisioning error: Image provisioning failed (url: \
+             https://***@192.0.2.9/a.qcow2, checksum: 0000000000000000000000000000000000000000000000000000000000000000): no answer from https://***@192.0.2.9/a.qcow2, replan",
+        ),
         provisioning()
             .node("manageable")
             .row("a node that was not cleaned", "reads Host, reads Node, replan"),
