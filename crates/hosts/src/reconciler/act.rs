@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::clock::Clock;
+use metal3_domain::uri::without_logins;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::text::ControlCharacter;
@@ -147,17 +148,18 @@ impl Executor<'_> {
         }
         (self.permit)()
             .map_err(|error| Fault::transient(format!("request to Ironic: {verb}"), NOT_PERMITTED, error))?;
-        let generation = observed.host.metadata.generation;
         let node = observed.any_node().cloned();
         let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
         let is_port = matches!(order.request, Request::CreatePort { .. });
-        let power = match order.request {
-            Request::Power(_, power) => Some(matches!(power, Power::On | Power::Reboot | Power::SoftReboot)),
-            _ => None,
-        };
+        let is_of_record = is_of_record(&order.request);
+        let power = requested_power(&order.request);
         match self.send(order.request, observed).await {
             Ok(request_id) => {
-                self.refusals.remove(self.key);
+                if is_of_record {
+                    self.refusals.remove_one(self.key, verb);
+                } else {
+                    self.refusals.remove(self.key);
+                }
                 if let Some(on) = power {
                     self.index.request_power(self.key, on);
                 }
@@ -168,36 +170,49 @@ impl Executor<'_> {
                 Ok(Outcome::Done)
             }
             Err(error) => {
-                if is_unavailable(&error) {
-                    let count = Count::One("metal3_provisioner_not_ready_total");
-                    self.metrics.count(self.key, &count);
-                }
                 if impact != Impact::None && error.may_have_happened() {
                     tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
                 }
-                let refused = Refused {
-                    request: verb,
-                    class: if is_port {
-                        classify_port_error(&error)
-                    } else {
-                        classify(&error)
-                    },
-                    message: error.to_string(),
-                    is_fresh: false,
+                let class = if is_port {
+                    classify_port_error(&error)
+                } else {
+                    classify(&error)
                 };
-                tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {error}");
                 let cause = Cause::of(&error, node.as_deref());
-                let refused = self.refusals.record(self.key, generation, refused, cause);
-                observed.refused = Some(Refused {
-                    is_fresh: true,
-                    ..refused
-                });
-                // An outdated observation of the node may be the cause.
-                observed.set_node(Observed::Unknown(UnknownReason::NotRead));
-                observed.ports = Observed::Unknown(UnknownReason::NotRead);
+                self.record_refusal(verb, class, &error, cause, observed);
                 Ok(Outcome::Refused)
             }
         }
+    }
+
+    fn record_refusal(
+        &self,
+        verb: &'static str,
+        class: RefusalClass,
+        error: &Error,
+        cause: Option<Cause>,
+        observed: &mut Observations,
+    ) {
+        if is_unavailable(error) {
+            let count = Count::One("metal3_provisioner_not_ready_total");
+            self.metrics.count(self.key, &count);
+        }
+        let refused = Refused {
+            request: verb,
+            class,
+            message: without_logins(&error.to_string()),
+            is_fresh: false,
+        };
+        tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {}", refused.message);
+        let generation = observed.host.metadata.generation;
+        let refused = self.refusals.record(self.key, generation, refused, cause);
+        observed.refused = Some(Refused {
+            is_fresh: true,
+            ..refused
+        });
+        // An outdated observation of the node may be the cause.
+        observed.set_node(Observed::Unknown(UnknownReason::NotRead));
+        observed.ports = Observed::Unknown(UnknownReason::NotRead);
     }
 
     async fn send(&self, request: Request, observed: &mut Observations) -> Result<Option<String>, Error> {
@@ -267,6 +282,27 @@ impl Executor<'_> {
     }
 }
 
+/// Whether a request only changes Ironic's record of the node.
+const fn is_of_record(request: &Request) -> bool {
+    match request {
+        Request::CreateNode(_)
+        | Request::PatchNode(..)
+        | Request::CreatePort { .. }
+        | Request::SetMaintenance(..)
+        | Request::ClearMaintenance(_) => true,
+        Request::Provision(..) | Request::Power(..) | Request::DeleteNode(_) => false,
+    }
+}
+
+/// The power state that a request leads to: on or off.
+const fn requested_power(request: &Request) -> Option<bool> {
+    match request {
+        Request::Power(_, Power::On | Power::Reboot | Power::SoftReboot) => Some(true),
+        Request::Power(_, Power::Off | Power::SoftOff(_)) => Some(false),
+        _ => None,
+    }
+}
+
 fn store_host(written: Option<BareMetalHost>, observed: &mut Observations) {
     if let Some(host) = written {
         observed.set_host(host);
@@ -293,7 +329,7 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
 }
 
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
-pub(super) const fn classify(error: &Error) -> RefusalClass {
+const fn classify(error: &Error) -> RefusalClass {
     match error {
         Error::Invalid(_) => RefusalClass::Invalid,
         Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {

@@ -27,6 +27,7 @@ use std::time::Duration;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
+use metal3_domain::uri::without_logins;
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
@@ -43,6 +44,7 @@ use crate::action::{Count, Plan};
 use crate::facts::{Facts, FoundNode, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
 use crate::plan::plan;
+use crate::plan::state::is_failure;
 use crate::settings::Settings;
 
 pub use act::Permit;
@@ -228,8 +230,8 @@ impl HostReconciler {
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
                 Outcome::NoBudget => {}
-                // Plan once more with the rejection; a second one in a reconcile would be a loop.
-                Outcome::Refused if !was_refused => was_refused = true,
+                // Plan once more with the rejection; a second one in a reconcile would be a loop, unless it is recorded.
+                Outcome::Refused if !was_refused || is_recorded(&observed) => was_refused = true,
                 Outcome::Refused => return Err(request_refused(&observed)),
             }
         }
@@ -266,7 +268,7 @@ impl HostReconciler {
                 ReadOutcome::HostAbsent => return Ok(Reads::HostAbsent),
                 ReadOutcome::Done => {
                     if let Some(name) = read.ironic_name() {
-                        self.refusals.remove_read(key, name);
+                        self.refusals.remove_one(key, name);
                     }
                     continue;
                 }
@@ -280,14 +282,14 @@ impl HostReconciler {
             let refused = Refused {
                 request,
                 class: RefusalClass::Transient,
-                message: error.to_string(),
+                message: without_logins(&error.to_string()),
                 is_fresh: false,
             };
             let cause = Cause::of(&error, observed.any_node().map(|node| &**node));
             let generation = observed.host.metadata.generation;
             let refused = self.refusals.record(key, generation, refused, cause);
             if refused.class == RefusalClass::Transient {
-                return Err(Fault::transient(request, IRONIC, error));
+                return Err(Fault::transient(request, IRONIC, refused.message));
             }
             observed.refused = Some(Refused {
                 is_fresh: true,
@@ -372,6 +374,12 @@ impl HostReconciler {
         self.refusals.remove(key);
         self.metrics.remove(key);
     }
+}
+
+/// Whether planning with the rejection ends with a record of it.
+fn is_recorded(observed: &Observations) -> bool {
+    let refused = observed.refused.as_ref();
+    refused.is_some_and(|refused| is_failure(refused) && refused.is_fresh)
 }
 
 fn request_refused(observed: &Observations) -> Fault {

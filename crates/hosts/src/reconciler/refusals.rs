@@ -15,13 +15,13 @@ use crate::facts::{EQUAL_REFUSALS, RefusalClass, Refused};
 
 /// Clones share the records.
 #[derive(Clone, Default)]
-pub(super) struct Refusals(Arc<Mutex<BTreeMap<Key, Refusal>>>);
+pub(super) struct Refusals(Arc<Mutex<BTreeMap<Key, OfHost>>>);
 
-struct Refusal {
+struct OfHost {
     generation: Option<i64>,
-    refused: Refused,
-    cause: Option<Cause>,
-    times: u32,
+    last: Refused,
+    /// The last response to each request or read, and how often it came in a row.
+    responses: BTreeMap<&'static str, (Option<Cause>, u32)>,
 }
 
 /// A response, and the node that it was about.
@@ -45,8 +45,8 @@ impl Refusals {
     /// The last one of a host, if its generation is unchanged.
     pub(super) fn last(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
         let refusals = self.0.lock();
-        let last = refusals.get(host)?;
-        (last.generation == generation).then(|| last.refused.clone())
+        let of_host = refusals.get(host)?;
+        (of_host.generation == generation).then(|| of_host.last.clone())
     }
 
     /// Records one. Returns it with the class that follows from those before.
@@ -58,37 +58,38 @@ impl Refusals {
         cause: Option<Cause>,
     ) -> Refused {
         let mut refusals = self.0.lock();
-        let before = refusals.get(host).filter(|before| {
-            before.generation == generation
-                && before.refused.request == refused.request
-                && before.cause == cause
-                && cause.is_some()
-        });
-        let times = before.map_or(1, |before| before.times.saturating_add(1));
+        let of_host = refusals.remove(host).filter(|before| before.generation == generation);
+        let mut responses = of_host.map(|before| before.responses).unwrap_or_default();
+        let times = match responses.get(refused.request) {
+            Some((before, times)) if cause.is_some() && *before == cause => times.saturating_add(1),
+            Some(_) | None => 1,
+        };
         let class = match refused.class {
             RefusalClass::Transient if times >= EQUAL_REFUSALS => RefusalClass::Persistent,
             class => class,
         };
         let refused = Refused { class, ..refused };
-        let last = Refusal {
+        responses.insert(refused.request, (cause, times));
+        let of_host = OfHost {
             generation,
-            refused: refused.clone(),
-            cause,
-            times,
+            last: refused.clone(),
+            responses,
         };
-        refusals.insert(host.clone(), last);
+        refusals.insert(host.clone(), of_host);
         refused
     }
 
-    /// A request was accepted.
+    /// Ironic changes the state of the node, or the host does not exist any more.
     pub(super) fn remove(&self, host: &Key) {
         self.0.lock().remove(host);
     }
 
-    /// A read succeeded.
-    pub(super) fn remove_read(&self, host: &Key, name: &'static str) {
+    /// A read succeeded, or a request that only changes the record of the node.
+    pub(super) fn remove_one(&self, host: &Key, name: &'static str) {
         let mut refusals = self.0.lock();
-        if refusals.get(host).is_some_and(|last| last.refused.request == name) {
+        let Some(of_host) = refusals.get_mut(host) else { return };
+        of_host.responses.remove(name);
+        if of_host.last.request == name {
             refusals.remove(host);
         }
     }
@@ -207,7 +208,7 @@ mod tests {
             ("manage", &wrong_state("not now"), &other),
             ("manage", &no, &other),
             ("manage", &no, &other),
-            ("manage", &no, &other),
+            ("power on", &no, &other),
             ("manage", &no, &other),
         ];
         for (request, error, node) in steps {
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(classes, expected);
         assert_eq!(refusals.last(&host(), Some(1)).unwrap().class, Persistent);
         assert_eq!(refusals.last(&host(), Some(2)), None, "the host changed");
-        refusals.remove_read(&host(), "validate node");
+        refusals.remove_one(&host(), "validate node");
         assert!(refusals.last(&host(), Some(1)).is_some());
         refusals.remove(&host());
         assert_eq!(refuse(&refusals, "manage", &no, &other), Transient);

@@ -15,7 +15,7 @@ mod shared;
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 
 use crate::action::Count;
-use crate::facts::{NodeFreshness, RefusalClass};
+use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -77,18 +77,17 @@ pub(crate) fn on_enter(planner: &mut Planner<'_>, at: &State) {
     }
 }
 
+/// Whether a rejected request is a failure of the host.
+pub(crate) fn is_failure(refused: &Refused) -> bool {
+    let is_soft_unsupported = refused.class == RefusalClass::Invalid && power::is_soft(refused.request);
+    refused.class != RefusalClass::Transient && !is_soft_unsupported
+}
+
 /// Records a rejected request. It is repeated after its backoff, or when the host has changed.
 pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
-    let Some(refused) = planner
-        .facts
-        .refused
-        .filter(|refused| refused.class != RefusalClass::Transient)
-    else {
+    let Some(refused) = planner.facts.refused.filter(|refused| is_failure(refused)) else {
         return Ok(());
     };
-    if refused.class == RefusalClass::Invalid && power::is_soft(refused.request) {
-        return Ok(());
-    }
     if !refused.is_fresh && planner.host().status.operational_status == OperationalStatus::Delayed {
         // The retry is due and only waits for a slot: the error was cleared for it.
         return Ok(());
