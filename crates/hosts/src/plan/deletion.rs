@@ -165,15 +165,29 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
             if !release.is_empty() {
+                require_live_node(planner)?;
                 planner.request(Request::PatchNode(id.clone(), release));
             }
         }
-        _ if !node.maintenance => planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE)),
-        _ => {}
+        _ => {
+            require_live_node(planner)?;
+            if !node.maintenance {
+                planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE));
+            }
+        }
     }
     let why = reason_of_deletion(planner);
     request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
     Err(Decision::Wait(Next::Requeue))
+}
+
+/// Requires a live view of the instance of the node. Without maintenance Ironic itself does not delete a node with one.
+fn require_live_node(planner: &Planner<'_>) -> PlanResult<()> {
+    let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
+    if is_live || !planner.rules.read_node_first() {
+        return Ok(());
+    }
+    Err(Decision::read(Read::Node))
 }
 
 fn reason_of_deletion(planner: &Planner<'_>) -> &'static str {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_sim_bmc::fault::Fault;
 use serde_json::json;
@@ -256,4 +256,29 @@ async fn power_change_that_ironic_always_rejects_is_reported() {
         host.is_some_and(|host| !host.status.powered_on && host.status.error_type.is_none())
     })
     .await;
+}
+
+/// Only with one value of the annotation was the host ever deleted.
+#[tokio::test(start_paused = true)]
+async fn detached_host_is_deleted_and_its_machine_keeps_running() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    let machine = |env: &TestEnv| {
+        env.machine(1, |machine| {
+            (machine.counts, machine.power.clone(), machine.disk.clone())
+        })
+    };
+    let before = machine(&env);
+    let annotation = json!({ "baremetalhost.metal3.io/detached": "for repair" });
+    env.edit(1, json!({ "metadata": { "annotations": annotation } })).await;
+    env.until(1, "detached host", |host| {
+        host.is_some_and(|host| host.status.operational_status == OperationalStatus::Detached)
+    })
+    .await;
+    assert!(env.node(1).await.is_none());
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    sleep(Duration::from_mins(10)).await;
+    assert_eq!(machine(&env), before);
 }

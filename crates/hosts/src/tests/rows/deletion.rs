@@ -148,10 +148,20 @@ pub(super) fn deletion() -> Vec<Row> {
             .node("available")
             .row("node to be deleted", "requests delete node, replan"),
         deleting().node_with("manageable", json!({ "instance_uuid": UID })).row(
-            "node to be deleted, with an instance",
-            "requests change node, requests delete node, replan",
+            "node to be deleted, with an instance, from the feed",
+            "reads Node, replan",
         ),
-        deleting().node("active").row(
+        deleting()
+            .node_with("manageable", json!({ "instance_uuid": UID }))
+            .live()
+            .row(
+                "node to be deleted, with an instance",
+                "requests change node, requests delete node, replan",
+            ),
+        deleting()
+            .node("active")
+            .row("node to be deleted while in use, from the feed", "reads Node, replan"),
+        deleting().node("active").live().row(
             "node to be deleted while in use",
             "requests set maintenance, requests delete node, replan",
         ),
@@ -185,6 +195,7 @@ pub(super) fn deletion() -> Vec<Row> {
         deleting()
             .annotated(FORMER_ANNOTATION, OTHER_UID)
             .node_with("active", json!({ "instance_uuid": OTHER_UID }))
+            .live()
             .row(
                 "node to be deleted after a move, as recorded by the annotation",
                 "requests set maintenance, requests delete node, replan",
@@ -192,6 +203,7 @@ pub(super) fn deletion() -> Vec<Row> {
         deleting()
             .status_image("a")
             .node_with("clean failed", json!({ "instance_uuid": UID }))
+            .live()
             .row(
                 "node to be deleted, and its deprovisioning was given up",
                 "requests set maintenance, requests delete node, replan",

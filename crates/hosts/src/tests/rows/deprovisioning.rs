@@ -40,6 +40,16 @@ pub(super) fn removal() -> Vec<Row> {
         deprovisioning().node("service failed").live().row("a service failed", "requests deleted, waits for the node"),
         deprovisioning().node("active").row("running, from the feed", "reads Host, reads Node, replan"),
         deprovisioning().node("active").live().row("running, read live", "requests deleted, waits for the node"),
+        restricted()
+            .node("manageable")
+            .live()
+            .row("to be cleaned, and the edit that removed the image forbids it", "requests change node, replan"),
+        restricted()
+            .node_with("error", json!({ "last_error": "x" }))
+            .live()
+            .status(failing("provisioning error", "x", 1))
+            .hours_later(1)
+            .row("removal failed, and cleaning is forbidden meanwhile", "requests change node, replan"),
         restricted().row("running, and the edit that removed the image forbids cleaning", "requests change node, replan"),
         restricted().with(unread).row("the same, with a Secret that was not read", "requests change node, replan"),
         restricted().deleted().no_secret().row("deleted, no Secret, and cleaning is forbidden", "requests change node, replan"),

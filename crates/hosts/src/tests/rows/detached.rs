@@ -21,13 +21,18 @@ pub(super) fn detached() -> Vec<Row> {
     let delayed = |fixture: Fixture| fixture.annotated(mark, r#"{"deleteAction":"delay"}"#).deleted();
     let unmanaged = || Fixture::new("unmanaged").spec(json!({ "bmc": null }));
     vec![
-        provisioned().annotated(mark, "").node("active").row(
+        provisioned()
+            .annotated(mark, "")
+            .node("active")
+            .row("to be detached, from the feed", "reads Node, replan"),
+        provisioned().annotated(mark, "").node("active").live().row(
             "to be detached",
             "requests set maintenance, requests delete node, replan",
         ),
         provisioned()
             .annotated(mark, "")
             .node_with("active", json!({ "maintenance": true }))
+            .live()
             .row("to be detached, in maintenance", "requests delete node, replan"),
         provisioned()
             .annotated(mark, "")
@@ -94,7 +99,7 @@ pub(super) fn detached() -> Vec<Row> {
             "detached and deleted, delayed",
             "withheld: DeletionDelayed, waits for the user",
         ),
-        delayed(provisioned()).node("active").row(
+        delayed(provisioned()).node("active").live().row(
             "to be detached and deleted, delayed",
             "requests set maintenance, requests delete node, withheld: DeletionDelayed, replan",
         ),

@@ -37,6 +37,22 @@ pub(super) fn power() -> Vec<Row> {
             )
             .row("switching", "writes the status, waits for the node"),
         to_be_off()
+            .spec(json!({ "automatedCleaningMode": "disabled" }))
+            .node_with("active", on())
+            .live()
+            .row(
+                "on, and to be off, and the same edit forbids cleaning",
+                "requests change node, replan",
+            ),
+        to_be_off()
+            .spec(json!({ "disablePowerOff": true }))
+            .node_with("active", on())
+            .live()
+            .row(
+                "on, and to be off, and the same edit forbids that",
+                "requests change node, replan",
+            ),
+        to_be_off()
             .node_with("active", on())
             .row("on, and to be off", "reads Host, reads Node, replan"),
         to_be_off().node_with("active", on()).live().row(

@@ -26,6 +26,17 @@ pub(super) fn deployment() -> Vec<Row> {
             .node_with("deploy failed", with(written("a"), change))
     };
     vec![
+        provisioning()
+            .spec(json!({ "automatedCleaningMode": "disabled" }))
+            .node("manageable")
+            .live()
+            .row("to be cleaned, and the edit that requested the image forbids it", "requests change node, replan"),
+        provisioning()
+            .spec(json!({ "disablePowerOff": true }))
+            .node_with("available", written("a"))
+            .live()
+            .with(|fixture| fixture.validation = serde_json::from_value(json!({})).ok())
+            .row("to be deployed, and never to be off", "requests change node, replan"),
         with_login().row(
             "deployment of an image whose URL has a login failed",
             "writes the status, to deprovisioning, provisioning error: Image provisioning failed (url: \
