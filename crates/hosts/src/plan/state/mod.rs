@@ -92,6 +92,7 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
         // The retry is due and only waits for a slot: the error was cleared for it.
         return Ok(());
     }
+    // differs: `host-refusals-reported`. The Go manager repeats the request without a word.
     let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
     if refused.is_fresh {
