@@ -49,6 +49,8 @@ pub enum Action {
     Ironic(Order),
     /// Counts in a metric, once all writes are done.
     Count(Count),
+    /// The requested power change is over or not wanted any more: later errors of the node are not its result.
+    EndPowerRequest,
     /// Releases the busy-host slot of the host, once all writes are done.
     ReleaseSlot,
 }
@@ -57,7 +59,7 @@ impl Action {
     /// Whether it takes effect in this process only, once all writes are done.
     #[must_use]
     pub const fn is_record(&self) -> bool {
-        matches!(self, Self::Count(_) | Self::ReleaseSlot)
+        matches!(self, Self::Count(_) | Self::EndPowerRequest | Self::ReleaseSlot)
     }
 }
 

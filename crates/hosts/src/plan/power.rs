@@ -12,7 +12,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::PowerState;
 use metal3_runtime::work::Next;
 
-use crate::action::{Count, Request};
+use crate::action::{Action, Count, Request};
 use crate::facts::RefusalClass;
 use crate::names::reason;
 use crate::plan::error::Failure;
@@ -126,6 +126,9 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 fn power_reached(planner: &mut Planner<'_>) -> Decision {
+    if planner.facts.requested_power.is_some() {
+        planner.add(Action::EndPowerRequest);
+    }
     if planner.draft.status.error_type == Some(ErrorType::PowerManagement) {
         status::clear(&mut planner.draft.status);
     }

@@ -123,6 +123,7 @@ impl Executor<'_> {
             }
             Action::Ironic(order) => return self.send_order(order, observed).await,
             Action::Count(count) => self.metrics.count(self.key, &count),
+            Action::EndPowerRequest => self.index.end_power_request(self.key),
             Action::ReleaseSlot => self.ironic.release_slot(self.key),
         }
         Ok(Outcome::Done)

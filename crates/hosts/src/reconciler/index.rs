@@ -123,6 +123,10 @@ impl HostIndex {
         self.0.lock().requested_power.insert(host.clone(), on);
     }
 
+    pub(super) fn end_power_request(&self, host: &Key) {
+        self.0.lock().requested_power.remove(host);
+    }
+
     /// The power state that this process requested last, unless this node shows it.
     pub(super) fn requested_power(&self, host: &Key, node: Option<&Node>) -> Option<bool> {
         let mut inner = self.0.lock();

@@ -352,7 +352,7 @@ impl Fixture {
             Action::CreateHardwareData(_) => Some("creates hardware data".to_owned()),
             Action::PatchHardwareData(_) => Some("changes hardware data".to_owned()),
             Action::PatchSecret { name, .. } => Some(format!("changes Secret {name}")),
-            Action::ReserveBudget | Action::Count(_) | Action::ReleaseSlot => None,
+            Action::ReserveBudget | Action::Count(_) | Action::EndPowerRequest | Action::ReleaseSlot => None,
         }));
         if plan.status.is_some() && is_changed {
             parts.push("writes the status".to_owned());

@@ -282,3 +282,29 @@ async fn detached_host_is_deleted_and_its_machine_keeps_running() {
     sleep(Duration::from_mins(10)).await;
     assert_eq!(machine(&env), before);
 }
+
+/// An error of an earlier power change made the next soft power-off a hard one.
+#[tokio::test(start_paused = true)]
+async fn machine_is_asked_to_shut_down_despite_an_old_error_of_its_node() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    env.set_faults(1, &[Fault::PowerStuck]);
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    env.until(1, "error", fails_in(ErrorType::PowerManagement)).await;
+    env.set_faults(1, &[]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    env.until(1, "host without error", |host| {
+        host.is_some_and(|host| host.status.error_type.is_none())
+    })
+    .await;
+    let error = env.node(1).await.unwrap().last_error;
+    assert!(error.is_some_and(|error| error.contains("power")));
+    let before = env.interceptor.log().asked.len();
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    env.until(1, "off", |host| host.is_some_and(|host| !host.status.powered_on))
+        .await;
+    let asked = env.interceptor.log().asked.split_off(before);
+    let power: Vec<_> = asked.iter().filter(|what| what.contains("states/power")).collect();
+    assert_eq!(power, ["PUT nodes/_/states/power soft power off"]);
+}
