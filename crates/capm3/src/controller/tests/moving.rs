@@ -51,15 +51,26 @@ const MOVED: [Place; 12] = [
     (CORE, "secrets"),
 ];
 
+/// Whose pool the addresses come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pool {
+    /// It names the Cluster, and is paused with it.
+    OfCluster,
+    /// It names no Cluster, and allocates during the move.
+    Shared,
+}
+
 /// Creates one provisioned machine with an address.
-async fn provision(user: &kube::Client, stage: usize) {
+async fn provision(user: &kube::Client, stage: usize, pool: Pool) {
     match stage {
         0 => {
             for step in [Step::Cluster, Step::Template, Step::Host("h0"), Step::Machine("m0")] {
                 step.take(user).await;
             }
-            let of_cluster = json!({ "spec": { "clusterName": CLUSTER } });
-            User(user.clone()).change(IPAM, "ippools/pool", of_cluster).await;
+            if pool == Pool::OfCluster {
+                let of_cluster = json!({ "spec": { "clusterName": CLUSTER } });
+                User(user.clone()).change(IPAM, "ippools/pool", of_cluster).await;
+            }
         }
         1 => Step::State("h0", "provisioned").take(user).await,
         _ => Step::Pause(true).take(user).await,
@@ -67,7 +78,7 @@ async fn provision(user: &kube::Client, stage: usize) {
 }
 
 /// The objects of such a cluster, paused and ready to move.
-async fn paused_cluster() -> Vec<Saved> {
+async fn paused_cluster(pool: Pool) -> Vec<Saved> {
     let cluster = Cluster::start(&Options::seeded(1));
     cluster.install(&kinds()).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
@@ -75,7 +86,7 @@ async fn paused_cluster() -> Vec<Saved> {
     let _addresses = address_management(&cluster.client("addresses"), &clock);
     let user = cluster.client("user");
     for stage in 0..3 {
-        provision(&user, stage).await;
+        provision(&user, stage, pool).await;
         tokio::time::sleep(Duration::from_mins(10)).await;
     }
     let saved = save(&User(user), &MOVED).await;
@@ -129,14 +140,14 @@ enum Side {
     /// The target, with the objects to copy and the names of those that count.
     Arriving { saved: Vec<Saved>, names: BTreeSet<String> },
     /// The source.
-    Leaving,
+    Leaving(Pool),
 }
 
 impl TestEnv for Side {
     fn name(&self) -> &'static str {
         match self {
             Self::Arriving { .. } => "a cluster arrives by a move",
-            Self::Leaving => "a cluster leaves by a move",
+            Self::Leaving(_) => "a cluster leaves by a move",
         }
     }
 
@@ -147,7 +158,7 @@ impl TestEnv for Side {
     fn stages(&self) -> usize {
         match self {
             Self::Arriving { .. } => 3,
-            Self::Leaving => 4,
+            Self::Leaving(_) => 4,
         }
     }
 
@@ -157,8 +168,8 @@ impl TestEnv for Side {
             (Self::Arriving { .. }, 0) => {}
             (Self::Arriving { saved, .. }, 1) => copy(&User(user), saved, &mut BTreeMap::new()).await,
             (Self::Arriving { .. }, _) => resume(&user).await,
-            (Self::Leaving, 3) => delete_moved(&User(user), &MOVED).await,
-            (Self::Leaving, _) => provision(&user, stage).await,
+            (Self::Leaving(_), 3) => delete_moved(&User(user), &MOVED).await,
+            (Self::Leaving(pool), _) => provision(&user, stage, *pool).await,
         }
     }
 
@@ -236,9 +247,9 @@ async fn assert_nothing_deleted(side: Side) {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn moved_cluster_keeps_its_hosts_and_data_under_every_fault() {
-    let saved = paused_cluster().await;
+/// Moves a cluster with a pool to another server under every fault.
+async fn assert_arrives_whole(pool: Pool) {
+    let saved = paused_cluster(pool).await;
     let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
     let counted = ["Metal3DataClaim", "Metal3Data", "IPClaim", "IPAddress", "Secret"];
     let names = saved
@@ -252,6 +263,21 @@ async fn moved_cluster_keeps_its_hosts_and_data_under_every_fault() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn moved_cluster_keeps_its_hosts_and_data_under_every_fault() {
+    assert_arrives_whole(Pool::OfCluster).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_cluster_keeps_its_addresses_of_a_shared_pool_under_every_fault() {
+    assert_arrives_whole(Pool::Shared).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn cluster_moved_away_is_deleted_without_effects_under_every_fault() {
-    assert_nothing_deleted(Side::Leaving).await;
+    assert_nothing_deleted(Side::Leaving(Pool::OfCluster)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cluster_moved_away_from_a_shared_pool_is_deleted_without_effects_under_every_fault() {
+    assert_nothing_deleted(Side::Leaving(Pool::Shared)).await;
 }
