@@ -46,9 +46,9 @@ pub(super) fn runs(env: &TestEnv<'_>) -> Proof {
     described.prove()?;
     let nodes = checks::nodes(env)?;
     let addresses = list(env.stack, NAMESPACE, "ipclaims.ipam.metal3.io")?.len();
-    ensure!(addresses == 2, "{addresses} claims on the workers' pool");
+    ensure!(addresses == 4, "{addresses} claims on the workers' pools");
     Ok(format!(
-        "{nodes} Nodes after {:.1} s, 2 addresses; {described}",
+        "{nodes} Nodes after {:.1} s, 4 addresses; {described}",
         took.as_secs_f64()
     ))
 }
@@ -130,6 +130,9 @@ pub(super) fn deleted(env: &TestEnv<'_>) -> Proof {
         freed(env.stack, MACHINES)
     })?;
     nothing_is_left(env.stack)?;
+    // It belongs to no Cluster.
+    env.stack
+        .kubectl(&["--namespace", NAMESPACE, "delete", "ippool", install::SHARED_POOL])?;
     let took = watch.elapsed().as_secs_f64();
     let (taken, free) = checks::hosts(env)?;
     ensure!(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::ensure;
+use serde_json::Value;
 
 use super::audit;
 use super::cluster::settled;
@@ -11,6 +12,7 @@ use super::fleet::MACHINES;
 use super::{checks, install, requests};
 use crate::claim::Proof;
 use crate::pki;
+use crate::products::load::list;
 use crate::products::machines::cluster::{freed, running, until_deleted};
 use crate::products::machines::host_simulator::concurrently;
 use crate::products::machines::{self, NAMESPACE};
@@ -25,6 +27,11 @@ const LABELS: &[(&str, &[&str])] = &[
             "clusterctl.cluster.x-k8s.io/move=",
             "clusterctl.cluster.x-k8s.io/move-hierarchy=",
         ],
+    ),
+    // A pool that names no Cluster has no owner, and moves with its namespace.
+    (
+        "crd/ippools.ipam.metal3.io",
+        &["clusterctl.cluster.x-k8s.io=", "clusterctl.cluster.x-k8s.io/move="],
     ),
     (
         "crd/hardwaredata.metal3.io",
@@ -78,6 +85,24 @@ pub(super) fn second<'a>(env: &TestEnv<'a>) -> anyhow::Result<TestEnv<'a>> {
     Ok(target)
 }
 
+/// The address of each claim on an IPPool, from the address objects.
+fn granted(env: &TestEnv<'_>) -> anyhow::Result<BTreeMap<String, String>> {
+    let text = |object: &Value, at: &str| {
+        object
+            .pointer(at)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let objects = list(env.stack, NAMESPACE, "ipaddresses.ipam.metal3.io")?;
+    let pairs = objects
+        .iter()
+        .map(|object| (text(object, "/spec/claim/name"), text(object, "/spec/address")));
+    let granted: BTreeMap<String, String> = pairs.collect();
+    ensure!(granted.len() == objects.len(), "a claim has two addresses: {granted:?}");
+    Ok(granted)
+}
+
 fn moves(from: &TestEnv<'_>, to: &TestEnv<'_>) -> Proof {
     moves_during(from, to, || from.simulator().step())
 }
@@ -90,6 +115,7 @@ pub(super) fn moves_during(
     tick: impl FnMut() -> anyhow::Result<()> + Send,
 ) -> Proof {
     let (hosts, nodes) = (checks::hosts(from)?, checks::nodes(from)?);
+    let addresses = granted(from)?;
     let (watch, mark) = (Stopwatch::start(), from.fleet.mark()?);
     let kubeconfig = to.stack.places.kubeconfig(pki::ADMIN).display().to_string();
     let args = ["move", "--namespace", NAMESPACE, "--to-kubeconfig", &kubeconfig];
@@ -114,6 +140,11 @@ pub(super) fn moves_during(
     ensure!(
         checks::hosts(to)? == hosts && checks::nodes(to)? == nodes,
         "the hosts in use differ"
+    );
+    let arrived = granted(to)?;
+    ensure!(
+        arrived == addresses,
+        "the addresses of claims differ: {addresses:?} before, {arrived:?} after"
     );
     let mut orders: BTreeMap<String, usize> = BTreeMap::new();
     for order in asked.iter().filter(|one| one.is_order()) {

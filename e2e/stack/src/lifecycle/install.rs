@@ -26,6 +26,8 @@ pub(super) const ENDPOINT: &str = "10.245.0.1";
 /// The subnet of endpoints.
 pub(super) const ENDPOINTS: &str = "10.245.0.0/24";
 pub(super) const PORT: u16 = 6443;
+/// A pool that names no Cluster.
+pub(super) const SHARED_POOL: &str = "shared";
 /// The control plane uses external etcd: managed etcd requires more than the simulator provides.
 pub(super) const ETCD: &str = "
     clusterConfiguration:
@@ -138,6 +140,22 @@ pub(super) fn cluster(env: &TestEnv<'_>) -> anyhow::Result<()> {
     cluster_with(env, |_| Ok(()))
 }
 
+/// Gives each worker a second address, from a pool that names no Cluster.
+fn use_shared_pool(objects: &mut [Value]) -> anyhow::Result<()> {
+    let name = format!("{}-workers-template", template::CLUSTER);
+    let mut templates = objects
+        .iter_mut()
+        .filter(|object| object["kind"] == "Metal3DataTemplate");
+    let template = templates.find(|object| object["metadata"]["name"] == *name);
+    let template = template.context("the workers' data template does not exist")?;
+    let entries = template.pointer_mut("/spec/metaData/ipAddressesFromPool");
+    let entries = entries.and_then(Value::as_array_mut).context("it has no addresses")?;
+    entries.push(json!({
+        "key": "shared", "apiGroup": "ipam.metal3.io", "kind": "IPPool", "name": SHARED_POOL,
+    }));
+    Ok(())
+}
+
 /// Applies the cluster with changed objects, and its etcd credentials.
 pub(super) fn cluster_with(
     env: &TestEnv<'_>,
@@ -147,11 +165,12 @@ pub(super) fn cluster_with(
     // New CRDs make the API server rebuild its OpenAPI documents. kubectl reads them before each apply, and times out on a
     // busy machine.
     stack.kubectl(&["get", "--raw", "/openapi/v2"])?;
-    // clusterctl moves only objects that belong to a Cluster.
+    // clusterctl moves only objects that belong to a Cluster, and those whose kind has a label for it.
     let mut addresses = load::pool("workers", "10.66.0.10", "10.66.0.40");
     addresses["spec"]["clusterName"] = template::CLUSTER.into();
     let [authority, login] = etcd_of(stack, template::CLUSTER)?;
-    apply(stack, NAMESPACE, &[authority, login, addresses])?;
+    let shared = load::pool(SHARED_POOL, "10.67.0.10", "10.67.0.40");
+    apply(stack, NAMESPACE, &[authority, login, addresses, shared])?;
     let image = env.fleet.image_url()?;
     let manifest = template::generate(
         stack,
@@ -169,6 +188,7 @@ pub(super) fn cluster_with(
     let mut objects = documents
         .map(|document| Ok(serde_saphyr::from_str(document)?))
         .collect::<anyhow::Result<Vec<Value>>>()?;
+    use_shared_pool(&mut objects)?;
     change(&mut objects)?;
     apply(stack, NAMESPACE, &objects)
 }
