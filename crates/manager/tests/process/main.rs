@@ -7,4 +7,5 @@ mod hand_back;
 mod hosts;
 mod ipam;
 mod life;
+mod older;
 mod served;

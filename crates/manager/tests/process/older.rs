@@ -1,0 +1,238 @@
+//! Objects that released Go managers left, taken over: kept, deprovisioned, released and deleted without a loss.
+//!
+//! The files are derived from the code of the releases; each field names its source. The test plays Cluster API, and the
+//! manager of hosts.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "only JSON values are indexed here: an absent member reads as null"
+)]
+
+use std::time::Duration;
+
+use axum::http::Request;
+use metal3_api::catalog;
+use metal3_flags::Owner;
+use metal3_manager::product::find;
+use metal3_manager::run::Ended;
+use serde_json::{Value, json};
+
+use crate::environment::{TestCluster, options, until};
+
+const NAMESPACE: &str = "metal3";
+const RELEASES: [(&str, &str); 2] = [
+    ("1.9.5", include_str!("older/v1.9.5.yaml")),
+    ("1.13.2", include_str!("older/v1.13.2.yaml")),
+];
+
+/// The Cluster and the Machine, with the UIDs that a file uses.
+fn of_cluster_api(uids: &str) -> Vec<Value> {
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": "test1" });
+    let infrastructure =
+        |kind: &str, name: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": name });
+    vec![
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+            "metadata": { "name": "test1", "namespace": NAMESPACE, "uid": format!("{uids}21") },
+            "spec": { "infrastructureRef": infrastructure("Metal3Cluster", "test1") },
+            "status": { "initialization": { "infrastructureProvisioned": true } },
+        }),
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
+            "metadata": { "name": "test1-abcde", "namespace": NAMESPACE, "uid": format!("{uids}23"), "labels": labels },
+            "spec": {
+                "clusterName": "test1", "infrastructureRef": infrastructure("Metal3Machine", "test1-abcde"),
+                "bootstrap": { "dataSecretName": "test1-abcde", "configRef": { "apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfig", "name": "test1-abcde" } },
+            },
+            "status": { "nodeRef": { "name": "node-0" } },
+        }),
+    ]
+}
+
+struct User(kube::Client);
+
+impl User {
+    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<Value, kube::Error> {
+        let content = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content);
+        self.0
+            .request::<Value>(request.body(body.to_string().into_bytes()).unwrap())
+            .await
+    }
+
+    async fn get(&self, object: &Value) -> Option<Value> {
+        self.send("GET", &path(object, true), &json!({})).await.ok()
+    }
+
+    /// Stores objects with their owners and status, and returns them with the UIDs of this server.
+    async fn load(&self, mut objects: Vec<Value>) -> Vec<Value> {
+        let mut uids = Vec::new();
+        for object in &objects {
+            let mut bare = object.clone();
+            bare.as_object_mut().unwrap().remove("status");
+            for member in ["uid", "ownerReferences"] {
+                bare["metadata"].as_object_mut().unwrap().remove(member);
+            }
+            let made = self.send("POST", &path(object, false), &bare).await;
+            let made = made.unwrap_or_else(|error| unreachable!("{}: {error}", path(object, true)));
+            if let Some(uid) = object["metadata"]["uid"].as_str() {
+                uids.push((uid.to_owned(), made["metadata"]["uid"].as_str().unwrap().to_owned()));
+            }
+        }
+        for object in &mut objects {
+            let mut text = object.to_string();
+            for (recorded, own) in &uids {
+                text = text.replace(recorded, own);
+            }
+            *object = serde_json::from_str(&text).unwrap();
+            let owners = json!({ "metadata": { "ownerReferences": object["metadata"]["ownerReferences"] }, "spec": object["spec"] });
+            self.send("PATCH", &path(object, true), &owners).await.unwrap();
+            if object.get("status").is_some() {
+                let status = json!({ "status": object["status"] });
+                let place = format!("{}/status", path(object, true));
+                self.send("PATCH", &place, &status).await.unwrap();
+            }
+        }
+        objects
+    }
+
+    /// The manager of hosts brings the host into this state.
+    async fn host_is(&self, host: &Value, state: &str) {
+        let status = json!({ "status": { "provisioning": { "state": state } } });
+        let place = format!("{}/status", path(host, true));
+        self.send("PATCH", &place, &status).await.unwrap();
+    }
+}
+
+fn path(object: &Value, with_name: bool) -> String {
+    let (version, kind) = (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+    let root = if version.contains('/') { "/apis" } else { "/api" };
+    let lower = kind.to_lowercase();
+    let plural = match lower.as_str() {
+        "hardwaredata" | "hostfirmwaresettings" => lower,
+        word if word.ends_with('s') => format!("{word}es"),
+        word => format!("{word}s"),
+    };
+    let name = object["metadata"]["name"].as_str().unwrap();
+    let place = format!("{root}/{version}/namespaces/{NAMESPACE}/{plural}");
+    if with_name { format!("{place}/{name}") } else { place }
+}
+
+fn named<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let found = objects
+        .iter()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+    found.unwrap_or_else(|| unreachable!("{kind} {name}"))
+}
+
+fn is_content_of_machine(object: &Value) -> bool {
+    let kind = object["kind"].as_str().unwrap();
+    let name = object["metadata"]["name"].as_str().unwrap();
+    match kind {
+        "Metal3Machine" | "Metal3DataClaim" | "IPClaim" => true,
+        "Metal3Data" => name == "test1-controlplane-template-0",
+        "IPAddress" => name.ends_with("-100"),
+        "Secret" => name.starts_with("test1-abcde-"),
+        _ => false,
+    }
+}
+
+/// Lets time pass, with the garbage collector at work.
+async fn pass(world: &TestCluster, minutes: u64) {
+    for _ in 0..minutes * 6 {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        while world.cluster.collect_garbage() > 0 {}
+    }
+}
+
+async fn world(text: &str) -> (TestCluster, User, Vec<Value>) {
+    let world = TestCluster::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+    let user = User(world.cluster.client("admin"));
+    let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } });
+    user.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let uids = documents[0]["metadata"]["uid"].as_str().unwrap();
+    let mut objects = of_cluster_api(&uids[..uids.len() - 2]);
+    objects.extend(documents.into_iter().filter(|document| document["kind"].is_string()));
+    let objects = user.load(objects).await;
+    (world, user, objects)
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_released_go_managers_are_kept_deprovisioned_released_and_deleted_without_a_loss() {
+    for (release, text) in RELEASES {
+        let (world, user, objects) = world(text).await;
+        let products = vec![find(Owner::Capm3), find(Owner::Ipam)];
+        let replica = world.start_options("a", options("--controllers=capm3,ipam"), None, products);
+        until("ready", async || replica.ready().await).await;
+        pass(&world, 10).await;
+        let host = named(&objects, "BareMetalHost", "node-0");
+        let machine = named(&objects, "Metal3Machine", "test1-abcde");
+        let pool = named(&objects, "IPPool", "provisioning-pool");
+        for object in &objects {
+            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
+            let found = user.get(object).await.unwrap_or_else(|| unreachable!("{what} is lost"));
+            assert!(found["metadata"]["deletionTimestamp"].is_null(), "{what} is deleted");
+            if object["kind"] == "Secret" {
+                assert_eq!(found["data"], object["data"], "{what}");
+            }
+            if object["kind"] == "IPAddress" {
+                assert_eq!(found["spec"], object["spec"], "{what}");
+            }
+        }
+        let kept = user.get(host).await.unwrap();
+        for member in ["image", "userData", "metaData", "networkData", "consumerRef"] {
+            assert_eq!(kept["spec"][member], host["spec"][member], "{release}: {member}");
+        }
+        assert_eq!(kept["spec"]["online"], true);
+        assert!(kept["metadata"]["ownerReferences"].is_null(), "{release}: {kept}");
+        let indexes = user.get(pool).await.unwrap()["status"]["indexes"].clone();
+        assert_eq!(indexes, pool["status"]["indexes"], "{release}");
+        let reused = named(&objects, "BareMetalHost", "node-1");
+        let before = &reused["metadata"]["labels"];
+        assert_eq!(
+            &user.get(reused).await.unwrap()["metadata"]["labels"],
+            before,
+            "{release}"
+        );
+
+        user.send("DELETE", &path(machine, true), &json!({})).await.unwrap();
+        until("deprovisioned", async || {
+            let host = user.get(host).await.unwrap();
+            host["spec"]["image"].is_null() && host["spec"]["online"] == false
+        })
+        .await;
+        user.host_is(host, "deprovisioning").await;
+        pass(&world, 2).await;
+        let claim = named(&objects, "IPClaim", "test1-controlplane-template-0-provisioning-pool");
+        assert!(
+            user.get(claim).await.is_some(),
+            "{release}: the address is kept while the host may run"
+        );
+        user.host_is(host, "available").await;
+        pass(&world, 10).await;
+        assert!(user.get(machine).await.is_none(), "{release}");
+        pass(&world, 10).await;
+        for object in &objects {
+            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
+            let found = user.get(object).await;
+            assert_eq!(found.is_none(), is_content_of_machine(object), "{what}: {found:?}");
+        }
+        let free = user.get(host).await.unwrap();
+        assert!(free["spec"]["consumerRef"].is_null(), "{release}");
+        assert!(free["metadata"]["deletionTimestamp"].is_null(), "{release}");
+        let indexes = user.get(pool).await.unwrap()["status"]["indexes"].clone();
+        assert!(
+            indexes["test1-controlplane-template-0-provisioning-pool"].is_null(),
+            "{release}: {indexes}"
+        );
+        assert_eq!(replica.end().await, Ended::Stopped);
+    }
+}
