@@ -12,10 +12,13 @@ mod render;
 mod rules;
 mod shown;
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
 
 use super::case::Case;
 use super::group::Group;
+use crate::values::text;
 
 /// All groups about data of machines.
 pub(super) const GROUPS: [Group; 4] = [render::GROUP, names::DATA, names::CLAIMS, nodes::GROUP];
@@ -24,7 +27,11 @@ pub(super) const GROUPS: [Group; 4] = [render::GROUP, names::DATA, names::CLAIMS
 fn expectation(case: &Case) -> Value {
     let mut expect = case.expect.clone();
     if let Value::Object(members) = &mut expect {
-        members.remove("notAdmissible");
+        if let Some(refused) = members.get("notAdmissible").and_then(Value::as_array) {
+            let fields: BTreeSet<&str> = refused.iter().map(|error| text(error, "/field")).collect();
+            let fields = json!(fields);
+            members.insert("notAdmissible".into(), fields);
+        }
         if members.contains_key("error") {
             members.insert("error".into(), true.into());
         }

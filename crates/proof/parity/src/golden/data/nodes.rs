@@ -1,6 +1,6 @@
 //! `naming/provider_id`: the provider ID of a machine, and its Node.
 
-use metal3_api::cluster::Machine;
+use metal3_api::cluster::{Bootstrap, Machine};
 use metal3_api::infrastructure::AddressType;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -40,23 +40,28 @@ fn answer(case: &Case) -> Value {
         .collect();
     let mut provisioned = false;
     match (node::provider_id(&machine), operation) {
+        (Err(_), "exists") => drop(shown.insert("done".into(), false.into())),
         (Err(_), _) => {
             shown.insert("error".into(), true.into());
         }
         (Ok(id), "default") => machine.spec.provider_id = Some(id.to_string()),
-        (Ok(_), "exists") if machine.spec.provider_id.is_none() => {
-            shown.insert("done".into(), false.into());
-        }
         (Ok(id), _) => {
-            let known = match look(case, &stored, &machine, &id) {
+            let found = look(case, &stored, &machine, &id);
+            let failed = found.is_err();
+            let known = match found {
                 Ok(Found::Node { name, provider_id }) => Some((name, provider_id)),
                 Ok(Found::Adopt { name }) => Some((name, id.to_string())),
                 Ok(Found::None) | Err(_) => None,
             };
-            match known {
-                Some(_) if operation == "exists" => {
-                    shown.insert("done".into(), true.into());
+            match operation {
+                "exists" => {
+                    let is_known = known.is_some() && machine.spec.provider_id.is_some();
+                    shown.insert("done".into(), is_known.into());
                 }
+                "nodeLabel" => drop(shown.insert("done".into(), known.is_some().into())),
+                _ => {}
+            }
+            match known.filter(|_| operation != "exists") {
                 Some((name, provider_id)) => {
                     nodes.insert(name, provider_id.clone().into());
                     if stated(&machine).is_empty() {
@@ -64,8 +69,10 @@ fn answer(case: &Case) -> Value {
                         provisioned = true;
                     }
                 }
+                None if operation == "exists" => {}
                 None => {
-                    shown.insert("waits".into(), true.into());
+                    let how = how_without_node(failed, operation, bootstrap(&stored).config_ref.is_some());
+                    shown.extend(how.map(|how| (how.to_owned(), true.into())));
                 }
             }
         }
@@ -77,6 +84,20 @@ fn answer(case: &Case) -> Value {
     shown.insert("nodeProviderIDs".into(), nodes.into());
     shown.insert("provisioned".into(), provisioned.into());
     shown.into()
+}
+
+/// How an operation without a Node ends. An error by label is final; by another property it is looked at again with the
+/// next change of a Node, which the recordings call transient. Without a bootstrap provider no label is expected.
+fn how_without_node(failed: bool, operation: &str, has_bootstrap_provider: bool) -> Option<&'static str> {
+    match (failed, operation) {
+        (true, "nodeLabel") => Some("error"),
+        (false, "nodeLabel") if !has_bootstrap_provider => None,
+        _ => Some("waits"),
+    }
+}
+
+fn bootstrap(stored: &CaseObjects) -> Bootstrap {
+    stored.all::<Machine>().pop().unwrap_or_default().spec.bootstrap
 }
 
 /// The provider ID of a machine; empty for none.
@@ -92,10 +113,9 @@ fn look(
 ) -> Result<Found, node::NodeError> {
     let host = stored.all::<BareMetalHost>().pop().unwrap_or_default();
     let host_uid = host.metadata.uid.and_then(|uid| Uid::parse(uid).ok());
-    let bootstrap = stored.all::<Machine>().pop().unwrap_or_default().spec.bootstrap;
     let trust = match text(&case.input, "/operation") {
-        "nodeLabel" if bootstrap.config_ref.is_some() => Trust::Label,
-        "nodeLabel" | "hostname" => Trust::Hostname,
+        "nodeLabel" => Trust::Label,
+        "hostname" => Trust::Hostname,
         _ => Trust::ProviderId,
     };
     let addresses = machine.status.addresses.iter();
@@ -119,14 +139,13 @@ fn look(
     node::find(&wanted, &nodes)
 }
 
-/// A transient error is a wait; `done: false` then repeats it.
+/// A transient error is a wait, any other one is an error.
 fn expectation(case: &Case) -> Value {
     let mut expect = super::expectation(case);
     if let Value::Object(members) = &mut expect
         && members.remove("transient") == Some(Value::Bool(true))
     {
         members.remove("error");
-        members.remove("done");
         members.insert("waits".into(), true.into());
     }
     expect
@@ -160,7 +179,52 @@ mod tests {
     #[test]
     fn a_node_is_known_by_the_id_that_its_machine_states() {
         assert_eq!(answered("exists", OLDER)["done"], true);
-        assert_eq!(answered("exists", "metal3://metal/rack1/worker")["waits"], true);
+        assert_eq!(answered("exists", "metal3://metal/rack1/worker")["done"], false);
+    }
+
+    /// The answer for a machine with or without bootstrap provider and these labelled Nodes.
+    fn labelled(ids: &[&str], has_bootstrap_provider: bool) -> Value {
+        let uid = "c0ffee00-1111-4222-8333-444455556666";
+        let config = has_bootstrap_provider.then(|| json!({ "apiGroup": "b", "kind": "K", "name": "k" }));
+        let objects = json!([
+            {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+                "metadata": { "name": "worker", "namespace": "metal", "annotations": { "metal3.io/BareMetalHost": "metal/rack1" } },
+                "spec": { "image": { "url": "http://i/a" } },
+            },
+            {
+                "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+                "metadata": { "name": "rack1", "namespace": "metal", "uid": uid }, "spec": { "online": true },
+            },
+            {
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": "m", "namespace": "metal" },
+                "spec": { "clusterName": "c", "bootstrap": { "configRef": config }, "infrastructureRef": { "apiGroup": "g", "kind": "K", "name": "worker" } },
+            },
+        ]);
+        let node = |(number, id): (usize, &&str)| json!({ "metadata": { "name": format!("n{number}"), "labels": { "metal3.io/uuid": uid } }, "spec": { "providerID": id } });
+        let nodes: Vec<Value> = ids.iter().enumerate().map(node).collect();
+        answer(&Case {
+            group: "naming".into(),
+            file: "provider_id".into(),
+            name: "labelled".into(),
+            input: json!({ "objects": objects, "operation": "nodeLabel", "workloadClusterNodes": nodes }),
+            expect: Value::Null,
+        })
+    }
+
+    #[test]
+    fn an_error_is_no_wait_and_no_node_is_one_only_with_a_bootstrap_provider() {
+        for (ids, error, waits, done) in [
+            (vec!["", ""], true, false, false),
+            (vec!["aws:///x"], true, false, false),
+            (vec![], false, true, false),
+            (vec![""], false, false, true),
+        ] {
+            let shown = labelled(&ids, true);
+            let is = |member: &str| shown.get(member) == Some(&Value::Bool(true));
+            assert_eq!((is("error"), is("waits"), is("done")), (error, waits, done), "{ids:?}");
+        }
+        assert_eq!(labelled(&[], false).get("waits"), None);
     }
 
     #[test]

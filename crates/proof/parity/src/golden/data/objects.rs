@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::kind::Kind;
 use serde_json::Value;
 
@@ -55,6 +56,15 @@ impl CaseObjects {
         of_kind
             .filter_map(|(_, object)| serde_json::from_value(object.clone()).ok())
             .collect()
+    }
+
+    /// The Secrets, without their content.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = (String, ObjectMeta)> {
+        let of_kind = self.0.iter().filter(|((kind, _), _)| kind == "Secret");
+        of_kind.filter_map(|((_, name), object)| {
+            let metadata = object.get("metadata").cloned()?;
+            Some((name.clone(), serde_json::from_value(metadata).ok()?))
+        })
     }
 
     /// Whether there is an object of a kind that cannot be read.

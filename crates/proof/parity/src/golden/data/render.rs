@@ -1,6 +1,6 @@
 //! `render`: claims and Secrets of a Metal3Data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use metal3_api::cluster::{IPAddressClaim, Machine};
@@ -24,8 +24,10 @@ use serde_json::{Map, Value, json};
 use super::controllers::{self, Controllers};
 use super::objects::CaseObjects;
 use super::{pools, rules, shown};
+use crate::admission::{self, Answer};
 use crate::golden::case::Case;
 use crate::golden::group::Group;
+use crate::values::list;
 
 pub(super) const GROUP: Group = Group {
     name: "render",
@@ -48,10 +50,25 @@ struct Run {
 
 /// Result of the real controllers; of the decision functions where the server rejects the manifests.
 fn answer(case: &Case) -> Value {
-    match controllers::run_case(case, Controllers::All, naming(case)) {
+    let mut answer = match controllers::run_case(case, Controllers::All, naming(case)) {
         Ok(Some(ended)) => shown::rendered(case, &ended),
         Ok(None) => run_decisions(case),
         Err(error) => json!(format!("{error:#}")),
+    };
+    let refused: BTreeSet<String> = list(&case.input, "/objects").flat_map(refused_fields).collect();
+    if let (Value::Object(members), false) = (&mut answer, refused.is_empty()) {
+        members.insert("notAdmissible".into(), json!(refused));
+    }
+    answer
+}
+
+/// The fields of an object that schema or webhooks refuse.
+fn refused_fields(object: &Value) -> Vec<String> {
+    match admission::answer(object, None) {
+        Answer::Schema(errors) => errors.into_iter().map(|error| error.field).collect(),
+        Answer::Webhook(decision, _) => decision.refusals().map(|finding| finding.path.to_string()).collect(),
+        // Kinds of other projects.
+        Answer::Undecodable(_) => Vec::new(),
     }
 }
 
@@ -60,7 +77,7 @@ fn run_decisions(case: &Case) -> Value {
     let Some(data) = stored.all::<Metal3Data>().pop() else {
         return json!("no Metal3Data");
     };
-    let mut run = Run::default();
+    let mut run = Run::of(&stored);
     run.ended.insert("ready".into(), false.into());
     if stored.has_unreadable::<Metal3DataTemplate>() {
         run.ended.insert("error".into(), true.into());
@@ -71,6 +88,19 @@ fn run_decisions(case: &Case) -> Value {
 }
 
 impl Run {
+    /// The claims that exist already.
+    fn of(stored: &CaseObjects) -> Self {
+        let mut run = Self::default();
+        let given = stored.all::<IPClaim>().into_iter().map(Box::new).map(NewClaim::Metal3);
+        let other = stored
+            .all::<IPAddressClaim>()
+            .into_iter()
+            .map(Box::new)
+            .map(NewClaim::General);
+        given.chain(other).for_each(|claim| run.make(claim));
+        run
+    }
+
     fn run_steps(&mut self, case: &Case, stored: &CaseObjects, data: &Metal3Data) {
         for _ in 0..MAX_STEPS {
             let plan = self.plan(case, stored, data);
@@ -121,7 +151,7 @@ impl Run {
             metal3_machine: metal3_machine.map(Arc::new),
             machine: machine.map(Arc::new),
             host: host.map(Arc::new),
-            secrets: secrets.collect(),
+            secrets: stored.secrets().chain(secrets).collect(),
             claims: self.known(case, stored, data),
             deleting: Vec::new(),
             naming: naming(case),

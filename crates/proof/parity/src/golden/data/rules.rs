@@ -15,6 +15,8 @@ pub(super) const RENDER: &[Rule] = &[
     CLAIMS_USED_POOLS_ONLY,
     NETWORK_FAMILY,
     TEMPLATE_UNREADABLE,
+    WIDER_TEMPLATES,
+    EMPTY_STRINGS,
 ];
 pub(super) const DATA_NAMES: &[Rule] = &[DATA_NAME_TAKEN, DATA_CLAIM_UNOWNED];
 pub(super) const PROVIDER_ID: &[Rule] = &[NODE_STRANGERS];
@@ -193,8 +195,54 @@ const TEMPLATE_UNREADABLE: Rule = Rule {
         list(template, "/networkData/links/vlans").any(|vlan| vlan.get("vlanLink").is_none())
             || list(template, "/metaData/objectNames").any(|entry| !objects.contains(&text(entry, "/object")))
     },
-    predict: |_, recorded| *recorded = json!({ "ready": false, "error": true }),
+    predict: |_, recorded| {
+        if let Some(members) = recorded.as_object_mut() {
+            members.retain(|name, _| name == "notAdmissible");
+            members.insert("ready".into(), false.into());
+            members.insert("error".into(), true.into());
+        }
+    },
 };
+
+/// Bonds without parameters, or with plain values, are admitted.
+const WIDER_TEMPLATES: Rule = Rule {
+    row: "data-template-wider-links",
+    touches: |input| {
+        let is_wider = |bond: &Value| {
+            let mut parameters = list(bond, "/parameters").peekable();
+            parameters.peek().is_none()
+                || parameters.any(|parameter| !parameter.get("value").is_some_and(Value::is_object))
+        };
+        list(template(input), "/networkData/links/bonds").any(is_wider)
+    },
+    predict: |_, recorded| {
+        admit(recorded, |field| {
+            field.contains(".bonds[") && field.contains("].parameters")
+        })
+    },
+};
+
+/// Empty texts of metadata are admitted.
+const EMPTY_STRINGS: Rule = Rule {
+    row: "conversion-writable-as-read",
+    touches: |input| strings(input).values().any(|value| value.is_empty()),
+    predict: |_, recorded| {
+        admit(recorded, |field| {
+            field.starts_with("spec.metaData.strings[") && field.ends_with(".value")
+        });
+    },
+};
+
+/// Removes fields from the refused ones.
+fn admit(recorded: &mut Value, is_admitted: impl Fn(&str) -> bool) {
+    let Some(Value::Array(fields)) = recorded.get_mut("notAdmissible") else {
+        return;
+    };
+    fields.retain(|field| !field.as_str().is_some_and(&is_admitted));
+    if fields.is_empty() {
+        take(recorded, "notAdmissible");
+    }
+}
 
 /// Upstream adds a finalizer to a claim that it cannot fulfil.
 const DATA_CLAIM_UNOWNED: Rule = Rule {
@@ -258,17 +306,32 @@ const DATA_NAME_TAKEN: Rule = Rule {
     },
 };
 
-/// Upstream ignores all Nodes while two share an ID.
+/// Upstream ignores all Nodes while two of other machines share an ID.
 const NODE_STRANGERS: Rule = Rule {
     row: "node-strangers",
-    touches: |input| text(input, "/operation") == "cloudProvider",
-    predict: |input, recorded| {
+    touches: |input| {
         let id = format!("metal3://{}", provider_id(input));
-        let has_it = list(input, "/workloadClusterNodes").any(|node| text(node, "/spec/providerID") == id);
-        if let (true, Some(members)) = (has_it, recorded.as_object_mut()) {
-            members.remove("waits");
-            members.insert("machineProviderID".into(), id.into());
-            members.insert("provisioned".into(), true.into());
+        let ids = || list(input, "/workloadClusterNodes").map(|node| text(node, "/spec/providerID"));
+        let count = |wanted: &str| ids().filter(|id| *id == wanted).count();
+        let is_shared = |other: &str| !other.is_empty() && other != id && count(other) > 1;
+        count(&id) == 1 && ids().any(is_shared)
+    },
+    predict: |input, recorded| {
+        let stated = objects_of(input, "Metal3Machine")
+            .next()
+            .map(|machine| text(machine, "/spec/providerID"));
+        let has_id = stated.is_some_and(|stated| !stated.is_empty());
+        let Some(members) = recorded.as_object_mut() else {
+            return;
+        };
+        match text(input, "/operation") {
+            "cloudProvider" if members.remove("waits").is_some() && !has_id => {
+                let id = format!("metal3://{}", provider_id(input));
+                members.insert("machineProviderID".into(), id.into());
+                members.insert("provisioned".into(), true.into());
+            }
+            "exists" if has_id => drop(members.insert("done".into(), true.into())),
+            _ => {}
         }
     },
 };
@@ -319,5 +382,53 @@ fn take(value: &mut Value, member: &str) -> bool {
 fn set(value: &mut Value, member: &str, new: Value) {
     if let Value::Object(members) = value {
         members.insert(member.to_owned(), new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_nodes(operation: &str, ids: &[&str]) -> Value {
+        let machine = json!({
+            "kind": "Metal3Machine", "metadata": { "name": "m", "annotations": { "metal3.io/BareMetalHost": "metal/h" } },
+        });
+        let nodes: Vec<Value> = ids.iter().map(|id| json!({ "spec": { "providerID": id } })).collect();
+        json!({ "objects": [machine], "operation": operation, "workloadClusterNodes": nodes })
+    }
+
+    #[test]
+    fn only_strangers_that_share_an_id_are_excused() {
+        let own = "metal3://metal/h/m";
+        for (operation, ids, is_touched) in [
+            ("cloudProvider", vec![own, "aws:///x", "aws:///x"], true),
+            ("cloudProvider", vec![own, "aws:///x"], false),
+            ("cloudProvider", vec!["aws:///x", "aws:///x"], false),
+            ("cloudProvider", vec![own, own, "aws:///x", "aws:///x"], false),
+            ("cloudProvider", vec![own, "", ""], false),
+        ] {
+            assert_eq!(
+                (NODE_STRANGERS.touches)(&with_nodes(operation, &ids)),
+                is_touched,
+                "{ids:?}"
+            );
+        }
+        let mut labelled = json!({ "error": true });
+        let input = with_nodes("nodeLabel", &[own, "aws:///x", "aws:///x"]);
+        (NODE_STRANGERS.predict)(&input, &mut labelled);
+        assert_eq!(labelled, json!({ "error": true }), "the label decides there");
+    }
+
+    #[test]
+    fn wider_templates_excuse_parameters_only() {
+        let fields = json!([
+            "spec.networkData.links.bonds[0].macAddress",
+            "spec.networkData.links.bonds[0].parameters[1].value"
+        ]);
+        let mut recorded = json!({ "notAdmissible": fields, "ready": true });
+        (WIDER_TEMPLATES.predict)(&Value::Null, &mut recorded);
+        assert_eq!(recorded, json!({ "notAdmissible": [fields[0]], "ready": true }));
+        (WIDER_TEMPLATES.predict)(&Value::Null, &mut recorded);
+        assert_eq!(recorded["notAdmissible"], json!([fields[0]]));
     }
 }

@@ -3,6 +3,7 @@
 //! The controller settles after each step. Its log is not compared, nor are conditions that the schema of the Go
 //! manager lacks.
 
+mod predicted;
 mod rules;
 mod run;
 mod view;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::predicted::{METAL3, address, granted, next_free, pools, publish, push_address, put};
 use super::view::list_mut;
 use crate::golden::group::Rule;
 use crate::values::{list, text};
@@ -22,7 +23,6 @@ pub(super) const RULES: &[Rule] = &[
     CLAIM_READY,
 ];
 
-const METAL3: &str = "ipam.metal3.io/v1alpha1";
 const FINALIZER: &str = "ipclaim.ipam.metal3.io";
 
 /// A range with mixed address families allocates nothing.
@@ -90,38 +90,49 @@ const FOREIGN_POOL_KIND: Rule = Rule {
     },
 };
 
-/// Claims of two kinds with one name are distinct.
+/// Claims of two kinds with one name are distinct: the later one, which upstream leaves without an object, gets the next
+/// free address.
 const CLAIMS_OF_ONE_NAME: Rule = Rule {
     row: "ipam-claims-of-one-name",
     touches: |input| {
-        let kinds = |kind: &str| applied(input).any(|claim| text(claim, "/kind") == kind);
-        kinds("IPClaim") && kinds("IPAddressClaim")
+        let of_kind = |kind: &'static str| applied(input).filter(move |claim| text(claim, "/kind") == kind);
+        of_kind("IPClaim").any(|one| of_kind("IPAddressClaim").any(|other| name_of(one) == name_of(other)))
     },
-    predict: |_, recorded| {
-        let foreign_address = json!({
-            "name": "p-10-0-0-11",
-            "apiVersion": "ipam.cluster.x-k8s.io/v1beta2",
-            "spec": {
-                "address": "10.0.0.11",
-                "claimRef": { "name": "c1" },
-                "poolRef": { "name": "pool-a", "kind": "IPPool", "apiGroup": "ipam.metal3.io" },
-                "prefix": 24,
-            },
-        });
-        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.push(foreign_address);
-        }
-        set_indexes(
-            recorded,
-            &json!({ "c1": "10.0.0.10", "ipaddressclaim/c1": "10.0.0.11" }),
-        );
-        for claim in claims(recorded).filter(|claim| claim.get("addressObject").is_some()) {
-            retain(claim, &["name", "kind", "finalizers"]);
-            put(claim, "/address", json!("p-10-0-0-11"));
-            put(claim, "/ip", json!("10.0.0.11"));
+    predict: |input, recorded| {
+        let lost = |claim: &&mut Value| claim.get("addressObject").is_some();
+        let mut unserved: Vec<(String, String)> = claims(recorded)
+            .filter(lost)
+            .map(|claim| (text(claim, "/kind").to_owned(), text(claim, "/name").to_owned()))
+            .collect();
+        unserved.dedup();
+        for (kind, name) in unserved {
+            let stated = applied(input).find(|claim| text(claim, "/kind") == kind && name_of(claim) == name);
+            let pool = stated.map(pool_of).unwrap_or_default();
+            let Some((object, ip)) = next_free(input, recorded, pool) else {
+                continue;
+            };
+            for claim in claims(recorded).filter(|claim| text(claim, "/kind") == kind && text(claim, "/name") == name) {
+                retain(claim, &["name", "kind", "finalizers"]);
+                put(claim, "/address", json!(object));
+                put(claim, "/ip", json!(ip));
+            }
+            publish(recorded, pool, (&kind, &name), &ip);
+            push_address(recorded, granted(input, pool, (&kind, &name), (&object, &ip)));
         }
     },
 };
+
+fn name_of(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+/// The pool that a claim of either kind names.
+fn pool_of(claim: &Value) -> &str {
+    [text(claim, "/spec/pool/name"), text(claim, "/spec/poolRef/name")]
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or_default()
+}
 
 /// An address without owner belongs only to a claim whose status names it, not to the claim that it names.
 const MATCH_BY_UID: Rule = Rule {
@@ -150,14 +161,46 @@ const MATCH_BY_UID: Rule = Rule {
 /// A claim whose pre-allocated address is in use reports it.
 const PRE_ALLOCATION_HELD: Rule = Rule {
     row: "ipam-pre-allocation-held",
-    touches: |input| list(input, "/steps").any(|step| step.get("mergePatch").is_some()),
-    predict: |_, recorded| {
-        let text = "Pre-allocated IP not available: 10.0.0.10 is granted to another claim; delete that claim, or change spec.preAllocations";
-        for claim in claims(recorded).filter(|claim| claim.get("address").is_none()) {
-            put(claim, "/errorMessage", json!(text));
+    touches: |input| {
+        let changes = list(input, "/steps").flat_map(|step| list(step, "/mergePatch"));
+        changes
+            .into_iter()
+            .any(|pool| pool.pointer("/spec/preAllocations").is_some())
+    },
+    predict: |input, recorded| {
+        let mut reserved: Vec<(String, String)> = pools(input).flat_map(pre_allocations).collect();
+        for (step, shown) in list(input, "/steps").zip(list_mut(recorded, "/steps")) {
+            for (claim, ip) in list(step, "/mergePatch").flat_map(pre_allocations) {
+                reserved.retain(|(other, _)| *other != claim);
+                reserved.push((claim, ip));
+            }
+            let held: Vec<String> = list(shown, "/claims")
+                .map(|claim| text(claim, "/ip").to_owned())
+                .collect();
+            for claim in list_mut(shown, "/claims") {
+                let is_silent = claim.get("address").is_none() && claim.get("errorMessage").is_none();
+                let wanted = reserved.iter().find(|(name, _)| name == text(claim, "/name"));
+                let Some((_, ip)) = wanted.filter(|(_, ip)| is_silent && held.contains(ip)) else {
+                    continue;
+                };
+                let message = format!(
+                    "Pre-allocated IP not available: {ip} is granted to another claim; delete that claim, or change spec.preAllocations"
+                );
+                put(claim, "/errorMessage", json!(message));
+            }
         }
     },
 };
+
+/// The pre-allocations of a pool: claim and address.
+fn pre_allocations(pool: &Value) -> Vec<(String, String)> {
+    let all = pool.pointer("/spec/preAllocations").and_then(Value::as_object);
+    let text = |ip: &Value| ip.as_str().unwrap_or_default().to_owned();
+    all.into_iter()
+        .flatten()
+        .map(|(claim, ip)| (claim.clone(), text(ip)))
+        .collect()
+}
 
 /// A claim that requests an address outside of all ranges reports it after the upstream text.
 const REQUESTED_OUTSIDE: Rule = Rule {
@@ -251,10 +294,6 @@ const CLAIM_READY: Rule = Rule {
     },
 };
 
-fn pools(input: &Value) -> impl Iterator<Item = &Value> {
-    list(input, "/objects").filter(|object| text(object, "/kind") == "IPPool")
-}
-
 fn applied(input: &Value) -> impl Iterator<Item = &Value> {
     list(input, "/steps").flat_map(|step| list(step, "/apply"))
 }
@@ -283,14 +322,6 @@ fn set_indexes(recorded: &mut Value, indexes: &Value) {
     });
 }
 
-/// Sets a member of an existing parent.
-fn put(value: &mut Value, place: &str, new: Value) {
-    let (parent, member) = place.rsplit_once('/').unwrap_or_default();
-    if let Some(members) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
-        members.insert(member.to_owned(), new);
-    }
-}
-
 fn retain(claim: &mut Value, members: &[&str]) {
     if let Some(claim) = claim.as_object_mut() {
         claim.retain(|member, _| members.contains(&member.as_str()));
@@ -309,15 +340,77 @@ fn grant(claim: &mut Value, object: &str, ip: &str) {
     put(claim, "/ip", json!(ip));
 }
 
-/// An address of ipam.metal3.io in the namespace of the cases.
-fn address(name: &str, ip: &str, claim: &str, pool: &str) -> Value {
-    json!({
-        "name": name,
-        "apiVersion": METAL3,
-        "spec": {
-            "address": ip,
-            "claim": { "name": claim, "namespace": "metal" },
-            "pool": { "name": pool, "namespace": "metal" },
-        },
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(spec: &Value) -> Value {
+        json!({ "kind": "IPPool", "metadata": { "name": "pool-a" }, "spec": spec })
+    }
+
+    fn claim(kind: &str, name: &str) -> Value {
+        json!({ "kind": kind, "metadata": { "name": name }, "spec": { "pool": { "name": "pool-a" } } })
+    }
+
+    fn predicted(rule: &Rule, input: &Value, recorded: &Value) -> Value {
+        let mut predicted = recorded.clone();
+        if (rule.touches)(input) {
+            (rule.predict)(input, &mut predicted);
+        }
+        predicted
+    }
+
+    #[test]
+    fn second_claim_of_a_name_gets_the_next_free_address_of_its_own_pool() {
+        let spec = json!({ "namePrefix": "x", "prefix": 25, "pools": [{ "start": "192.0.2.7", "end": "192.0.2.20" }], "preAllocations": { "vip": "192.0.2.8" } });
+        let steps = json!([{ "apply": [claim("IPAddressClaim", "c1")] }, { "apply": [claim("IPClaim", "c1")] }]);
+        let input = json!({ "objects": [pool(&spec)], "steps": steps });
+        let first = json!({ "name": "x-192-0-2-7", "apiVersion": "ipam.cluster.x-k8s.io/v1beta2", "spec": { "address": "192.0.2.7" } });
+        let recorded = json!({
+            "final": { "addresses": [first], "pools": [{ "name": "pool-a", "indexes": { "c1": "192.0.2.7" } }, { "name": "other" }] },
+            "steps": [{ "claims": [{ "name": "c1", "kind": "IPClaim", "address": "x-192-0-2-7", "addressObject": "missing" }] }],
+        });
+        let shown = predicted(&CLAIMS_OF_ONE_NAME, &input, &recorded);
+        let indexes = &shown["final"]["pools"][0]["indexes"];
+        assert_eq!(*indexes, json!({ "c1": "192.0.2.9", "ipaddressclaim/c1": "192.0.2.7" }));
+        assert_eq!(
+            shown["steps"][0]["claims"][0]["ip"], "192.0.2.9",
+            "the next one is pre-allocated"
+        );
+        assert_eq!(shown["final"]["addresses"][0]["spec"]["prefix"], 25);
+        assert_eq!(shown["final"]["pools"][1], recorded["final"]["pools"][1]);
+        let served =
+            json!({ "final": {}, "steps": [{ "claims": [{ "name": "c1", "kind": "IPClaim", "address": "a" }] }] });
+        assert_eq!(
+            predicted(&CLAIMS_OF_ONE_NAME, &input, &served),
+            served,
+            "nothing is lost"
+        );
+        let others = json!({ "steps": [{ "apply": [claim("IPAddressClaim", "c1"), claim("IPClaim", "c2")] }] });
+        assert!(!(CLAIMS_OF_ONE_NAME.touches)(&others));
+    }
+
+    #[test]
+    fn only_a_claim_whose_pre_allocated_address_is_held_reports_that() {
+        let spec = json!({ "namePrefix": "p", "pools": [] });
+        let patch = json!({ "metadata": { "name": "pool-a" }, "spec": { "preAllocations": { "vip": "192.0.2.7", "far": "192.0.2.99" } } });
+        let input = json!({ "objects": [pool(&spec)], "steps": [{}, { "mergePatch": [patch] }] });
+        let claims = json!([
+            { "name": "c1", "ip": "192.0.2.7", "address": "p-192-0-2-7" },
+            { "name": "vip" }, { "name": "far" }, { "name": "full", "errorMessage": "Exhausted IP Pools" },
+        ]);
+        let recorded = json!({ "steps": [{ "claims": claims }, { "claims": claims }] });
+        let shown = predicted(&PRE_ALLOCATION_HELD, &input, &recorded);
+        assert_eq!(shown["steps"][0], recorded["steps"][0], "nothing is pre-allocated yet");
+        let after = &shown["steps"][1]["claims"];
+        assert!(
+            after[1]["errorMessage"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("192.0.2.7 is granted")
+        );
+        for other in [0, 2, 3] {
+            assert_eq!(after[other], claims[other]);
+        }
+    }
 }

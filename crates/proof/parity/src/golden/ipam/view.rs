@@ -96,6 +96,7 @@ pub(super) fn addresses(objects: &[Value], in_full: bool) -> Vec<Value> {
         let metadata = filled([
             ("name", at(held, "/metadata/name")),
             ("namespace", at(held, "/metadata/namespace")),
+            ("labels", at(held, "/metadata/labels")),
             ("finalizers", at(held, "/metadata/finalizers")),
             ("ownerReferences", at(held, "/metadata/ownerReferences")),
         ]);
