@@ -1,4 +1,7 @@
 //! Features of the API that are not supported. They are rejected by name, never ignored.
+//!
+//! `spec.firmware` is none of them: Go managers since 0.14 ignore it, and hosts of older ones still have it.
+//! differs (`host-unsupported-fields`): the Go manager performs the features named here.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, Image, InspectionMode};
 use thiserror::Error;
@@ -17,8 +20,6 @@ pub enum UnsupportedFeature {
     CustomDeploy,
     /// RAID configuration.
     Raid,
-    /// Firmware settings in the host.
-    Firmware,
     /// Fast inspection through the BMC.
     FastInspection,
 }
@@ -29,7 +30,6 @@ impl UnsupportedFeature {
             Self::OciImage => "spec.image.url",
             Self::CustomDeploy => "spec.customDeploy",
             Self::Raid => "spec.raid",
-            Self::Firmware => "spec.firmware",
             Self::FastInspection => "spec.inspectionMode",
         }
     }
@@ -39,7 +39,6 @@ impl UnsupportedFeature {
             Self::OciImage => "images from a registry (oci://)",
             Self::CustomDeploy => "custom deploy steps",
             Self::Raid => "logical disks",
-            Self::Firmware => "firmware settings",
             Self::FastInspection => "fast inspection through the BMC",
         }
     }
@@ -49,7 +48,6 @@ impl UnsupportedFeature {
             Self::OciImage => "use an http or https URL with a checksum",
             Self::CustomDeploy => "remove it and set spec.image",
             Self::Raid => "configure the disks beforehand and remove it",
-            Self::Firmware => "configure it beforehand and remove it",
             Self::FastInspection => "use agent or disabled",
         }
     }
@@ -81,7 +79,6 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
                 .is_some_and(|deploy| !deploy.method.is_empty()),
         ),
         (UnsupportedFeature::Raid, raid),
-        (UnsupportedFeature::Firmware, spec.firmware.is_some()),
         (
             UnsupportedFeature::FastInspection,
             !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),
