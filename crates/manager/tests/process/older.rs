@@ -159,10 +159,99 @@ async fn world(text: &str) -> (TestCluster, User, Vec<Value>) {
     user.send("POST", "/api/v1/namespaces", &namespace).await.unwrap();
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
     let uids = documents[0]["metadata"]["uid"].as_str().unwrap();
-    let mut objects = of_cluster_api(&uids[..uids.len() - 2]);
+    let mut objects = of_cluster_api(uids.get(..uids.len() - 2).unwrap());
     objects.extend(documents.into_iter().filter(|document| document["kind"].is_string()));
     let objects = user.load(objects).await;
     (world, user, objects)
+}
+
+/// An installation that was taken over.
+struct TakenOver {
+    release: &'static str,
+    world: TestCluster,
+    user: User,
+    objects: Vec<Value>,
+}
+
+impl TakenOver {
+    /// Nothing is lost, and only owners and labels changed.
+    async fn assert_kept(&self) {
+        let (release, objects) = (self.release, &self.objects);
+        for object in objects {
+            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
+            let found = self
+                .user
+                .get(object)
+                .await
+                .unwrap_or_else(|| unreachable!("{what} is lost"));
+            assert!(found["metadata"]["deletionTimestamp"].is_null(), "{what} is deleted");
+            let member = match object["kind"].as_str() {
+                Some("Secret") => "data",
+                Some("IPAddress") => "spec",
+                _ => continue,
+            };
+            assert_eq!(found[member], object[member], "{what}");
+        }
+        let host = named(objects, "BareMetalHost", "node-0");
+        let kept = self.user.get(host).await.unwrap();
+        for member in ["image", "userData", "metaData", "networkData", "consumerRef"] {
+            assert_eq!(kept["spec"][member], host["spec"][member], "{release}: {member}");
+        }
+        assert_eq!(kept["spec"]["online"], true);
+        assert!(kept["metadata"]["ownerReferences"].is_null(), "{release}: {kept}");
+        let pool = named(objects, "IPPool", "provisioning-pool");
+        let indexes = &self.user.get(pool).await.unwrap()["status"]["indexes"];
+        assert_eq!(*indexes, pool["status"]["indexes"], "{release}");
+        let reused = named(objects, "BareMetalHost", "node-1");
+        let labels = &self.user.get(reused).await.unwrap()["metadata"]["labels"];
+        assert_eq!(*labels, reused["metadata"]["labels"], "{release}");
+    }
+
+    /// The machine is deleted, and the manager of hosts deprovisions its host.
+    async fn delete_machine(&self) {
+        let (user, release) = (&self.user, self.release);
+        let host = named(&self.objects, "BareMetalHost", "node-0");
+        let machine = named(&self.objects, "Metal3Machine", "test1-abcde");
+        user.send("DELETE", &path(machine, true), &json!({})).await.unwrap();
+        until("deprovisioned", async || {
+            let host = user.get(host).await.unwrap();
+            host["spec"]["image"].is_null() && host["spec"]["online"] == false
+        })
+        .await;
+        user.host_is(host, "deprovisioning").await;
+        pass(&self.world, 2).await;
+        let claim = named(
+            &self.objects,
+            "IPClaim",
+            "test1-controlplane-template-0-provisioning-pool",
+        );
+        assert!(
+            user.get(claim).await.is_some(),
+            "{release}: the address is kept while the host may run"
+        );
+        user.host_is(host, "available").await;
+        pass(&self.world, 20).await;
+    }
+
+    /// What belongs to the machine is deleted, and nothing else.
+    async fn assert_released(&self) {
+        let release = self.release;
+        for object in &self.objects {
+            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
+            let found = self.user.get(object).await;
+            assert_eq!(found.is_none(), is_content_of_machine(object), "{what}: {found:?}");
+        }
+        let host = named(&self.objects, "BareMetalHost", "node-0");
+        let free = self.user.get(host).await.unwrap();
+        assert!(free["spec"]["consumerRef"].is_null(), "{release}");
+        assert!(free["metadata"]["deletionTimestamp"].is_null(), "{release}");
+        let pool = named(&self.objects, "IPPool", "provisioning-pool");
+        let indexes = &self.user.get(pool).await.unwrap()["status"]["indexes"];
+        assert!(
+            indexes["test1-controlplane-template-0-provisioning-pool"].is_null(),
+            "{release}: {indexes}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,68 +260,16 @@ async fn objects_of_released_go_managers_are_kept_deprovisioned_released_and_del
         let (world, user, objects) = world(text).await;
         let products = vec![find(Owner::Capm3), find(Owner::Ipam)];
         let replica = world.start_options("a", options("--controllers=capm3,ipam"), None, products);
-        until("ready", async || replica.ready().await).await;
         pass(&world, 10).await;
-        let host = named(&objects, "BareMetalHost", "node-0");
-        let machine = named(&objects, "Metal3Machine", "test1-abcde");
-        let pool = named(&objects, "IPPool", "provisioning-pool");
-        for object in &objects {
-            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
-            let found = user.get(object).await.unwrap_or_else(|| unreachable!("{what} is lost"));
-            assert!(found["metadata"]["deletionTimestamp"].is_null(), "{what} is deleted");
-            if object["kind"] == "Secret" {
-                assert_eq!(found["data"], object["data"], "{what}");
-            }
-            if object["kind"] == "IPAddress" {
-                assert_eq!(found["spec"], object["spec"], "{what}");
-            }
-        }
-        let kept = user.get(host).await.unwrap();
-        for member in ["image", "userData", "metaData", "networkData", "consumerRef"] {
-            assert_eq!(kept["spec"][member], host["spec"][member], "{release}: {member}");
-        }
-        assert_eq!(kept["spec"]["online"], true);
-        assert!(kept["metadata"]["ownerReferences"].is_null(), "{release}: {kept}");
-        let indexes = user.get(pool).await.unwrap()["status"]["indexes"].clone();
-        assert_eq!(indexes, pool["status"]["indexes"], "{release}");
-        let reused = named(&objects, "BareMetalHost", "node-1");
-        let before = &reused["metadata"]["labels"];
-        assert_eq!(
-            &user.get(reused).await.unwrap()["metadata"]["labels"],
-            before,
-            "{release}"
-        );
-
-        user.send("DELETE", &path(machine, true), &json!({})).await.unwrap();
-        until("deprovisioned", async || {
-            let host = user.get(host).await.unwrap();
-            host["spec"]["image"].is_null() && host["spec"]["online"] == false
-        })
-        .await;
-        user.host_is(host, "deprovisioning").await;
-        pass(&world, 2).await;
-        let claim = named(&objects, "IPClaim", "test1-controlplane-template-0-provisioning-pool");
-        assert!(
-            user.get(claim).await.is_some(),
-            "{release}: the address is kept while the host may run"
-        );
-        user.host_is(host, "available").await;
-        pass(&world, 10).await;
-        assert!(user.get(machine).await.is_none(), "{release}");
-        pass(&world, 10).await;
-        for object in &objects {
-            let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
-            let found = user.get(object).await;
-            assert_eq!(found.is_none(), is_content_of_machine(object), "{what}: {found:?}");
-        }
-        let free = user.get(host).await.unwrap();
-        assert!(free["spec"]["consumerRef"].is_null(), "{release}");
-        assert!(free["metadata"]["deletionTimestamp"].is_null(), "{release}");
-        let indexes = user.get(pool).await.unwrap()["status"]["indexes"].clone();
-        assert!(
-            indexes["test1-controlplane-template-0-provisioning-pool"].is_null(),
-            "{release}: {indexes}"
-        );
+        let taken_over = TakenOver {
+            release,
+            world,
+            user,
+            objects,
+        };
+        taken_over.assert_kept().await;
+        taken_over.delete_machine().await;
+        taken_over.assert_released().await;
         assert_eq!(replica.end().await, Ended::Stopped);
     }
 }
