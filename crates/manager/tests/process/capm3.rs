@@ -4,6 +4,7 @@
     reason = "only JSON values are indexed here: an absent member reads as null"
 )]
 
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use axum::http::Request;
@@ -256,6 +257,37 @@ async fn machines_are_served_without_the_kinds_of_ipam_which_are_used_once_insta
     })
     .await;
     assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+/// The API server converts stored objects by a webhook of this process: it needs none of their lists.
+#[tokio::test]
+async fn webhooks_are_served_before_any_kind_is_listed_or_installed() {
+    let folder = std::env::temp_dir().join(format!("metal3-webhooks-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.join("tls.crt"), pair.cert.pem()).unwrap();
+    std::fs::write(folder.join("tls.key"), pair.signing_key.serialize_pem()).unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let flags = format!(
+        "--controllers=capm3 --webhook-port={port} --webhook-cert-dir={}",
+        folder.display()
+    );
+    let world = TestCluster::empty().await;
+    let replica = world.start_options("a", options(&flags), None, products());
+    until("ready", async || replica.ready().await).await;
+    let (_, text) = replica.probe("/readyz").await;
+    assert!(text.contains("install infrastructure-components.yaml"), "{text}");
+    assert!(
+        TcpStream::connect(("127.0.0.1", port)).is_ok(),
+        "it accepts connections"
+    );
+    let audit = world.cluster.audit();
+    let mut read = audit.counts().filter(|((user, verb, resource), _)| {
+        user == "a" && ["list", "watch"].contains(verb) && resource.as_str() != "deployments"
+    });
+    assert_eq!(read.next(), None, "nothing is listed yet");
+    assert_eq!(replica.end().await, Ended::Stopped);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[tokio::test(start_paused = true)]
