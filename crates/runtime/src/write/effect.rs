@@ -3,6 +3,7 @@
 use std::fmt;
 
 use kube_core::Resource;
+use metal3_domain::uri;
 use serde_json::{Map, Value};
 
 use crate::access::{Permission, Verb};
@@ -61,7 +62,8 @@ impl fmt::Display for Effect {
 /// The fields of a Secret that contain no secret.
 const PUBLIC_FIELDS: [&str; 4] = ["apiVersion", "kind", "metadata", "type"];
 
-/// `body`, with every value of a Secret replaced, annotations included: tools copy whole objects there.
+/// `body`, with every value of a Secret replaced, annotations included: tools copy whole objects there. In other objects
+/// the logins of URLs are hidden.
 fn redacted(group: &str, resource: &str, body: &Value) -> Value {
     match body {
         Value::Object(members) if group.is_empty() && resource == "secrets" => {
@@ -75,7 +77,20 @@ fn redacted(group: &str, resource: &str, body: &Value) -> Value {
             };
             Value::Object(members.iter().map(hide).collect())
         }
-        _ => body.clone(),
+        _ => without_logins(body),
+    }
+}
+
+/// The same with the logins of URLs hidden.
+fn without_logins(value: &Value) -> Value {
+    match value {
+        Value::String(text) => uri::without_logins(text).into(),
+        Value::Array(items) => items.iter().map(without_logins).collect(),
+        Value::Object(members) => {
+            let hide = |(name, value): (&String, &Value)| (name.clone(), without_logins(value));
+            Value::Object(members.iter().map(hide).collect::<Map<_, _>>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -112,6 +127,14 @@ mod tests {
             namespace: "ns".to_owned(),
             name: "a".to_owned(),
         }
+    }
+
+    #[test]
+    fn dry_run_hides_the_login_of_a_url() {
+        let body = json!({ "data": { "image": { "url": "https://u:hunter2@h/i.raw" }, "more": ["ftp://u:p@h/", 1] } });
+        let effect = Effect::of::<verb::Patch, ConfigMap>(&key(), &body);
+        let shown = json!({ "data": { "image": { "url": "https://***@h/i.raw" }, "more": ["ftp://***@h/", 1] } });
+        assert_eq!(effect.body, shown);
     }
 
     #[test]
