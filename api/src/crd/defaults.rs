@@ -3,6 +3,10 @@
 //! The API server fills them in what a client sends, and in a stored object only by the schema of the version it is
 //! stored in. So of one object, the old side of an update may lack what the new side has.
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +14,11 @@ use serde_json::Value;
 use super::schema;
 
 /// Whether two values are equal once both have the defaults of their schema and are in the form `normal`.
-pub(crate) fn equal_with_defaults<T: Serialize + JsonSchema>(old: &T, new: &T, normal: fn(Value) -> Value) -> bool {
+pub(crate) fn equal_with_defaults<T: Serialize + JsonSchema + 'static>(
+    old: &T,
+    new: &T,
+    normal: fn(Value) -> Value,
+) -> bool {
     let (old, new) = (serde_json::to_value(old), serde_json::to_value(new));
     let (Ok(mut old), Ok(mut new)) = (old, new) else {
         return false;
@@ -18,10 +26,20 @@ pub(crate) fn equal_with_defaults<T: Serialize + JsonSchema>(old: &T, new: &T, n
     if old == new {
         return true;
     }
-    let schema = schema::structural::<T>();
+    let schema = schema_of::<T>();
     fill(&schema, &mut old);
     fill(&schema, &mut new);
     normal(old) == normal(new)
+}
+
+/// The schema of a type, generated once per process: it takes longer than a whole review.
+fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
+    static SCHEMAS: Mutex<BTreeMap<TypeId, Arc<Value>>> = Mutex::new(BTreeMap::new());
+    let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    let schema = schemas
+        .entry(TypeId::of::<T>())
+        .or_insert_with(|| Arc::new(schema::structural::<T>()));
+    Arc::clone(schema)
 }
 
 /// Fills each member that is absent and has a default. Existing values do not change.

@@ -148,17 +148,23 @@ pub trait AdmissionRules: Kind<Spec: JsonSchema + Serialize> {
 /// Runs all validation rows of the kind.
 #[must_use]
 pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Vec<Finding> {
-    K::RULES.iter().flat_map(|rule| run(rule, change)).collect()
+    // Decided once: an object can be large, and a kind has many rows about the spec.
+    let has_new_spec = match change {
+        Change::Update { old, new } => spec_changes(*old, *new),
+        Change::Create(_) | Change::Delete(_) => true,
+    };
+    let all = K::RULES.iter();
+    all.flat_map(|rule| run(rule, change, has_new_spec)).collect()
 }
 
-fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>) -> Vec<Finding> {
+fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>, has_new_spec: bool) -> Vec<Finding> {
     let mut findings = Findings::of(rule.name);
     match (&rule.on, change) {
         (On::Write(check) | On::Spec(check), Change::Create(new)) => {
             check(&WriteRequest { old: None, new }, &mut findings)
         }
         (On::Write(check), Change::Update { old, new }) => check(&WriteRequest { old: Some(old), new }, &mut findings),
-        (On::Spec(check), Change::Update { old, new }) if spec_changes(*old, *new) => {
+        (On::Spec(check), Change::Update { old, new }) if has_new_spec => {
             check(&WriteRequest { old: Some(old), new }, &mut findings);
         }
         (On::Create(check), Change::Create(new)) => check(new, &mut findings),

@@ -66,7 +66,7 @@ impl AdmissionRules for Metal3DataTemplate {
 /// order of plain values counts.
 ///
 /// An object that a release stored as `v1beta1` is read without the defaults of this version, and its update has them.
-fn same_meaning<T: Serialize + JsonSchema>(old: &T, new: &T) -> bool {
+fn same_meaning<T: Serialize + JsonSchema + 'static>(old: &T, new: &T) -> bool {
     equal_with_defaults(old, new, sorted)
 }
 
