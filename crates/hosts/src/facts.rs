@@ -223,8 +223,6 @@ pub struct Budget {
 /// A read that a plan needs. Each is live, whatever a cache contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
-    /// The host.
-    Host,
     /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name, boot MAC address. If any of these
     /// reads fails, the node stays unknown.
     Node,
@@ -250,6 +248,8 @@ pub enum Read {
     History,
     /// No read: requests a busy-host slot.
     Slot,
+    /// The host. The last: a request to Ironic can be slow, and an edit during it must be seen.
+    Host,
 }
 
 impl Read {

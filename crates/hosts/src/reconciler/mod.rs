@@ -224,6 +224,9 @@ impl HostReconciler {
                 }
                 continue;
             }
+            if self.observer.is_outdated(key, &observed) {
+                return Ok(Next::Requeue);
+            }
             let next = plan.next.clone();
             match self.executor(key, writer).perform(plan, &mut observed).await? {
                 Outcome::Done if next == Next::Requeue => {}

@@ -11,6 +11,7 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
@@ -71,6 +72,14 @@ impl Observer {
             slot: None,
             refused,
         }
+    }
+
+    /// Whether the cache received a later version of the host. Reads from Ironic can be slow, and an edit during them may
+    /// forbid what was planned.
+    pub(super) fn is_outdated(&self, key: &Key, observed: &Observations) -> bool {
+        let version = |host: &BareMetalHost| ResourceVersion::parse(host.metadata.resource_version.as_deref()?).ok();
+        let cached = self.caches.hosts.find(key).into_present();
+        cached.is_some_and(|cached| version(&cached) > version(&observed.host))
     }
 
     /// Performs one read.

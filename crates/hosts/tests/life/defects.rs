@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::env::{Setup, TestEnv, bmc};
+use crate::interceptor::IronicFault;
 use crate::phases::{Phase, SOURCE, image};
 
 fn fails_in(kind: ErrorType) -> impl Fn(Option<&BareMetalHost>) -> bool {
@@ -307,4 +308,24 @@ async fn machine_is_asked_to_shut_down_despite_an_old_error_of_its_node() {
     let asked = env.interceptor.log().asked.split_off(before);
     let power: Vec<_> = asked.iter().filter(|what| what.contains("states/power")).collect();
     assert_eq!(power, ["PUT nodes/_/states/power soft power off"]);
+}
+
+/// The host was read before the node, and an edit while Ironic answered did not count.
+#[tokio::test(start_paused = true)]
+async fn disk_is_not_cleaned_when_an_edit_during_a_slow_read_of_the_node_forbids_it() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    let disk = env.machine(1, |machine| machine.disk.clone());
+    {
+        let mut log = env.interceptor.log();
+        log.fault = Some((log.asked.len() + 1, IronicFault::Late));
+    }
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    sleep(Duration::from_secs(5)).await;
+    env.edit(1, json!({ "spec": { "automatedCleaningMode": "disabled" } }))
+        .await;
+    Phase::Deprovision.end(&env, 1).await;
+    assert!(env.interceptor.log().injected);
+    assert_eq!(env.machine(1, |machine| machine.disk.clone()), disk);
 }

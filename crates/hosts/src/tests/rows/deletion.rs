@@ -22,7 +22,7 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off()
             .spec(json!({ "externallyProvisioned": true }))
             .node_with("active", on())
-            .row("on, and external", "reads Host, reads Node, replan"),
+            .row("on, and external", "reads Node, reads Host, replan"),
         powering_off()
             .spec(json!({ "externallyProvisioned": true }))
             .node_with("active", on())
@@ -221,7 +221,7 @@ pub(super) fn deletion() -> Vec<Row> {
             .with(|fixture| fixture.aborts_deployments = false)
             .row(
                 "node to be deleted during a deployment, and Ironic is older than 1.110",
-                "reads Host, reads Node, replan",
+                "reads Node, reads Host, replan",
             ),
         deleting()
             .node("wait call-back")

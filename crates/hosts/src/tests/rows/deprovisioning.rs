@@ -38,7 +38,7 @@ pub(super) fn removal() -> Vec<Row> {
             .node_with("service failed", json!({ "maintenance": true, "fault": "service failure" }))
             .row("a service failed, in maintenance", "requests clear maintenance, waits for the node"),
         deprovisioning().node("service failed").live().row("a service failed", "requests deleted, waits for the node"),
-        deprovisioning().node("active").row("running, from the feed", "reads Host, reads Node, replan"),
+        deprovisioning().node("active").row("running, from the feed", "reads Node, reads Host, replan"),
         deprovisioning().node("active").live().row("running, read live", "requests deleted, waits for the node"),
         restricted()
             .node("manageable")

@@ -54,7 +54,7 @@ pub(super) fn power() -> Vec<Row> {
             ),
         to_be_off()
             .node_with("active", on())
-            .row("on, and to be off", "reads Host, reads Node, replan"),
+            .row("on, and to be off", "reads Node, reads Host, replan"),
         to_be_off().node_with("active", on()).live().row(
             "on, and to be off, read live",
             "requests soft power off, waits for the node",

@@ -44,7 +44,7 @@ pub(super) fn deployment() -> Vec<Row> {
         ),
         provisioning()
             .node("manageable")
-            .row("a node that was not cleaned", "reads Host, reads Node, replan"),
+            .row("a node that was not cleaned", "reads Node, reads Host, replan"),
         provisioning().node("manageable").live().row(
             "a node that was not cleaned, read live",
             "requests provide, waits for the node",
@@ -77,7 +77,7 @@ pub(super) fn deployment() -> Vec<Row> {
             ),
         provisioning()
             .node("available")
-            .row("a clean node from the feed", "reads Host, reads Node, replan"),
+            .row("a clean node from the feed", "reads Node, reads Host, replan"),
         provisioning()
             .node("available")
             .live()
@@ -146,7 +146,7 @@ pub(super) fn deployment() -> Vec<Row> {
             .annotated("reboot.metal3.io", FORCED)
             .row(
                 "the agent does not connect, and a reboot is forced",
-                "reads Host, reads Node, replan",
+                "reads Node, reads Host, replan",
             ),
         provisioning()
             .node("wait call-back")
