@@ -355,9 +355,13 @@ impl ChangeTracker {
     fn store(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
         let uuid = node.uuid.clone();
         if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
-            // The page was requested before a newer response arrived. When a list shows that response's change, its
-            // fingerprint differs.
-            known.fingerprint = fingerprint;
+            // Requested earlier, but Ironic may have read its database later: only the next list shows which of two
+            // different records is newer.
+            let is_same = *known.node == node;
+            known.fingerprint = fingerprint.filter(|_| is_same);
+            if !is_same {
+                self.quick_until = self.quick_until.max(as_of.after(QUICK_AFTER_REQUEST));
+            }
             known.listing = self.listing;
             return;
         }

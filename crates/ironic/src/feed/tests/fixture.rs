@@ -43,6 +43,8 @@ pub(super) struct Fixture {
     pub(super) whole_seconds: bool,
     /// Ironic's `max_limit` is small: every round has several pages.
     pub(super) small_pages: bool,
+    /// Every page has one node.
+    pub(super) single_nodes: bool,
     pub(super) deleted: Vec<NodeUuid>,
     pub(super) resyncs: u32,
     pub(super) unreadable: BTreeSet<usize>,
@@ -70,6 +72,7 @@ impl Fixture {
             failing: false,
             whole_seconds: false,
             small_pages: false,
+            single_nodes: false,
             deleted: Vec::new(),
             resyncs: 0,
             unreadable: BTreeSet::new(),
@@ -144,6 +147,22 @@ impl Fixture {
         self.nodes[&number].node.updated_at.is_some()
     }
 
+    /// The present record of a node.
+    pub(super) fn record(&self, number: usize) -> Node {
+        self.nodes[&number].node.clone()
+    }
+
+    /// Answers a read: the receiver has the record, and the tracker records it.
+    pub(super) fn answer_read(&mut self, record: Node, asked: Monotonic) {
+        self.read.insert(record.uuid.clone(), record.clone());
+        self.tracker.observed(record, asked);
+    }
+
+    /// The `Date` header, which has whole seconds.
+    pub(super) fn server_time(&self) -> DateTime<Utc> {
+        self.server.trunc_subsecs(0)
+    }
+
     /// Nodes whose current record the receiver of events has not read.
     pub(super) fn differences(&self) -> Vec<usize> {
         let differs = |(_, record): &(&usize, &Record)| self.read.get(&record.node.uuid) != Some(&record.node);
@@ -168,7 +187,7 @@ impl Fixture {
         }
     }
 
-    fn advance(&mut self, time: Duration) {
+    pub(super) fn advance(&mut self, time: Duration) {
         self.elapsed += time;
         self.server += TimeDelta::from_std(time).unwrap();
     }
@@ -190,10 +209,7 @@ impl Fixture {
         }
         match self.page(&request) {
             Some(page) => {
-                // The `Date` header has whole seconds.
-                let events = self
-                    .tracker
-                    .answered(self.now(), page, Some(self.server.trunc_subsecs(0)));
+                let events = self.tracker.answered(self.now(), page, Some(self.server_time()));
                 self.receive(events);
             }
             None => self.tracker.failed(self.now(), super::not_found()),
@@ -201,7 +217,7 @@ impl Fixture {
         None
     }
 
-    fn receive(&mut self, events: Vec<FeedEvent>) {
+    pub(super) fn receive(&mut self, events: Vec<FeedEvent>) {
         for event in events {
             match event {
                 FeedEvent::Changed(uuid) => {
@@ -218,7 +234,7 @@ impl Fixture {
         }
     }
 
-    fn page(&mut self, request: &PageRequest) -> Option<Page<ListedNode>> {
+    pub(super) fn page(&mut self, request: &PageRequest) -> Option<Page<ListedNode>> {
         let mut sorted: Vec<&Record> = self.nodes.values().collect();
         match request.order {
             Order::Created => sorted.sort_by_key(|record| record.serial),
@@ -228,11 +244,12 @@ impl Fixture {
         if request.order == Order::NewestChange {
             sorted.reverse();
         }
-        let limit = usize::from(if self.small_pages {
-            request.limit.min(7)
-        } else {
-            request.limit
-        });
+        let most = match (self.single_nodes, self.small_pages) {
+            (true, _) => 1,
+            (false, true) => 7,
+            (false, false) => u16::MAX,
+        };
+        let limit = usize::from(request.limit.min(most));
         let start = match &request.behind {
             None => 0,
             Some(Marker(marker)) => 1 + sorted.iter().position(|record| record.node.uuid.as_str() == marker)?,
