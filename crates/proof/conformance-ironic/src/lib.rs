@@ -154,6 +154,7 @@ claims!(
     Record L2 machines::a_boot_device_for_one_boot_is_set_on_the_machine,
     Record L2 machines::drifted_power_is_restored,
     Record L2 machines::a_dead_bmc_sets_maintenance_until_it_responds,
+    Record L3 machines::an_agent_finds_its_node_only_by_the_address_of_a_port,
     Record L3 machines::an_inspection_creates_a_port_for_each_network_card,
     Record L3 machines::a_failed_inspection_powers_the_machine_off_and_the_history_keeps_the_error,
     Record L2 machines::the_firmware_versions_are_recorded_when_a_node_is_managed,

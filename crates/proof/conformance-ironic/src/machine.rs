@@ -198,14 +198,29 @@ impl<'a> Machine<'a> {
 
     /// Creates a manageable node for it, with one port.
     pub(crate) async fn node(&self, more: Map<String, Value>) -> anyhow::Result<NodeUuid> {
-        let first = self.macs.first().context("a machine without network")?;
-        let address = MacAddress::parse(first)?;
-        self.remove_leftover_node(&address).await?;
+        let uuid = self.node_without_port(more).await?;
+        self.add_port(&uuid).await?;
+        Ok(uuid)
+    }
+
+    /// Creates a manageable node for it that has no port.
+    pub(crate) async fn node_without_port(&self, more: Map<String, Value>) -> anyhow::Result<NodeUuid> {
+        self.remove_leftover_node(&self.boot_address()?).await?;
         let uuid = self.lab.create(self.new_node(more)).await?;
-        let port = calls::port::create(&uuid, &address, true);
-        self.lab.client.send(&port).await?;
         self.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
         Ok(uuid)
+    }
+
+    /// Creates the port of the first network card.
+    pub(crate) async fn add_port(&self, uuid: &NodeUuid) -> anyhow::Result<()> {
+        let port = calls::port::create(uuid, &self.boot_address()?, true);
+        self.lab.client.send(&port).await?;
+        Ok(())
+    }
+
+    fn boot_address(&self) -> anyhow::Result<MacAddress> {
+        let first = self.macs.first().context("a machine without network")?;
+        Ok(MacAddress::parse(first)?)
     }
 
     /// Removes the node of an aborted run for this machine.

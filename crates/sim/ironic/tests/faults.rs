@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
+use metal3_domain::mac::MacAddress;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
 use metal3_ironic::calls::state::Power;
@@ -60,6 +61,11 @@ impl Fixture {
         };
         let created = client.send(&calls::node::create(new).unwrap()).await.unwrap();
         let node = created.value.uuid;
+        let mac = ironic
+            .machine(node.as_str(), |machine| machine.macs().remove(0))
+            .unwrap();
+        let mac = MacAddress::parse(&mac).unwrap();
+        client.send(&calls::port::create(&node, &mac, true)).await.unwrap();
         Self { ironic, client, node }
     }
 

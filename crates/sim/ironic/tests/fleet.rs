@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta};
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
+use metal3_domain::mac::MacAddress;
 use metal3_ironic::calls::provision::{ConfigDrive, Transition};
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
@@ -49,6 +50,7 @@ struct Controller {
     wakes: mpsc::Receiver<FeedEvent>,
     slots: Slots<usize>,
     hosts: Vec<Host>,
+    macs: Vec<MacAddress>,
     /// Hosts to reconcile.
     ready: Vec<usize>,
     busiest: usize,
@@ -73,7 +75,7 @@ fn next_transition(node: &Node, provisioned: bool) -> Option<Transition> {
 }
 
 impl Controller {
-    fn start(client: Client, clock: Arc<dyn Clock>, tasks: &TaskTracker) -> Self {
+    fn start(client: Client, clock: Arc<dyn Clock>, macs: Vec<MacAddress>, tasks: &TaskTracker) -> Self {
         let feed = Feed::new(client.clone(), clock);
         let (sender, wakes) = mpsc::channel(64);
         let follows = feed.clone();
@@ -91,6 +93,7 @@ impl Controller {
             wakes,
             slots,
             hosts: (0..HOSTS).map(host).collect(),
+            macs,
             ready: (0..HOSTS).collect(),
             busiest: 0,
         }
@@ -183,6 +186,13 @@ impl Controller {
             }
         };
         let uuid = node.uuid.clone();
+        let port = calls::port::create(&uuid, &self.macs[number], true);
+        while let Err(error) = self.client.send(&port).await {
+            if matches!(error, Error::Exists(_)) {
+                break;
+            }
+            sleep(RETRY_AFTER).await;
+        }
         self.feed.manage(uuid.clone());
         uuid
     }
@@ -222,7 +232,9 @@ async fn fleet_becomes_active_two_at_a_time_despite_lost_answers_and_a_lost_data
         .with(Rule::at(5, RequestFault::Conflict).verb("PUT").resource(provision));
     ironic.inject(plan);
 
-    let mut controller = Controller::start(ironic.client().unwrap(), Arc::clone(&clock), &tasks);
+    let mac = |number| MacAddress::parse(&machine(number).macs()[0]).unwrap();
+    let macs = (0..HOSTS).map(mac).collect();
+    let mut controller = Controller::start(ironic.client().unwrap(), Arc::clone(&clock), macs, &tasks);
     controller.run_until_all_active().await;
     assert_eq!(controller.busiest, MAX_BUSY);
     let before: Vec<_> = (0..HOSTS).map(|number| machine(number).counts).collect();

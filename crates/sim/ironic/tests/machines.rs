@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
+use metal3_domain::mac::MacAddress;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
 use metal3_ironic::calls::state::Power;
@@ -62,6 +63,8 @@ impl Fixture {
         fields.extend(more.as_object().cloned().unwrap());
         let info = json!({"redfish_address": "https://192.0.2.1", "redfish_system_id": "/redfish/v1/Systems/1"});
         let node = self.create("ns~host", &info, fields).await;
+        let mac = MacAddress::parse(&self.machine().macs()[0]).unwrap();
+        self.send(calls::port::create(&node, &mac, true)).await.unwrap();
         self.go(&node, Transition::Manage, ProvisionState::Manageable).await;
         node
     }

@@ -1,5 +1,7 @@
 //! Behaviour that needs a machine: wait states, power, disks, ports.
 
+use std::time::Duration;
+
 use anyhow::ensure;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
@@ -11,6 +13,9 @@ use serde_json::{Map, Value, json};
 use super::life::deploy;
 use super::record::is_in_history;
 use crate::lab::{Lab, expect_error, object};
+
+/// How long a claim watches an agent that does not find its node.
+const UNFOUND: Duration = Duration::from_secs(8);
 
 /// Disables automated cleaning.
 pub(super) fn uncleaned() -> Map<String, Value> {
@@ -65,6 +70,21 @@ pub(crate) async fn an_abort_ends_inspection_cleaning_and_deployment_that_wait_f
     set(lab, &uuid, "instance_info", lab.image()?).await?;
     machine.go(&uuid, deploy(), &S::WaitCallBack).await?;
     machine.go(&uuid, Transition::Abort, &S::DeployFailed).await?;
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn an_agent_finds_its_node_only_by_the_address_of_a_port(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node_without_port(Map::new()).await?;
+    machine.go(&uuid, Transition::Provide, &S::CleanWait).await?;
+    machine.until_on(true).await?;
+    // Several times as long as an agent takes to boot.
+    tokio::time::sleep(UNFOUND).await;
+    let state = lab.read(&uuid).await?.provision_state;
+    ensure!(state == S::CleanWait, "a node without ports is {state}");
+    machine.add_port(&uuid).await?;
+    let cleaned = |node: &metal3_ironic::model::node::Node| node.provision_state == S::Available;
+    machine.until(&uuid, "cleaned", cleaned).await?;
     lab.remove(&uuid).await
 }
 

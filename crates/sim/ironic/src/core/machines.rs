@@ -55,7 +55,7 @@ impl Core {
         }
     }
 
-    /// Adds nodes with old timestamps.
+    /// Adds nodes with old timestamps, each with the port of its machine's first network card.
     pub(crate) fn enrol(&mut self, count: u32, driver: &str, now: Now) -> Option<Vec<String>> {
         let mut uuids = Vec::new();
         for number in 0..count {
@@ -71,10 +71,16 @@ impl Core {
             };
             let (node, machine) = self.node_and_machine(serial)?;
             node.times.created = then.wall;
-            node.power = machine.map(|machine| machine.power.clone());
+            node.power = machine.as_ref().map(|machine| machine.power.clone());
+            let mac = machine.and_then(|machine| machine.macs().into_iter().next());
             node.enter(Provision::stable(ProvisionState::Manageable), then.wall);
-            uuids.push(node.uuid.clone());
+            let uuid = node.uuid.clone();
+            uuids.push(uuid.clone());
             self.touch(serial, then);
+            if let Some(mac) = mac {
+                // The address of a machine is new.
+                self.insert_port(uuid, mac, true, then);
+            }
         }
         Some(uuids)
     }

@@ -290,7 +290,13 @@ impl Core {
         if let Some(node) = self.nodes.get_mut(&serial) {
             node.lock = Some(slot);
             let script = script.finish();
-            node.jobs.insert(slot, Job { kind, epoch, script });
+            let job = Job {
+                kind,
+                epoch,
+                script,
+                looks_since: None,
+            };
+            node.jobs.insert(slot, job);
         }
         self.schedule(serial, slot, now);
     }

@@ -58,7 +58,7 @@ impl Core {
             Action::Move(event) => self.moved(serial, *event, now),
             Action::Verify => self.verify(serial, now),
             Action::Power(to) => self.switch(serial, to, now),
-            Action::AwaitRamdisk => self.ramdisk(serial, kind),
+            Action::AwaitRamdisk => self.ramdisk(serial, kind, now),
             Action::StoreInventory => self.store_inventory(serial, now),
             Action::CheckSteps(list) => self.check(serial, list),
             Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
@@ -135,9 +135,10 @@ impl Core {
         Some(Outcome::Done)
     }
 
-    /// Checks that the ramdisk responds; otherwise the work fails after the ramdisk timeout.
-    fn ramdisk(&mut self, serial: u64, kind: Kind) -> Option<Outcome> {
+    /// Checks that the ramdisk responds and its agent finds the node; otherwise the work fails after the ramdisk timeout.
+    fn ramdisk(&mut self, serial: u64, kind: Kind, now: Now) -> Option<Outcome> {
         let rest = self.pace.ramdisk_timeout.saturating_sub(self.pace.boot);
+        let is_found = self.finds_node(serial);
         let (node, machine) = self.node_and_machine(serial)?;
         if node.lock.is_some() {
             return Some(Outcome::Later);
@@ -146,9 +147,16 @@ impl Core {
             return Some(Outcome::Done);
         };
         let is_wrong_mac = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
-        if machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac {
+        let responds = machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac;
+        if responds && is_found {
             return Some(Outcome::Done);
         }
+        let since = node.jobs.get_mut(&Slot::Life)?.looks_since.get_or_insert(now.monotonic);
+        let looks_for = now.monotonic.since(*since);
+        if responds && looks_for < rest {
+            return Some(Outcome::Later);
+        }
+        let rest = rest.saturating_sub(looks_for);
         let during = match kind {
             Kind::Inspect => "inspecting the node".to_owned(),
             Kind::Deploy => format!("waiting for callback for node {}", node.uuid),
@@ -156,6 +164,16 @@ impl Core {
             _ => "cleaning the node".to_owned(),
         };
         Some(Outcome::Fails(rest, format!("Timeout reached while {during}")))
+    }
+
+    /// Whether Ironic finds the node of an agent: by the addresses of ports, and by nothing else.
+    fn finds_node(&mut self, serial: u64) -> bool {
+        let Some((node, machine)) = self.node_and_machine(serial) else {
+            return false;
+        };
+        let (uuid, macs) = (node.uuid.clone(), machine.map(|machine| machine.macs()));
+        let mut ports = self.ports.values();
+        macs.is_none_or(|macs| ports.any(|port| port.node == uuid && macs.contains(&port.address)))
     }
 
     fn check(&mut self, serial: u64, list: &[Value]) -> Option<Outcome> {

@@ -114,6 +114,11 @@ impl Core {
                 "A port with MAC address {address} already exists."
             )));
         }
+        Ok(self.insert_port(node, address, pxe_enabled, now))
+    }
+
+    /// Adds a port whose address is unused.
+    pub(super) fn insert_port(&mut self, node: String, address: String, pxe_enabled: bool, now: Now) -> Port {
         let port = Port {
             uuid: self.new_uuid(),
             node,
@@ -123,7 +128,7 @@ impl Core {
         };
         let serial = self.next_order();
         self.ports.insert(serial, port.clone());
-        Ok(port)
+        port
     }
 
     pub(super) fn delete_port(&mut self, uuid: &str, context: Context<'_>) -> Result<Answer, Failure> {

@@ -8,6 +8,7 @@ pub(crate) mod steps;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::state::PowerState;
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ pub(crate) enum Action {
     Verify,
     /// Change the power as part of the work.
     Power(PowerState),
-    /// Check that the ramdisk responds.
+    /// Check that the ramdisk responds, and that its agent finds the node.
     AwaitRamdisk,
     /// Store the inventory and create ports.
     StoreInventory,
@@ -80,6 +81,8 @@ pub(crate) struct Job {
     /// Distinguishes it from earlier work of the node.
     pub(crate) epoch: u64,
     pub(crate) script: VecDeque<TimedAction>,
+    /// Since when an agent looks for its node.
+    pub(crate) looks_since: Option<Monotonic>,
 }
 
 /// A script builder.
