@@ -91,6 +91,8 @@ pub struct Options {
     pub hosts_at_once: Option<usize>,
     /// Maximum deployment attempts of one image on one host; 0 for no limit.
     pub retries: u32,
+    /// Whether a node is a host's also by the host's name without the namespace.
+    pub plain_node_names: bool,
     /// Maximum number of provisioned hosts of a namespace that are deprovisioned per hour.
     pub deprovision_budget: u32,
     /// Whether a Metal3Cluster joins the Cluster with its name.
@@ -171,6 +173,7 @@ impl Reader<'_> {
                 .number("controller-concurrency", 0..=10_000)
                 .filter(|workers| *workers != 0),
             retries: self.count("max-provisioning-retries"),
+            plain_node_names: given.switch("adopt-plain-node-names"),
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
             wakes_control_planes: given.switch("nudge-control-plane"),

@@ -8,6 +8,13 @@ use super::flag::{Flag, Handling};
 
 /// Every flag, sorted by name.
 pub const TABLE: &[Flag] = &[
+    // differs (`host-node-by-name`): the Go manager always does.
+    switch(
+        NO_GO_MANAGER,
+        "adopt-plain-node-names",
+        "Take a node of Ironic that has the name of a host without its namespace as the node of that host, as the first \
+         releases of the Go manager named them; a host of another namespace with the same name can then take it",
+    ),
     // differs (`cluster-attached`): the Go manager adopts nothing.
     switch(
         NO_GO_MANAGER,

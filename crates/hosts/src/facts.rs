@@ -13,6 +13,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -54,6 +55,8 @@ pub struct Facts<'a> {
     /// MAC address without a result, or Ironic confirmed its deletion in this reconcile. Unknown: not read, the read
     /// failed, or the change feed does not contain it.
     pub node: &'a Observed<FoundNode>,
+    /// This process has seen the port of the boot MAC address on this node.
+    pub boot_port_exists: bool,
     /// All ports of the node.
     pub ports: Observed<&'a [Port]>,
     /// The result of the last inspection. Absent: the node was never inspected.
@@ -143,10 +146,25 @@ impl<'a> Facts<'a> {
 /// The node that was found for a host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FoundNode {
-    /// The node of the host.
+    /// The node of the host: by its name, not by what the status records.
     Own(Arc<Node>, NodeFreshness),
-    /// The search found the boot MAC address on a node with this other name.
-    Foreign(String),
+    /// The search found a node that is not the host's.
+    Foreign(ForeignNode),
+}
+
+/// A node of another host or user. It is never changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForeignNode {
+    /// It has the boot MAC address of the host.
+    Address {
+        /// Its name, if it has one. It may be of another namespace.
+        name: Option<String>,
+    },
+    /// The status of the host records it, which also a user can write.
+    Recorded {
+        /// Its UUID.
+        uuid: NodeUuid,
+    },
 }
 
 /// How fresh an observation of a node is.

@@ -10,6 +10,8 @@ pub const DEFAULT_RETRIES: u32 = 5;
 pub struct Settings {
     /// How often the deployment of one image is tried; 0 is unlimited.
     pub retries: u32,
+    /// Whether a node is the host's also by the host's name without the namespace.
+    pub plain_node_names: bool,
     /// The settings of node records.
     pub node: NodeSettings,
 }
@@ -18,6 +20,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             retries: DEFAULT_RETRIES,
+            plain_node_names: false,
             node: NodeSettings::default(),
         }
     }

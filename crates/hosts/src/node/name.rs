@@ -10,6 +10,8 @@ use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use super::invalid_host::InvalidHost;
 
 const LONGEST: usize = 255;
+/// Separates namespace and name.
+const SEPARATOR: char = '~';
 
 /// The name of the host's node.
 ///
@@ -28,4 +30,25 @@ pub fn of(host: &BareMetalHost) -> Result<String, InvalidHost> {
         length if length > LONGEST => Err(InvalidHost::NameLength { length }),
         _ => Ok(node),
     }
+}
+
+/// The name without the namespace, which the first releases of the Go manager gave to nodes. It does not identify one
+/// host.
+#[must_use]
+pub fn plain(host: &BareMetalHost) -> Option<String> {
+    host.metadata.name.clone().filter(|name| !name.contains(SEPARATOR))
+}
+
+/// Whether a node with this name is the host's. `accepts_plain`: also by the name without the namespace.
+#[must_use]
+pub fn is_of_host(host: &BareMetalHost, name: Option<&str>, accepts_plain: bool) -> bool {
+    let Some(name) = name else { return false };
+    of(host).is_ok_and(|own| own == name) || (accepts_plain && plain(host).is_some_and(|own| own == name))
+}
+
+/// Whether a node with this name is of a host in the same namespace.
+#[must_use]
+pub fn is_of_namespace(host: &BareMetalHost, name: &str) -> bool {
+    let namespace = host.metadata.namespace.as_deref();
+    name.split_once(SEPARATOR).map(|(of, _)| of) == namespace && namespace.is_some()
 }

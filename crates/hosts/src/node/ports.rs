@@ -72,11 +72,26 @@ pub fn missing(
     let has = |desired: &DesiredPort| {
         // differs: port-address-case. The Go manager compares case-sensitively, and creates the port again on every
         // reconcile.
-        found
-            .iter()
-            .any(|port| MacAddress::parse(&port.address).is_ok_and(|address| address == desired.address))
+        found.iter().any(|port| has_address(port, &desired.address))
     };
     Ok(wanted(host, hardware)?.into_iter().filter(|port| !has(port)).collect())
+}
+
+/// Whether the port has this address.
+#[must_use]
+pub fn has_address(port: &Port, address: &MacAddress) -> bool {
+    MacAddress::parse(&port.address).is_ok_and(|found| found == *address)
+}
+
+/// Whether the boot MAC address is none of the known network cards, so that the ports made of them may not contain it: it
+/// was set later, or nothing was inspected.
+///
+/// # Errors
+/// As [`wanted`].
+pub fn is_boot_port_unknown(host: &BareMetalHost) -> Result<bool, InvalidHost> {
+    let cards = host.status.hardware.as_ref().map(|hardware| hardware.nics.as_slice());
+    let mut known = cards.unwrap_or_default().iter().filter_map(|card| card.mac.as_deref());
+    Ok(boot_address(host)?.is_some_and(|boot| !known.any(|text| MacAddress::parse(text).is_ok_and(|mac| mac == boot))))
 }
 
 /// Whether ports may be created in this state. In the other states the node is locked or its network is in use.

@@ -1,6 +1,6 @@
 //! Whether a node belongs to a host.
 //!
-//! A search may find a node by the plain name of the host only, and the node of a host may serve another instance by
+//! A node is the host's by its name, and the node of a host may serve another instance by
 //! now. Such a node is not deprovisioned, powered off or deleted. A moved host has a new UID while its node still
 //! serves the former one, which is recorded in an annotation. For power changes of a host that stays, the same image on
 //! both sides is sufficient; for deletion it is not, since many hosts run the same image.
@@ -15,11 +15,10 @@ use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Instance};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 
-/// Whether the node is recorded in the status or has the name of the host.
-fn is_recorded_node(planner: &Planner<'_>, node: &Node) -> bool {
-    let is_recorded = node.uuid.as_str() == planner.host().status.provisioning.id;
-    let wanted = node::name::of(planner.host()).ok();
-    is_recorded || (wanted.is_some() && node.name == wanted)
+/// Whether the node has the name of the host. The status that records a node may be written by a user.
+fn has_name(planner: &Planner<'_>, node: &Node) -> bool {
+    let accepts_plain = planner.facts.settings.plain_node_names;
+    node::name::is_of_host(planner.host(), node.name.as_deref(), accepts_plain)
 }
 
 /// Whether the node serves this host or no instance.
@@ -39,7 +38,7 @@ pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
 
 /// Whether the node may be powered off and deleted for the host: by recorded identity, not by its image.
 pub(crate) fn is_owned_node(planner: &Planner<'_>, node: &Node) -> bool {
-    (is_recorded_node(planner, node) || !planner.rules.own_instance()) && has_no_other_instance(planner, node)
+    (has_name(planner, node) || !planner.rules.own_instance()) && has_no_other_instance(planner, node)
 }
 
 fn has_image(planner: &Planner<'_>, node: &Node, image: &Image) -> bool {

@@ -225,6 +225,8 @@ impl Executor<'_> {
                 if let Observed::Present(FoundNode::Own(_, freshness)) = &mut observed.node {
                     *freshness = NodeFreshness::Created;
                 }
+                // A new node has none.
+                observed.ports = Observed::Present(Vec::new());
                 return Ok(id);
             }
             Request::PatchNode(uuid, patch) => {

@@ -56,7 +56,8 @@ pub(super) struct HostIndex(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     of_secret: BTreeMap<(String, String), BTreeSet<Key>>,
-    of_node: BTreeMap<String, Key>,
+    /// More than one when a user copied the status of another host.
+    of_node: BTreeMap<String, BTreeSet<Key>>,
     previous: BTreeMap<Key, PreviousView>,
     /// The state of a host, and when this process first observed it.
     entered: BTreeMap<Key, (State, Monotonic)>,
@@ -97,12 +98,12 @@ impl HostIndex {
             .collect()
     }
 
-    pub(super) fn host_of_node(&self, node: &str) -> Option<Key> {
-        self.0.lock().of_node.get(node).cloned()
+    pub(super) fn hosts_of_node(&self, node: &str) -> Vec<Key> {
+        self.0.lock().of_node.get(node).into_iter().flatten().cloned().collect()
     }
 
     pub(super) fn registered(&self) -> Vec<Key> {
-        self.0.lock().of_node.values().cloned().collect()
+        self.0.lock().of_node.values().flatten().cloned().collect()
     }
 
     pub(super) fn previous(&self, host: &Key) -> PreviousView {
@@ -222,12 +223,15 @@ impl Inner {
         }
         let node = |host: &BareMetalHost| Some(host.status.provisioning.id.clone()).filter(|id| !id.is_empty());
         if let Some(id) = old.and_then(node)
-            && self.of_node.get(&id) == Some(key)
+            && let Some(keys) = self.of_node.get_mut(&id)
         {
-            self.of_node.remove(&id);
+            keys.remove(key);
+            if keys.is_empty() {
+                self.of_node.remove(&id);
+            }
         }
         if let Some(id) = new.and_then(node) {
-            self.of_node.insert(id, key.clone());
+            self.of_node.entry(id).or_default().insert(key.clone());
         }
     }
 

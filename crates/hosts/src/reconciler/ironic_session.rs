@@ -163,7 +163,7 @@ impl IronicSession {
             node.provision_state.is_busy() && !boots_from_media
         });
         let holders: Vec<Key> = busy
-            .filter_map(|node| self.0.index.host_of_node(node.uuid.as_str()))
+            .flat_map(|node| self.0.index.hosts_of_node(node.uuid.as_str()))
             .collect();
         let next = self.0.slots.lock().restore(holders);
         self.wake(next);
@@ -172,14 +172,15 @@ impl IronicSession {
     fn on_feed_event(&self, event: FeedEvent) {
         match event {
             FeedEvent::Changed(uuid) | FeedEvent::Unreadable(uuid) => {
-                if let Some(host) = self.0.index.host_of_node(uuid.as_str()) {
+                let hosts = self.0.index.hosts_of_node(uuid.as_str());
+                if !hosts.is_empty() {
                     self.0.feed.manage(uuid);
-                    self.0.waker.enqueue(host);
                 }
+                self.wake(hosts);
             }
             FeedEvent::Deleted(uuid) => {
                 self.forget_node(&uuid);
-                self.wake(self.0.index.host_of_node(uuid.as_str()).into_iter().collect());
+                self.wake(self.0.index.hosts_of_node(uuid.as_str()));
             }
             FeedEvent::Resync => self.0.waker.enqueue_low_priority(self.0.index.registered()),
         }

@@ -11,6 +11,7 @@
 
 mod act;
 mod agent_networks;
+mod boot_ports;
 pub mod caches;
 mod credential_versions;
 mod index;
@@ -52,6 +53,7 @@ pub use index::DeprovisionBudget;
 
 use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
+use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
 use index::HostIndex;
@@ -101,6 +103,7 @@ pub struct HostReconciler {
     refusals: Refusals,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
+    boot_ports: BootPorts,
     permit: Permit,
     clock: Arc<dyn Clock>,
     events: EventRecorder,
@@ -147,6 +150,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
         caches: parts.caches.clone(),
         ironic: ironic.clone(),
+        plain_node_names: parts.settings.plain_node_names,
     };
     let of_secret = index.clone();
     let reconciler = HostReconciler {
@@ -155,6 +159,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals: Refusals::default(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
+        boot_ports: BootPorts::default(),
         permit: parts.permit,
         clock: parts.clock,
         events: parts.events,
@@ -321,6 +326,7 @@ impl HostReconciler {
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
+            boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),
             validation: observed.validation.as_ref(),
@@ -375,6 +381,7 @@ impl HostReconciler {
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.refusals.remove(key);
+        self.boot_ports.remove(key);
         self.metrics.remove(key);
     }
 }

@@ -18,13 +18,11 @@ use metal3_runtime::write::Writer;
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
-use crate::facts::{FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+use crate::facts::{ForeignNode, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::name;
 use crate::plan::object::recorded_node_id;
 
-/// Separates namespace and name in the name of a node; older records have the plain name.
-const NAME_SEPARATOR: char = '~';
 /// Severity of a failure in the history of a node.
 const FAILURE: &str = "ERROR";
 
@@ -40,6 +38,8 @@ pub(super) struct Observer {
     pub(super) caches: Caches,
     pub(super) secrets: ObjectReader<Hosts, Secret>,
     pub(super) ironic: IronicSession,
+    /// Whether a node is a host's also by the host's name without the namespace.
+    pub(super) plain_node_names: bool,
 }
 
 impl Observer {
@@ -57,6 +57,8 @@ impl Observer {
         });
         let hardware = self.caches.hardware.find(&key);
         let known = self.ironic.observed_node(&key, &host.status.provisioning.id);
+        // Another node is searched first: the status may be written by a user.
+        let known = known.filter(|(node, _)| self.is_own(&host, node));
         Observations {
             secrets: secrets.collect(),
             host,
@@ -177,19 +179,32 @@ impl Observer {
         Ok(())
     }
 
-    /// Searches by UUID, name, plain name and MAC address. Absent only when all searches succeed without a result.
+    fn is_own(&self, host: &BareMetalHost, node: &Node) -> bool {
+        name::is_of_host(host, node.name.as_deref(), self.plain_node_names)
+    }
+
+    /// Searches by UUID, name and MAC address. A node is the host's only by its name. Absent only when all searches
+    /// succeed without a result.
     async fn search(&self, host: &BareMetalHost) -> Result<Observed<FoundNode>, Error> {
+        let mut recorded = None;
         if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node_id(host))
             && let Some(node) = self.get(NodeRef::Uuid(uuid)).await?
         {
-            return Ok(found(node));
+            if self.is_own(host, &node) {
+                return Ok(found(node));
+            }
+            recorded = Some(node.uuid);
         }
-        let plain_name = host.metadata.name.clone().filter(|name| !name.contains(NAME_SEPARATOR));
+        // differs: `host-node-by-name`. The Go manager also takes a node with the name of the host alone.
+        let plain_name = name::plain(host).filter(|_| self.plain_node_names);
         let names = name::of(host).ok().into_iter().chain(plain_name);
         for name in names {
             if let Some(node) = self.get(NodeRef::Name(name)).await? {
                 return Ok(found(node));
             }
+        }
+        if let Some(uuid) = recorded {
+            return Ok(Observed::Present(FoundNode::Foreign(ForeignNode::Recorded { uuid })));
         }
         let address = host.spec.boot_mac_address.as_deref();
         let Some(address) = address.and_then(|text| MacAddress::parse(text).ok()) else {
@@ -201,10 +216,8 @@ impl Observer {
         };
         Ok(match self.get(NodeRef::Uuid(port.node_uuid)).await? {
             None => Observed::Unknown(UnknownReason::NotRead),
-            Some(node) => match node.name.clone() {
-                Some(name) => Observed::Present(FoundNode::Foreign(name)),
-                None => found(node),
-            },
+            Some(node) if self.is_own(host, &node) => found(node),
+            Some(node) => Observed::Present(FoundNode::Foreign(ForeignNode::Address { name: node.name })),
         })
     }
 

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, Facts, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused, Secret,
+    Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused,
+    Secret,
 };
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
@@ -88,7 +89,8 @@ pub(crate) struct Fixture {
     pub(crate) user_data: Option<Option<Stored>>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
-    pub(crate) foreign: Option<String>,
+    pub(crate) foreign: Option<ForeignNode>,
+    pub(crate) boot_port_exists: bool,
     pub(crate) ports: Option<Vec<Port>>,
     pub(crate) inventory: Option<Option<Inspection>>,
     pub(crate) validation: Option<Validation>,
@@ -150,6 +152,7 @@ impl Fixture {
             hardware_data: Some(None),
             node: None,
             foreign: None,
+            boot_port_exists: true,
             ports: None,
             inventory: None,
             validation: None,
@@ -265,7 +268,7 @@ impl Fixture {
             FoundNode::Own(Arc::new(serde_json::from_value(node.clone()).unwrap()), *freshness)
         };
         let node = match &self.foreign {
-            Some(name) => Observed::Present(FoundNode::Foreign(name.to_string())),
+            Some(foreign) => Observed::Present(FoundNode::Foreign(foreign.clone())),
             None => observed(&self.node).map(own),
         };
         let facts = Facts {
@@ -282,6 +285,7 @@ impl Fixture {
             agent_network_on_node: self.agent_network_on_node,
             hardware_data: observed(&self.hardware_data),
             node: &node,
+            boot_port_exists: self.boot_port_exists,
             ports: self
                 .ports
                 .as_deref()

@@ -256,3 +256,24 @@ async fn hanging_bmc_delays_no_other_host() {
         "{with_hanging_bmc:?} with a hanging BMC, {healthy:?} without"
     );
 }
+
+/// Ironic adopts only a manageable node, and a host that ran once has an available one.
+#[tokio::test(start_paused = true)]
+async fn host_that_ran_once_becomes_externally_provisioned_without_changes_of_its_machine() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    Phase::Deprovision.begin(&env, 1).await;
+    Phase::Deprovision.end(&env, 1).await;
+    let counts = env.machine(1, |machine| machine.counts);
+    env.edit(1, json!({ "spec": { "externallyProvisioned": true } })).await;
+    let is_adopted = |host: Option<&BareMetalHost>| {
+        host.is_some_and(|host| {
+            host.status.provisioning.state == ProvisioningState::ExternallyProvisioned && host.status.powered_on
+        })
+    };
+    env.until(1, "externally provisioned host that runs", is_adopted).await;
+    sleep(Duration::from_mins(10)).await;
+    assert_eq!(env.node(1).await.unwrap().provision_state, ProvisionState::Active);
+    assert_eq!(env.get(1).await.unwrap().status.error_type, None);
+    env.machine(1, |machine| assert_eq!(machine.counts, counts));
+}

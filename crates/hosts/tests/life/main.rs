@@ -10,3 +10,5 @@ mod faults;
 mod happy_path;
 mod interceptor;
 mod phases;
+mod ports;
+mod tenants;

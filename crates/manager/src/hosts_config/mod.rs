@@ -77,6 +77,7 @@ impl HostsConfig {
             ironic,
             settings: Settings {
                 retries: options.retries,
+                plain_node_names: options.plain_node_names,
                 node,
             },
             namespace: environment.namespace,

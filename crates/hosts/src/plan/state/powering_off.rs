@@ -10,7 +10,7 @@ use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
-use crate::facts::NodeFreshness;
+use crate::facts::{FoundNode, NodeFreshness};
 use crate::names::reason;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
@@ -28,7 +28,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().spec.disable_power_off == Some(true) {
         return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }
-    if *planner.facts.node == Observed::Absent {
+    if matches!(
+        planner.facts.node,
+        Observed::Absent | Observed::Present(FoundNode::Foreign(_))
+    ) {
         return Ok(Decision::ChangeState(Trigger::NodeAbsent));
     }
     if let Some((node, freshness)) = planner.facts.own_node()

@@ -1,6 +1,6 @@
 //! `provisioned` and `externally provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
-use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus};
+use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -8,7 +8,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::{
-    SERVICE_FAULT, end_own_maintenance, failure_reason, request_transition, require_operable, unexpected_state,
+    SERVICE_FAULT, end_own_maintenance, failure_reason, recover, request_transition, require_operable, unexpected_state,
 };
 use crate::action::Request;
 use crate::names::reason;
@@ -70,6 +70,11 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             disruptive_transition(planner, node, Transition::Provide, "the node runs nothing")?;
             Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
+        // The host ran an image once, or was available: adoption needs a manageable node.
+        S::Available | S::InspectFailed if *planner.state() == State::ExternallyProvisioned => {
+            Ok(request_transition(planner, node, Transition::Manage))
+        }
+        S::CleanFailed if *planner.state() == State::ExternallyProvisioned => Ok(recover(planner, node)),
         S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is adopting the machine"))),
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");

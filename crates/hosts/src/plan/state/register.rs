@@ -6,7 +6,7 @@
 //! since Ironic does not show them, and the Secrets are read only for something new.
 
 use metal3_api::meta::SecretReference;
-use metal3_api::metal3::v1alpha1::{CredentialsStatus, ErrorType, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -16,7 +16,7 @@ use metal3_runtime::work::Next;
 use super::graph::Trigger;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
-use crate::facts::{FoundNode, NodeFreshness, Read};
+use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::deletion::MAINTENANCE;
@@ -41,11 +41,8 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
         Err(Decision::Fail(_)) if planner.is_deleting() => return node_without_credentials(planner),
         Err(end) => return Err(end),
     };
-    if let Observed::Present(FoundNode::Foreign(name)) = planner.facts.node {
-        let mac = planner.host().spec.boot_mac_address.as_deref().unwrap_or_default();
-        let message = format!(
-            "MAC address {mac} conflicts with existing node {name}; correct spec.bootMACAddress, or remove that node from Ironic"
-        );
+    if let Observed::Present(FoundNode::Foreign(foreign)) = planner.facts.node {
+        let message = foreign_node(planner.host(), foreign);
         return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message)));
     }
     let Some(node) = planner.node()? else {
@@ -54,6 +51,7 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;
+    add_ports(planner, node)?;
     verify_bmc(planner, node, &access)
 }
 
@@ -66,6 +64,33 @@ fn take_back_detachment(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()
     // differs: `host-detach-taken-back`. The Go manager ends every maintenance without a fault, also an operator's.
     planner.request(Request::ClearMaintenance(node.uuid.clone()));
     Err(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))
+}
+
+/// Why the found node is not used. The name of a node is shown only to hosts of its namespace.
+fn foreign_node(host: &BareMetalHost, found: &ForeignNode) -> String {
+    match found {
+        ForeignNode::Address { name } => {
+            let mac = host.spec.boot_mac_address.as_deref().unwrap_or_default();
+            let shown = name.as_deref().filter(|name| node::name::is_of_namespace(host, name));
+            match shown {
+                Some(name) => format!(
+                    "MAC address {mac} conflicts with existing node {name}; correct spec.bootMACAddress, or remove that \
+                     node from Ironic"
+                ),
+                // differs: `host-foreign-node-unnamed`. The Go manager shows the name of any node.
+                None => format!(
+                    "MAC address {mac} conflicts with an existing node that is not of this namespace; correct \
+                     spec.bootMACAddress, or ask the administrator of Ironic which machine has that address"
+                ),
+            }
+        }
+        // differs: `host-node-by-name`. The Go manager takes any node that status.provisioning.ID names.
+        ForeignNode::Recorded { uuid } => format!(
+            "node {uuid} in status.provisioning.ID has not the name of this host in Ironic, so it may serve somebody \
+             else and is not changed. If it is the node of this host, an administrator of Ironic names it {}",
+            node::name::of(host).unwrap_or_default()
+        ),
+    }
 }
 
 /// For a deleted host with unusable credentials: Ironic has its own copy.
@@ -240,12 +265,41 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
 
 /// Creates the missing ports. Ends the decision if there are any.
 pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    if !ports::may_be_created(&node.provision_state) {
+    if create_missing_ports(planner, node)? {
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    Ok(())
+}
+
+/// Creates the ports of a node that may have none: one that is not verified yet, also when Ironic lost the former node of
+/// a host that is long registered. The agent of a node without ports does not find it. The ports come before
+/// verification, so a verified node has them.
+fn add_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    if node.provision_state == S::Enroll {
+        create_missing_ports(planner, node)?;
         return Ok(());
+    }
+    // The states before these read the ports themselves, and an inspection creates those of the cards that it finds.
+    let is_prepared = !matches!(
+        planner.state(),
+        State::Registering | State::Inspecting | State::MatchProfile | State::Preparing
+    );
+    let is_unchecked =
+        !planner.facts.boot_port_exists && ports::is_boot_port_unknown(planner.host()).map_err(invalid)?;
+    if is_prepared && is_unchecked && !planner.is_deleting() {
+        ensure_ports(planner, node)?;
+    }
+    Ok(())
+}
+
+/// Requests the missing ports. Returns whether there are any.
+fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
+    if !ports::may_be_created(&node.provision_state) {
+        return Ok(false);
     }
     let hardware = planner.host().status.hardware.as_ref();
     if ports::wanted(planner.host(), hardware).map_err(invalid)?.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let found = match planner.facts.ports {
         Observed::Unknown(_) => return Err(Decision::read(Read::Ports)),
@@ -253,9 +307,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         Observed::Present(found) => found,
     };
     let missing = ports::missing(planner.host(), hardware, found).map_err(invalid)?;
-    if missing.is_empty() {
-        return Ok(());
-    }
+    let is_any = !missing.is_empty();
     for port in missing {
         planner.request(Request::CreatePort {
             node: node.uuid.clone(),
@@ -263,7 +315,7 @@ pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             pxe_enabled: port.pxe_enabled,
         });
     }
-    Err(Decision::Wait(Next::Requeue))
+    Ok(is_any)
 }
 
 fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> PlanResult<&'a Node> {

@@ -222,6 +222,8 @@ impl Program {
             model.node = Some(node.clone());
             self.observe_node(model.node.as_ref());
             fixture.node = Some(Some((node, NodeFreshness::Created)));
+            // Ports are not part of the model.
+            fixture.ports = Some(vec![port()]);
             return Some(request.verb().to_owned());
         }
         if request.impact() == Impact::Erases {

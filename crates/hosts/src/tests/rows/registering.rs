@@ -1,11 +1,12 @@
 //! The object itself, credentials and registration.
 
+use metal3_domain::ids::NodeUuid;
 use metal3_ironic::slots::SlotState;
 use serde_json::json;
 
 use super::Row;
 use super::given::{failing, new, provisioned, registering, written_for};
-use crate::facts::{NodeFreshness, PreviousView, RefusalClass, Refused};
+use crate::facts::{ForeignNode, NodeFreshness, PreviousView, RefusalClass, Refused};
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{Fixture, NODE, OTHER_UID, at, image, secret};
 
@@ -57,9 +58,16 @@ pub(super) fn registration() -> Vec<Row> {
         registering().spec(json!({ "customDeploy": { "method": "install" } })).node("manageable").row("an unsupported feature", "writes the status, registration error: spec.customDeploy is not supported yet: custom deploy steps; remove it and set spec.image, waits for the user"),
         registering().row("node unknown", "reads Node, replan"),
         registering().no_node().row("no node", "requests create node, replan"),
-        registering().with(|fixture| fixture.foreign = Some("metal~other".into())).row("the MAC address of another node", "writes the status, registration error: MAC address 52:54:00:00:00:01 conflicts with existing node metal~other; correct spec.bootMACAddress, or remove that node from Ironic, waits for a time"),
+        registering().with(|fixture| fixture.foreign = Some(ForeignNode::Recorded { uuid: NodeUuid::parse(NODE).unwrap() })).row("the status records the node of another host", "writes the status, registration error: node 11111111-2222-4333-8444-555555555555 in status.provisioning.ID has not the name of this host in Ironic, so it may serve somebody else and is not changed. If it is the node of this host, an administrator of Ironic names it metal~h, waits for a time"),
+        registering().with(|fixture| fixture.foreign = Some(ForeignNode::Address { name: Some("secret~other".into()) })).row("the MAC address of a node of another namespace", "writes the status, registration error: MAC address 52:54:00:00:00:01 conflicts with an existing node that is not of this namespace; correct spec.bootMACAddress, or ask the administrator of Ironic which machine has that address, waits for a time"),
+        registering().with(|fixture| fixture.foreign = Some(ForeignNode::Address { name: Some("metal~other".into()) })).row("the MAC address of another node", "writes the status, registration error: MAC address 52:54:00:00:00:01 conflicts with existing node metal~other; correct spec.bootMACAddress, or remove that node from Ironic, waits for a time"),
         registering().status(json!({ "triedCredentials": {}, "goodCredentials": {}, "provisioning": { "ID": "" } })).node("enroll").freshness(NodeFreshness::Created).row("a new node", "requests manage, writes the status, waits for the node"),
         registering().status(json!({ "triedCredentials": {}, "goodCredentials": {} })).node("enroll").row("an existing node, with other credentials", "requests manage, waits for the node"),
+        registering().node("enroll").with(|fixture| fixture.ports = None).row("a node that is not verified, and unknown ports", "reads Ports, replan"),
+        registering().node("enroll").with(|fixture| fixture.ports = Some(Vec::new())).row("a node that is not verified, without ports", "requests create port, requests manage, waits for the node"),
+        provisioned().node("enroll").with(|fixture| fixture.ports = Some(Vec::new())).row("a node made anew for a running host", "requests create port, requests manage, waits for the node"),
+        provisioned().node_with("active", written_for("a", crate::tests::fixture::UID)).with(|fixture| fixture.boot_port_exists = false).row("a boot MAC address that is no known card", "reads Ports, replan"),
+        provisioned().node_with("active", written_for("a", crate::tests::fixture::UID)).with(|fixture| { fixture.boot_port_exists = false; fixture.ports = Some(Vec::new()); }).row("the same, without its port", "requests create port, replan"),
         registering().node("verifying").row("a node in verification", "waits for the node"),
         registering().node_with("enroll", json!({ "last_error": "401" })).row("a node with failed verification", "writes the status, registration error: 401, waits for a time"),
         registering().node_with("enroll", json!({ "last_error": "401" })).status(failing("registration error", "401", 1)).row("the same, recorded", "waits for a time"),

@@ -1,0 +1,108 @@
+//! What a user of one namespace can do to the machines of another.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::Api;
+use kube::api::PostParams;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::model::state::ProvisionState;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::env::{PASSWORD, Setup, TestEnv};
+use crate::phases::{Phase, runs};
+
+const TENANT: &str = "tenant";
+
+/// Creates a host of another namespace.
+async fn tenant_host(env: &TestEnv, name: &str, annotations: Value, mac: &str) {
+    let client = env.cluster.client("tenant");
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = serde_json::from_value(json!({ "metadata": { "name": TENANT } })).unwrap();
+    namespaces.create(&PostParams::default(), &namespace).await.unwrap();
+    let login = json!({ "metadata": { "name": "bmc" }, "stringData": { "username": "mine", "password": "mine" } });
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), TENANT);
+    let secret = serde_json::from_value(login).unwrap();
+    secrets.create(&PostParams::default(), &secret).await.unwrap();
+    let host = json!({ "metadata": { "name": name, "annotations": annotations },
+        "spec": { "online": true, "bootMACAddress": mac, "bmc": { "credentialsName": "bmc",
+            "disableCertificateVerification": true,
+            "address": "redfish-virtualmedia://198.51.100.66/redfish/v1/Systems/1" } } });
+    let hosts: Api<BareMetalHost> = Api::namespaced(client, TENANT);
+    let host = serde_json::from_value(host).unwrap();
+    hosts.create(&PostParams::default(), &host).await.unwrap();
+}
+
+async fn tenant_status(env: &TestEnv, name: &str) -> Value {
+    let hosts: Api<BareMetalHost> = Api::namespaced(env.cluster.client("tenant"), TENANT);
+    serde_json::to_value(hosts.get(name).await.unwrap().status).unwrap()
+}
+
+async fn victim() -> TestEnv {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    Phase::Provision.begin(&env, 1).await;
+    env.until(1, "provisioned host that runs", runs).await;
+    env
+}
+
+/// The node as far as a tenant could change it.
+async fn record(env: &TestEnv) -> Value {
+    let node = env.node(1).await.unwrap();
+    json!({ "name": node.name, "driver_info": node.driver_info.0, "state": node.provision_state.as_str(),
+        "automated_clean": node.automated_clean })
+}
+
+#[tokio::test(start_paused = true)]
+async fn copied_status_does_not_take_the_node_of_another_namespace() {
+    let env = victim().await;
+    let (before, counts) = (record(&env).await, env.machine(1, |machine| machine.counts));
+    let mut saved = serde_json::to_value(env.get(1).await.unwrap().status).unwrap();
+    saved["provisioning"]["image"] = json!({ "url": "http://images.example/other.raw" });
+    saved["triedCredentials"]["credentials"] = json!({ "name": "bmc", "namespace": TENANT });
+    let annotations = json!({ "baremetalhost.metal3.io/status": saved.to_string() });
+    tenant_host(&env, "thief", annotations, "52:54:00:66:00:01").await;
+    sleep(Duration::from_hours(12)).await;
+    assert_eq!(record(&env).await, before);
+    assert_eq!(env.machine(1, |machine| machine.counts), counts);
+    let status = tenant_status(&env, "thief").await;
+    assert_eq!(status["errorType"], json!("registration error"), "{status}");
+    assert!(!status.to_string().contains("default~"), "{status}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn name_of_a_host_of_another_namespace_does_not_take_its_node() {
+    let env = victim().await;
+    let plain = env.node(1).await.unwrap().uuid;
+    let rename = metal3_ironic::calls::patch::Patch::new().set(&["name"], "old");
+    let rename = metal3_ironic::calls::node::patch(&(&plain).into(), rename).unwrap();
+    env.ironic.client().unwrap().send(&rename).await.unwrap();
+    tenant_host(&env, "old", json!({}), "52:54:00:66:00:01").await;
+    sleep(Duration::from_hours(1)).await;
+    let read = metal3_ironic::calls::node::get(&(&plain).into());
+    let node = env.ironic.client().unwrap().send(&read).await.unwrap().value;
+    assert_eq!(
+        (node.name.as_deref(), node.provision_state),
+        (Some("old"), ProvisionState::Active)
+    );
+    assert_ne!(
+        tenant_status(&env, "old").await["provisioning"]["ID"],
+        json!(plain.as_str())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn address_of_a_machine_of_another_namespace_reveals_no_name() {
+    let env = victim().await;
+    let mac = env.machine(1, |machine| machine.macs().remove(0));
+    tenant_host(&env, "curious", json!({}), &mac).await;
+    sleep(Duration::from_mins(10)).await;
+    let (status, events) = (tenant_status(&env, "curious").await, env.events());
+    let message = status["errorMessage"].as_str().unwrap();
+    assert!(message.contains("not of this namespace"), "{message}");
+    for text in [&status.to_string(), &events] {
+        assert!(!text.contains("default~") && !text.contains(PASSWORD), "{text}");
+    }
+}
