@@ -63,7 +63,7 @@ impl Fixture {
         fields.extend(more.as_object().cloned().unwrap());
         let info = json!({"redfish_address": "https://192.0.2.1", "redfish_system_id": "/redfish/v1/Systems/1"});
         let node = self.create("ns~host", &info, fields).await;
-        let mac = MacAddress::parse(&self.machine().macs()[0]).unwrap();
+        let mac = MacAddress::parse(&self.machine().macs().remove(0)).unwrap();
         self.send(calls::port::create(&node, &mac, true)).await.unwrap();
         self.go(&node, Transition::Manage, ProvisionState::Manageable).await;
         node
