@@ -12,6 +12,11 @@ use crate::action::Action;
 use crate::facts::{Read, Secret};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 
+/// Whether the host has marked the Secret as the one with its credentials.
+pub(crate) fn is_secret_marked(planner: &Planner<'_>, secret: Secret<'_>) -> bool {
+    change_secret("", secret, &marked(planner, secret, true)).is_none()
+}
+
 /// Marks a Secret as used by the host: label, finalizer, and an owner reference on the credentials. One patch before
 /// the values are sent, so that the new version does not look like new credentials.
 pub(crate) fn mark_secret_used(
@@ -23,6 +28,16 @@ pub(crate) fn mark_secret_used(
     if planner.is_deleting() {
         return Ok(());
     }
+    match change_secret(name, secret, &marked(planner, secret, is_login)) {
+        None => Ok(()),
+        Some(change) => {
+            planner.add(change);
+            Err(Decision::Wait(Next::Requeue))
+        }
+    }
+}
+
+fn marked(planner: &Planner<'_>, secret: Secret<'_>, is_login: bool) -> ObjectMeta {
     let mut wanted = secret.metadata.clone();
     let labels = wanted.labels.get_or_insert_default();
     labels.insert(ENVIRONMENT_LABEL.to_owned(), ENVIRONMENT_BAREMETAL.to_owned());
@@ -44,13 +59,7 @@ pub(crate) fn mark_secret_used(
             }),
         }
     }
-    match change_secret(name, secret, &wanted) {
-        None => Ok(()),
-        Some(change) => {
-            planner.add(change);
-            Err(Decision::Wait(Next::Requeue))
-        }
-    }
+    wanted
 }
 
 fn change_secret(name: &str, secret: Secret<'_>, wanted: &ObjectMeta) -> Option<Action> {

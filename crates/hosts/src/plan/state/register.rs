@@ -23,7 +23,7 @@ use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::secrets::mark_secret_used;
+use crate::plan::secrets::{is_secret_marked, mark_secret_used};
 use crate::plan::{status, wait};
 
 struct BmcAccess {
@@ -136,7 +136,6 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         }
         Observed::Present(secret) => secret,
     };
-    mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
     require_supported(planner)?;
     let current = CredentialsStatus {
         credentials: Some(SecretReference {
@@ -146,7 +145,8 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         credentials_version: Some(secret.version().to_owned()),
     };
     let is_new = is_new_login(planner, &current);
-    let is_needed = is_new || planner.facts.own_node().is_none() || *planner.state() == State::Registering;
+    let is_marked = planner.is_deleting() || is_secret_marked(planner, secret);
+    let is_needed = is_new || !is_marked || planner.facts.own_node().is_none();
     let login = match secret.values {
         None if is_needed => return Err(Decision::read(Read::Credentials)),
         None => None,
@@ -154,6 +154,9 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
             Some(Credentials::of(values).map_err(|error| invalid_credentials(planner, &error.to_string()))?)
         }
     };
+    // Only what is a login: the owner reference deletes the Secret with the host.
+    // differs: `host-secret-read-first`. The Go manager marks whatever the host names.
+    mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
     let network = agent_network(planner)?;
     let hardware = planner.host().status.hardware.as_ref();
     let settings = &planner.facts.settings.node;
