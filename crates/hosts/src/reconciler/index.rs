@@ -5,6 +5,7 @@
 //! one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -294,6 +295,13 @@ fn secret_names(host: &BareMetalHost) -> impl Iterator<Item = &str> {
     Read::SECRETS
         .into_iter()
         .filter_map(move |which| which.secret_name(host))
+}
+
+/// A stable number per host, the same in every process.
+pub(super) fn jitter(key: &Key) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ mod observations;
 mod observer;
 mod refusals;
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +55,7 @@ use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
-use index::HostIndex;
+use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
@@ -396,11 +395,4 @@ fn request_refused(observed: &Observations) -> Fault {
     let refused = observed.refused.as_ref();
     let (request, message) = refused.map_or(("a request", ""), |refused| (refused.request, refused.message.as_str()));
     Fault::transient(format!("request to Ironic: {request}"), REFUSED, message.to_owned())
-}
-
-/// A stable number per host, the same in every process.
-fn jitter(key: &Key) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    hasher.finish()
 }

@@ -55,7 +55,7 @@ async fn lost_in(state: &str, change: Value) -> TestEnv {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_that_is_made_anew_has_ports_in_every_state() {
+async fn node_that_is_made_again_has_ports_in_every_state() {
     let states = [
         ("available", json!({})),
         ("provisioning", json!({})),

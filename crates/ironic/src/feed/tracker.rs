@@ -355,8 +355,7 @@ impl ChangeTracker {
     fn store(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
         let uuid = node.uuid.clone();
         if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
-            // Requested earlier, but Ironic may have read its database later: only the next list shows which of two
-            // different records is newer.
+            // Ironic may have read it later all the same: only the next list shows which of two records is newer.
             let is_same = *known.node == node;
             known.fingerprint = fingerprint.filter(|_| is_same);
             if !is_same {

@@ -86,8 +86,8 @@ fn foreign_node(host: &BareMetalHost, found: &ForeignNode) -> String {
         }
         // differs: `host-node-by-name`. The Go manager takes any node that status.provisioning.ID names.
         ForeignNode::Recorded { uuid } => format!(
-            "node {uuid} in status.provisioning.ID has not the name of this host in Ironic, so it may serve somebody \
-             else and is not changed. If it is the node of this host, an administrator of Ironic names it {}",
+            "node {uuid} in status.provisioning.ID has not the name of this host in Ironic, so it may serve another \
+             host and is not changed. If it is the node of this host, an administrator of Ironic names it {}",
             node::name::of(host).unwrap_or_default()
         ),
     }
