@@ -14,7 +14,7 @@ pub(crate) struct Goal {
 pub(crate) const ENROL: Goal = Goal {
     writes: 16,
     reads: 1,
-    ironic: 11,
+    ironic: 10,
     least: [
         "5: finalizer, Secret, HardwareData, status twice",
         "1: the Secret",
