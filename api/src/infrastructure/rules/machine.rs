@@ -4,7 +4,7 @@ use super::references::{check_object, check_secret, warn_of_secret};
 use super::{images, selectors};
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::meta::SecretReference;
-use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or in a container \
     registry, a checksum. With a deploy step in `customDeploy` no image is needed.";
@@ -54,6 +54,20 @@ impl AdmissionRules for Metal3MachineTemplate {
             selectors::warn("spec.template.spec.hostSelector", selector, findings);
         })
         .differing("selector-warning"),
+        Rule::<Self>::on_spec(
+            "node-reuse-unset",
+            "A warning is returned for `nodeReuse`: released hosts are not kept for the next machine.",
+            |template, findings| {
+                if template.new.spec.node_reuse == Some(true) {
+                    findings.warn(
+                        FieldPath::new("spec.nodeReuse"),
+                        "released hosts are not kept for the machine's successor".to_owned(),
+                        "label the host with infrastructure.cluster.x-k8s.io/node-reuse, or its data may be lost",
+                    );
+                }
+            },
+        )
+        .differing("host-not-kept"),
     ];
 }
 
