@@ -207,6 +207,8 @@ pub enum RefusalClass {
     /// A change of the node, the host or Ironic: the same response came [`EQUAL_REFUSALS`] times in a row while the node did
     /// not change.
     Persistent,
+    /// A repair of Ironic: as [`Self::Persistent`], and the responses are errors of Ironic itself (5xx).
+    ServerError,
     /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
 }

@@ -11,7 +11,14 @@ use crate::plan::state::check_refused;
 use crate::plan::wait;
 
 /// The requests and reads of a detachment. Another rejected request does not delay it.
-const DETACHING: [&str; 4] = ["read node", "set maintenance", "abort", "delete node"];
+const DETACHING: [&str; 6] = [
+    "read node",
+    "change node",
+    "set maintenance",
+    "abort",
+    "deleted",
+    "delete node",
+];
 
 /// Ends the decision for a host that is detached or is being detached.
 pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {

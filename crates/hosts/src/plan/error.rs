@@ -24,6 +24,8 @@ pub(crate) struct Failure {
 pub(crate) enum Remedy {
     /// A retry after a backoff. Attempts are counted.
     Retry,
+    /// The same, and no attempt: the cause is not the host.
+    RetryUncounted,
     /// Another change; nothing is retried or counted until then.
     WaitFor(Next),
 }
@@ -35,6 +37,14 @@ impl Failure {
             message: without_logins(&message.into()),
             remedy: Remedy::Retry,
             event: None,
+        }
+    }
+
+    /// The same failure, not counted as an attempt.
+    pub(crate) fn uncounted(self) -> Self {
+        Self {
+            remedy: Remedy::RetryUncounted,
+            ..self
         }
     }
 

@@ -113,7 +113,12 @@ impl Planner<'_> {
         let recorded = &self.host().status;
         let is_new_failure =
             !failure.is_recorded_in(recorded) || recorded.operational_status != OperationalStatus::Error;
-        if is_new_failure || failure.remedy == Remedy::Retry {
+        let is_retried = matches!(failure.remedy, Remedy::Retry | Remedy::RetryUncounted);
+        if is_retried {
+            // The backoff counts from here, also when nothing else changes.
+            self.draft.status.last_updated = Some(self.facts.now);
+        }
+        if is_new_failure || is_retried {
             status::record_failure(&mut self.draft.status, failure);
             let event = failure.event.unwrap_or_else(|| event_reason(failure.kind));
             self.record_warning(event, failure.message.clone());
@@ -124,7 +129,7 @@ impl Planner<'_> {
         }
         match &failure.remedy {
             Remedy::WaitFor(next) => next.clone(),
-            Remedy::Retry => {
+            Remedy::Retry | Remedy::RetryUncounted => {
                 let delay = backoff::delay(self.draft.status.error_count, self.facts.jitter);
                 wait::for_retry(delay)
             }

@@ -10,14 +10,16 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_runtime::work::Next;
 
 use crate::action::Count;
-use crate::plan::error::Failure;
+use crate::plan::error::{Failure, Remedy};
 use crate::plan::wait;
 
 pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
     status.error_type = Some(failure.kind);
     status.error_message.clone_from(&failure.message);
-    status.error_count = status.error_count.saturating_add(1);
+    if failure.remedy != Remedy::RetryUncounted {
+        status.error_count = status.error_count.saturating_add(1);
+    }
 }
 
 pub(crate) fn restore_error(status: &mut BareMetalHostStatus, recorded: &BareMetalHostStatus) {

@@ -215,7 +215,7 @@ impl HostReconciler {
         self.metrics.count(key, &Count::One("metal3_reconcile_total"));
         let refused = self.refusals.last(key, host.metadata.generation);
         let mut observed = self.observer.observe_cached(host, refused);
-        let mut was_refused = false;
+        let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
             let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
@@ -223,7 +223,7 @@ impl HostReconciler {
                     Reads::Done => {}
                     Reads::HostAbsent => return Ok(Next::Requeue),
                     // Plan once more with the rejection, as after a request.
-                    Reads::Refused if !was_refused => was_refused = true,
+                    Reads::Refused if refusals == 0 => refusals = 1,
                     Reads::Refused => return Err(request_refused(&observed)),
                 }
                 continue;
@@ -237,8 +237,8 @@ impl HostReconciler {
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
                 Outcome::NoBudget => {}
-                // Plan once more with the rejection; a second one in a reconcile would be a loop, unless it is recorded.
-                Outcome::Refused if !was_refused || is_recorded(&observed) => was_refused = true,
+                // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
+                Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),
             }
         }

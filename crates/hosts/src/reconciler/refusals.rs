@@ -29,6 +29,8 @@ struct OfHost {
 pub(super) struct Cause {
     response: String,
     node: String,
+    /// Ironic itself failed.
+    is_server_error: bool,
 }
 
 impl Cause {
@@ -37,6 +39,13 @@ impl Cause {
         Some(Self {
             response: lasting(error)?,
             node: node.map(describe).unwrap_or_default(),
+            is_server_error: matches!(
+                error,
+                Error::Unexpected {
+                    status: Some(500..),
+                    ..
+                }
+            ),
         })
     }
 }
@@ -65,7 +74,10 @@ impl Refusals {
             Some(_) | None => 1,
         };
         let class = match refused.class {
-            RefusalClass::Transient if times >= EQUAL_REFUSALS => RefusalClass::Persistent,
+            RefusalClass::Transient if times >= EQUAL_REFUSALS => match &cause {
+                Some(cause) if cause.is_server_error => RefusalClass::ServerError,
+                Some(_) | None => RefusalClass::Persistent,
+            },
             class => class,
         };
         let refused = Refused { class, ..refused };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState};
+use metal3_ironic::calls::NodeRef;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_sim_bmc::fault::Fault;
 use serde_json::json;
@@ -328,4 +329,46 @@ async fn disk_is_not_cleaned_when_an_edit_during_a_slow_read_of_the_node_forbids
     Phase::Deprovision.end(&env, 1).await;
     assert!(env.interceptor.log().injected);
     assert_eq!(env.machine(1, |machine| machine.disk.clone()), disk);
+}
+
+/// After four responses with an error of Ironic itself the node was deleted with the disk as it was.
+#[tokio::test(start_paused = true)]
+async fn failing_ironic_delays_a_deletion_and_does_not_skip_the_cleaning() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    // Reads succeed, so this is no outage.
+    env.interceptor.log().rejected = Some(("PUT", 500));
+    env.delete(1).await;
+    env.until(1, "error", fails_in(ErrorType::Provisioning)).await;
+    sleep(Duration::from_hours(1)).await;
+    let (host, asked) = (env.get(1).await.unwrap(), env.interceptor.log().asked.len());
+    assert_eq!(host.status.provisioning.state, ProvisioningState::Deprovisioning);
+    assert!(asked < 250, "{asked} requests");
+    env.interceptor.log().rejected = None;
+    env.until(1, "end", |host| host.is_none()).await;
+    env.machine(1, |machine| assert!(machine.disk.is_none(), "the disk was not cleaned"));
+}
+
+/// A detachment that Ironic rejected was repeated without a pause.
+#[tokio::test(start_paused = true)]
+async fn detachment_that_ironic_rejects_is_repeated_with_pauses() {
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    let node = NodeRef::from(&env.node(1).await.unwrap().uuid);
+    let instance = env.get(1).await.unwrap().metadata.uid.unwrap();
+    let patch = metal3_ironic::calls::patch::Patch::new().set(&["instance_uuid"], instance);
+    let client = env.ironic.client().unwrap();
+    client
+        .send(&metal3_ironic::calls::node::patch(&node, patch).unwrap())
+        .await
+        .unwrap();
+    let before = env.interceptor.log().asked.len();
+    env.interceptor.log().rejected = Some(("PATCH nodes/_", 400));
+    let annotation = json!({ "baremetalhost.metal3.io/detached": "" });
+    env.edit(1, json!({ "metadata": { "annotations": annotation } })).await;
+    sleep(Duration::from_mins(1)).await;
+    let asked = env.interceptor.log().asked.len() - before;
+    assert!((1..20).contains(&asked), "{asked} requests in a minute");
 }

@@ -95,6 +95,14 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     // differs: `host-refusals-reported`. The Go manager repeats the request without a word.
     let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
+    let is_of_ironic = matches!(refused.class, RefusalClass::ServerError | RefusalClass::Access);
+    let is_removed = planner.is_deleting() || *planner.state() == State::Deprovisioning;
+    // Repaired, Ironic cleans the disks; attempts that end before would skip that.
+    let failure = if is_of_ironic && is_removed {
+        failure.uncounted()
+    } else {
+        failure
+    };
     if refused.is_fresh {
         // Attempted in this reconcile, whatever is recorded of earlier attempts.
         return Err(Decision::Fail(failure));

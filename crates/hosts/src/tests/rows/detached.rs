@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{
-    available, deprovisioning, external, inspecting, new, powering_off, preparing, provisioned, provisioning,
-    registering, withheld,
+    FORCED, available, deprovisioning, external, inspecting, new, powering_off, preparing, provisioned, provisioning,
+    registering, withheld, written_for,
 };
 use crate::facts::RefusalClass;
-use crate::tests::fixture::Fixture;
+use crate::tests::fixture::{Fixture, UID};
 
 pub(super) fn detached() -> Vec<Row> {
     let mark = "baremetalhost.metal3.io/detached";
@@ -49,6 +49,26 @@ pub(super) fn detached() -> Vec<Row> {
                 "to be detached, and Ironic keeps the node",
                 "writes the status, provisioned registration error: Ironic rejected the request (delete node): no, waits \
                  for a time",
+            ),
+        available()
+            .annotated(mark, "")
+            .node_with("available", json!({ "instance_uuid": UID }))
+            .live()
+            .refused("change node", RefusalClass::Invalid, "no")
+            .row(
+                "to be detached, and Ironic keeps the instance of the node",
+                "writes the status, preparation error: Ironic rejected the request (change node): no, waits for a time",
+            ),
+        provisioning()
+            .annotated(mark, FORCED)
+            .node_with("wait call-back", written_for("a", UID))
+            .live()
+            .with(|fixture| fixture.aborts_deployments = false)
+            .refused("deleted", RefusalClass::Access, "protected")
+            .row(
+                "to be detached by force, and Ironic protects the node",
+                "writes the status, provisioning error: Ironic rejected the request (deleted): protected, waits for a \
+                 time",
             ),
         provisioned()
             .annotated(mark, "")
