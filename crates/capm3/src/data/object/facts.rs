@@ -85,8 +85,17 @@ pub struct Responses {
     pub claim: Observed<ObjectMeta>,
     /// The Metal3Data, read live.
     pub data: Observed<ObjectMeta>,
-    /// Why a new object was rejected as invalid.
-    pub rejection: Option<String>,
+    /// The rejection of a new object.
+    pub rejection: Option<Rejection>,
+}
+
+/// The API server's rejection of a new object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// Why, and what a user does about it.
+    pub message: String,
+    /// Whether the kind is not served. No event reports that it is installed.
+    pub is_unserved: bool,
 }
 
 impl Default for Responses {

@@ -1,16 +1,18 @@
 //! Pause, release and leftover claims of a Metal3Data.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::queue::Outcome;
 use metal3_runtime::work::Next;
 use serde_json::json;
 
 use super::super::object::action::{Action, Plan, Read};
-use super::super::object::facts::{Facts, PoolClaim, Responses};
+use super::super::object::facts::{Facts, PoolClaim, Rejection, Responses};
 use super::super::object::plan::plan;
 use super::super::reason;
 use super::{Fixture, fixture, metadata, owner, pool_claim, read};
@@ -154,7 +156,10 @@ fn pause_stops_releases_and_a_missing_cluster_stops_only_new_data() {
 #[test]
 fn rejection_of_a_new_object_is_only_recorded() {
     let mut case = Case::live();
-    case.responses.rejection = Some("the API server rejects it".to_owned());
+    case.responses.rejection = Some(Rejection {
+        message: "the API server rejects it".to_owned(),
+        is_unserved: false,
+    });
     let Plan { status, .. } = case.plan();
     let recorded = status.clone().unwrap().into_document();
     assert_eq!(
@@ -168,6 +173,24 @@ fn rejection_of_a_new_object_is_only_recorded() {
             ..Plan::default()
         }
     );
+}
+
+#[test]
+fn claim_whose_kind_is_not_served_is_created_again_within_a_minute() {
+    let mut case = Case::live();
+    let message = "the API server does not serve the kind";
+    case.responses.rejection = Some(Rejection {
+        message: message.to_owned(),
+        is_unserved: true,
+    });
+    let plan = case.plan();
+    assert_eq!(plan.next.outcome(), Outcome::RequeueAfter(Duration::from_mins(1)));
+    assert_eq!(
+        plan.status.unwrap().into_document()["status"],
+        json!({ "errorMessage": message })
+    );
+    case.fixture.data.status.error_message = Some(message.to_owned());
+    assert_eq!(case.plan().status, None, "each minute without another write");
 }
 
 #[test]

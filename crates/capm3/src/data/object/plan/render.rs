@@ -5,6 +5,8 @@
 //!
 //! Invariant: once a Secret is rendered, no claim is released, so that a later one contains the same addresses.
 
+use std::time::Duration;
+
 use metal3_api::infrastructure::names::DATA_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine};
 use metal3_api::meta::SecretReference;
@@ -13,18 +15,22 @@ use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
 use metal3_runtime::patch::{MergePatch, with_finalizer};
 use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::work::Next;
 
 use super::addresses::{grants, in_template};
 use super::waiting::{Stop, Waiting};
 use crate::data::index::referred;
 use crate::data::object::action::{Action, Plan, only, then_requeue};
-use crate::data::object::facts::{Facts, Rendering};
+use crate::data::object::facts::{Facts, Rejection, Rendering};
 use crate::data::pools::Grants;
 use crate::data::secrets::{self, NewSecret, SecretAction};
 use crate::data::subject::{Subject, is_uid_match, name_of};
 use crate::data::{DataError, Problem, meta_data, network_data, reason, truncated};
 use crate::diff::{changes, version};
 use crate::machine::facts::check_host;
+
+/// The time until a claim is created again whose kind was not served.
+const UNSERVED_RECHECK: Duration = Duration::from_mins(1);
 
 struct Part {
     part: RenderedPart,
@@ -36,11 +42,8 @@ struct Part {
 
 /// The plan of a live Metal3Data.
 pub(super) fn plan(facts: &Facts<'_>, data: &Metal3Data) -> Plan {
-    if facts.responses.rejection.is_some() {
-        return Plan {
-            status: status(data, false, facts.responses.rejection.clone()),
-            ..Plan::default()
-        };
+    if let Some(rejection) = &facts.responses.rejection {
+        return rejected(data, rejection);
     }
     let rendering = &facts.rendering;
     // A stored object has a version.
@@ -68,6 +71,19 @@ pub(super) fn plan(facts: &Facts<'_>, data: &Metal3Data) -> Plan {
         return then_requeue(vec![Action::Patch(patch.with_precondition(&at))]);
     }
     render(data, rendering)
+}
+
+/// A rejected object is created again after a change of an input, or, when its kind is not served, each minute.
+fn rejected(data: &Metal3Data, rejection: &Rejection) -> Plan {
+    let Rejection { message, is_unserved } = rejection;
+    Plan {
+        status: status(data, false, Some(message.clone())),
+        next: match is_unserved {
+            true => Next::waiting_with_recheck(reason::WAITING, message.clone(), UNSERVED_RECHECK),
+            false => Next::Done,
+        },
+        ..Plan::default()
+    }
 }
 
 /// Whether a Metal3Data is ready and its Secrets exist, so that no other object is needed.

@@ -10,12 +10,12 @@ use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 use super::Objects;
 use crate::data::claims::NewClaim;
 use crate::data::object::action::{Action, Plan, Read};
-use crate::data::object::facts::Responses;
+use crate::data::object::facts::{Rejection, Responses};
 use crate::data::reconciler::writes::{Created, create, release_object};
 use crate::needs::Data;
 
-/// The result of a write, or the API server's message for an object that it rejects as invalid.
-type Accepted<T> = Result<T, String>;
+/// The result of a write, or the rejection of a new object.
+type Accepted<T> = Result<T, Rejection>;
 
 impl Objects {
     pub(super) async fn read(
@@ -102,9 +102,14 @@ impl Objects {
 }
 
 /// The message without the object's content.
-fn rejection(error: &WriteError) -> String {
-    if error.kind == WriteErrorKind::NotFound {
-        return format!("{error}: the API server does not serve the kind; install the provider of the pool");
+fn rejection(error: &WriteError) -> Rejection {
+    let is_unserved = error.kind == WriteErrorKind::NotFound;
+    let why = match is_unserved {
+        true => "the API server does not serve the kind; install the provider of the pool",
+        false => "the API server rejects it as invalid; correct the template, or the labels of the machine",
+    };
+    Rejection {
+        message: format!("{error}: {why}"),
+        is_unserved,
     }
-    format!("{error}: the API server rejects it as invalid; correct the template, or the labels of the machine")
 }
