@@ -1,17 +1,19 @@
-//! `capm3 hand-back`: removes from objects what Go managers up to 1.13 would leave on them for ever.
+//! `capm3 hand-back`: removes from objects what Go managers would leave on them for ever.
 //!
 //! It is for the way back to such a manager, after this program was scaled down. It changes annotations and finalizers
 //! only, and each object only at the version that it has read.
 //!
-//! | Object | Removed | Left on, it |
-//! |---|---|---|
-//! | host of a machine | the annotation that blocks moves | makes every `clusterctl move` time out |
-//! | Secret with network data of an agent | this program's finalizer | keeps the Secret when it is deleted |
-//! | claim on an endpoint | the finalizer of Metal3Clusters | keeps the claim when its Cluster is deleted |
+//! | Object | Removed | Releases that leave it | Left on, it |
+//! |---|---|---|---|
+//! | host of a machine | the annotation that blocks moves | up to 1.13 | makes every `clusterctl move` time out |
+//! | Secret with network data of an agent | this program's finalizer | up to 1.13 | keeps the Secret when it is deleted |
+//! | claim on an endpoint | the finalizer of Metal3Clusters | all | keeps the claim when its Cluster is deleted |
+//!
+//! A claim on an endpoint that is being deleted already is left to the user, because its address may be in use.
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
@@ -35,50 +37,68 @@ pub struct HandBack {
     pub dry_run: bool,
 }
 
-/// A change of one object.
-#[derive(Debug, Clone, PartialEq)]
-struct Change {
-    resource: ApiResource,
-    namespace: String,
-    name: String,
-    patch: Value,
+/// What is removed from an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Removal {
+    /// The block on moves, from a host of a machine.
+    Block,
+    /// A finalizer, also while the object is being deleted.
+    Finalizer(&'static str),
+    /// A finalizer, unless the object is being deleted: then it may still protect what is in use.
+    FinalizerOfLive(&'static str),
 }
 
+/// What one version of an object needs.
+#[derive(Debug, Clone, PartialEq)]
+enum Step {
+    Nothing,
+    Patch(Value),
+    /// Only a user can decide; says what to do.
+    Left(String),
+}
+
+/// Requests for an object that other clients change at the same time.
+const ATTEMPTS: usize = 5;
+
 impl HandBack {
-    /// Changes all objects, and returns a line for each.
+    /// Changes all objects, and reports a line for each after its change.
     ///
     /// # Errors
-    /// When this program still runs, or a request fails. Running it again continues.
-    pub async fn run(&self, client: &Client) -> Result<Vec<String>> {
+    /// When this program still runs, a request fails, or objects are left to the user. Running it again continues.
+    pub async fn run(&self, client: &Client, report: &mut impl FnMut(String)) -> Result<()> {
         let running = running(&list_deployments(client).await?);
         ensure!(
             running.is_empty(),
             "{} still runs and would write the same again; scale it to 0 first",
             running.join(", ")
         );
-        let hosts = self.list(client, &resource::<BareMetalHost>()).await?;
-        let mut changes: Vec<Change> = hosts.iter().filter_map(host_change).collect();
+        let kind = resource::<BareMetalHost>();
+        let hosts = self.list(client, &kind).await?;
+        for host in &hosts {
+            self.change(client, &kind, host, Removal::Block, report).await?;
+        }
         for (namespace, name) in network_secrets(&hosts) {
             let secrets: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &secret());
             let found = secrets.get_opt(&name).await;
             let found = found.with_context(|| format!("read Secret {namespace}/{name}"))?;
-            changes.extend(found.and_then(|found| finalizer_change(&secret(), &found, SECRET_FINALIZER)));
-        }
-        for resource in [resource::<IPClaim>(), resource::<IPAddressClaim>()] {
-            let claims = self.list(client, &resource).await?;
-            let held = claims
-                .iter()
-                .filter(|claim| claim.metadata.deletion_timestamp.is_none());
-            changes.extend(held.filter_map(|claim| finalizer_change(&resource, claim, CLUSTER_FINALIZER)));
-        }
-        let mut lines = Vec::new();
-        for change in changes {
-            lines.push(format!("{} {}/{}", change.resource.kind, change.namespace, change.name));
-            if !self.dry_run {
-                change.perform(client).await?;
+            if let Some(found) = found {
+                let removal = Removal::Finalizer(SECRET_FINALIZER);
+                self.change(client, &secret(), &found, removal, report).await?;
             }
         }
-        Ok(lines)
+        let mut left = 0_usize;
+        for kind in [resource::<IPClaim>(), resource::<IPAddressClaim>()] {
+            for claim in self.list(client, &kind).await? {
+                let removal = Removal::FinalizerOfLive(CLUSTER_FINALIZER);
+                let is_left = self.change(client, &kind, &claim, removal, report).await?;
+                left = left.saturating_add(usize::from(is_left));
+            }
+        }
+        ensure!(
+            left == 0,
+            "{left} claims are being deleted and left to you; the lines above say what to do"
+        );
+        Ok(())
     }
 
     /// All objects of a kind; none when it is not installed.
@@ -93,30 +113,79 @@ impl HandBack {
             Err(error) => Err(error).with_context(|| format!("list {}", resource.plural)),
         }
     }
+
+    /// Changes one object, and returns whether it is left to the user. An object that another client changes is read
+    /// and examined again; one that is deleted needs nothing.
+    async fn change(
+        &self,
+        client: &Client,
+        resource: &ApiResource,
+        object: &DynamicObject,
+        removal: Removal,
+        report: &mut impl FnMut(String),
+    ) -> Result<bool> {
+        let metadata = &object.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let what = format!("{} {namespace}/{name}", resource.kind);
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, resource);
+        let mut object = object.clone();
+        for _ in 0..ATTEMPTS {
+            let patch = match removal.step(&object) {
+                Step::Nothing => return Ok(false),
+                Step::Left(why) => {
+                    report(format!("{what}: {why}"));
+                    return Ok(true);
+                }
+                Step::Patch(patch) => patch,
+            };
+            if self.dry_run {
+                report(what);
+                return Ok(false);
+            }
+            match api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+                Ok(_) => {
+                    report(what);
+                    return Ok(false);
+                }
+                Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(error).with_context(|| format!("change {what}")),
+            }
+            match api.get_opt(name).await.with_context(|| format!("read {what}"))? {
+                Some(read) => object = read,
+                None => return Ok(false),
+            }
+        }
+        bail!("change {what}: other clients changed it {ATTEMPTS} times at the same moment; run this again")
+    }
 }
 
-impl Change {
-    fn of(resource: &ApiResource, object: &DynamicObject, mut patch: Value) -> Self {
-        let metadata = &object.metadata;
-        if let Some(members) = patch.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-            members.insert("resourceVersion".to_owned(), json!(metadata.resource_version));
-        }
-        Self {
-            resource: resource.clone(),
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
-            patch,
+impl Removal {
+    fn step(self, object: &DynamicObject) -> Step {
+        match self {
+            Self::Block => host_patch(object).map_or(Step::Nothing, |patch| at_version(object, patch)),
+            Self::Finalizer(finalizer) => match finalizer_patch(object, finalizer) {
+                Some(patch) => at_version(object, patch),
+                None => Step::Nothing,
+            },
+            Self::FinalizerOfLive(finalizer) => match finalizer_patch(object, finalizer) {
+                Some(_) if object.metadata.deletion_timestamp.is_some() => Step::Left(format!(
+                    "is being deleted; remove finalizer {finalizer} once no control plane uses its address"
+                )),
+                Some(patch) => at_version(object, patch),
+                None => Step::Nothing,
+            },
         }
     }
+}
 
-    async fn perform(&self, client: &Client) -> Result<()> {
-        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &self.namespace, &self.resource);
-        let patched = api
-            .patch(&self.name, &PatchParams::default(), &Patch::Merge(&self.patch))
-            .await;
-        let what = || format!("change {} {}/{}", self.resource.kind, self.namespace, self.name);
-        patched.map(drop).with_context(what)
+/// A patch of the observed version only.
+fn at_version(object: &DynamicObject, mut patch: Value) -> Step {
+    if let Some(members) = patch.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        members.insert("resourceVersion".to_owned(), json!(object.metadata.resource_version));
     }
+    Step::Patch(patch)
 }
 
 fn resource<K: Kind>() -> ApiResource {
@@ -169,12 +238,11 @@ fn running(deployments: &[Deployment]) -> Vec<String> {
 }
 
 /// Removes the block on moves from a host of a machine.
-fn host_change(host: &DynamicObject) -> Option<Change> {
+fn host_patch(host: &DynamicObject) -> Option<Value> {
     let consumer = host.data.pointer("/spec/consumerRef/kind").and_then(Value::as_str);
     let annotations = host.metadata.annotations.as_ref()?;
     let is_blocked = annotations.contains_key(BLOCK_MOVE_ANNOTATION) && consumer == Some(Metal3Machine::KIND);
-    let patch = json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: null } } });
-    is_blocked.then(|| Change::of(&resource::<BareMetalHost>(), host, patch))
+    is_blocked.then(|| json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: null } } }))
 }
 
 /// The Secrets with network data for agents, without those that are also a host's credentials: Go managers release these.
@@ -191,11 +259,10 @@ fn network_secrets(hosts: &[DynamicObject]) -> BTreeSet<(String, String)> {
     networks.difference(&credentials).cloned().collect()
 }
 
-fn finalizer_change(resource: &ApiResource, object: &DynamicObject, finalizer: &str) -> Option<Change> {
+fn finalizer_patch(object: &DynamicObject, finalizer: &str) -> Option<Value> {
     let present = object.metadata.finalizers.as_deref().unwrap_or_default();
     let others: Vec<&String> = present.iter().filter(|name| *name != finalizer).collect();
-    (others.len() != present.len())
-        .then(|| Change::of(resource, object, json!({ "metadata": { "finalizers": others } })))
+    (others.len() != present.len()).then(|| json!({ "metadata": { "finalizers": others } }))
 }
 
 /// Parses the arguments after `hand-back`, and returns the kubeconfig too.
@@ -209,7 +276,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(HandBack, O
             Some(("--namespace", value)) => wanted.namespace = Some(value.to_owned()),
             Some(("--kubeconfig", value)) => kubeconfig = Some(value.to_owned()),
             None if argument == "--dry-run" => wanted.dry_run = true,
-            _ => anyhow::bail!("{argument:?}: use --dry-run, --namespace=NAME and --kubeconfig=FILE"),
+            _ => bail!("{argument:?}: use --dry-run, --namespace=NAME and --kubeconfig=FILE"),
         }
     }
     Ok((wanted, kubeconfig))

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 /// Runs `capm3 hand-back`.
 fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let run = || -> Result<Vec<String>> {
+    let run = || -> Result<()> {
         let (wanted, kubeconfig) = hand_back::parse(arguments)?;
         let provider = rustls::crypto::ring::default_provider().install_default();
         anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
@@ -69,14 +69,13 @@ fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
             let requests = ClientFactory::new(Settings::new("capm3", &version()), clock, Metrics::new().requests());
             let config = load_config(kubeconfig.as_deref().map(Path::new)).await?;
-            wanted.run(&requests.connect(config)?).await
+            wanted
+                .run(&requests.connect(config)?, &mut |line| println!("{line}"))
+                .await
         })
     };
     match run() {
-        Ok(lines) => {
-            lines.iter().for_each(|line| println!("{line}"));
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("capm3 hand-back: {error:#}");
             ExitCode::FAILURE

@@ -1,12 +1,20 @@
 //! The way back to a Go manager that does not remove what this program writes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::http::{Method, Request};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::client::Body;
+use kube::{Api, Client};
 use metal3_api::catalog;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_manager::hand_back::{HandBack, parse};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::environment::{NAMESPACE, TestCluster};
 
@@ -56,6 +64,13 @@ async fn world(replicas: u32) -> TestCluster {
     world
 }
 
+/// The reported lines, and how it ended.
+async fn run(wanted: &HandBack, client: &Client) -> (Vec<String>, anyhow::Result<()>) {
+    let mut lines = Vec::new();
+    let ended = wanted.run(client, &mut |line| lines.push(line)).await;
+    (lines, ended)
+}
+
 async fn states(world: &TestCluster) -> Value {
     let hosts = world.api::<BareMetalHost>();
     let secrets = world.api::<Secret>();
@@ -77,10 +92,11 @@ async fn hand_back_removes_only_what_an_older_go_manager_would_leave() {
         dry_run: true,
         ..HandBack::default()
     };
-    let lines = rehearsal.run(&client).await.unwrap();
+    let (lines, ended) = run(&rehearsal, &client).await;
+    ended.unwrap();
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert_eq!(states(&world).await, before, "a dry run writes nothing");
-    assert_eq!(HandBack::default().run(&client).await.unwrap(), lines);
+    assert_eq!(run(&HandBack::default(), &client).await.0, lines);
     let after = states(&world).await;
     assert_eq!(after["of-machine"], json!({ "kept": "yes" }));
     assert_eq!(after["network"], json!(["other"]));
@@ -88,21 +104,121 @@ async fn hand_back_removes_only_what_an_older_go_manager_would_leave() {
     for kept in ["of-another", "login"] {
         assert_eq!(after[kept], before[kept], "{kept}");
     }
-    assert_eq!(
-        HandBack::default().run(&client).await.unwrap(),
-        [""; 0],
-        "nothing is left"
+    let (lines, ended) = run(&HandBack::default(), &client).await;
+    ended.unwrap();
+    assert_eq!(lines, [""; 0], "nothing is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn claim_that_is_being_deleted_is_left_to_the_user() {
+    let world = world(0).await;
+    let claims = world.api::<IPClaim>();
+    claims.delete("edge", &DeleteParams::default()).await.unwrap();
+    let (lines, ended) = run(&HandBack::default(), &world.cluster.client("admin")).await;
+    let finalizer = "metal3cluster.infrastructure.cluster.x-k8s.io";
+    let wanted = format!(
+        "IPClaim {NAMESPACE}/edge: is being deleted; remove finalizer {finalizer} once no control plane uses its address"
     );
+    assert_eq!(lines.last(), Some(&wanted), "{lines:?}");
+    assert_eq!(lines.len(), 3, "the others are changed: {lines:?}");
+    assert!(ended.unwrap_err().to_string().starts_with("1 claims are being deleted"));
+    let kept = claims.get("edge").await.unwrap().metadata.finalizers.unwrap();
+    assert!(kept.iter().any(|kept| kept == finalizer), "{kept:?}");
+}
+
+/// A client of the cluster before whose first change of each object another client acts.
+fn contended(world: &TestCluster, path: &'static str, act: Act) -> Client {
+    let (service, other) = (world.cluster.service("admin"), world.cluster.client("other"));
+    let acted = Arc::new(AtomicUsize::new(0));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (service, other, acted) = (service.clone(), other.clone(), Arc::clone(&acted));
+        async move {
+            let is_met = request.method() == Method::PATCH && request.uri().path().ends_with(path);
+            if is_met && acted.fetch_add(1, Ordering::SeqCst) < act.times() {
+                act.perform(&other).await;
+            }
+            service.oneshot(request).await
+        }
+    });
+    Client::new(service, NAMESPACE)
+}
+
+#[derive(Clone, Copy)]
+enum Act {
+    /// Changes the host this many times, once before each request.
+    Change(usize),
+    /// Deletes it for good.
+    Delete,
+}
+
+impl Act {
+    fn times(self) -> usize {
+        match self {
+            Self::Change(times) => times,
+            Self::Delete => 1,
+        }
+    }
+
+    async fn perform(self, other: &Client) {
+        let hosts: Api<BareMetalHost> = Api::namespaced(other.clone(), NAMESPACE);
+        let host = hosts.get("of-machine").await.unwrap();
+        let version = host.metadata.resource_version.unwrap();
+        let patch = match self {
+            Self::Change(_) => json!({ "metadata": { "annotations": { "changed": version } } }),
+            Self::Delete => json!({ "metadata": { "finalizers": [] } }),
+        };
+        let patch = Patch::Merge(patch);
+        hosts
+            .patch("of-machine", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        if matches!(self, Self::Delete) {
+            hosts.delete("of-machine", &DeleteParams::default()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_another_client_changes_is_read_and_changed_again() {
+    let world = world(0).await;
+    let client = contended(&world, "/of-machine", Act::Change(2));
+    let (lines, ended) = run(&HandBack::default(), &client).await;
+    ended.unwrap();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let host = states(&world).await["of-machine"].clone();
+    assert!(host.get(BLOCK).is_none() && host.get("changed").is_some(), "{host}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_another_client_deletes_needs_nothing() {
+    let world = world(0).await;
+    let client = contended(&world, "/of-machine", Act::Delete);
+    let (lines, ended) = run(&HandBack::default(), &client).await;
+    ended.unwrap();
+    assert_eq!(lines.len(), 2, "the Secret and the claim: {lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_before_a_failure_are_reported() {
+    let world = world(0).await;
+    world.create::<BareMetalHost>(host("a-first", "Metal3Machine")).await;
+    let client = contended(&world, "/of-machine", Act::Change(usize::MAX));
+    let (lines, ended) = run(&HandBack::default(), &client).await;
+    let error = ended.unwrap_err().to_string();
+    assert!(
+        error.contains("of-machine") && error.contains("run this again"),
+        "{error}"
+    );
+    assert_eq!(lines, [format!("BareMetalHost {NAMESPACE}/a-first")]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn hand_back_is_refused_while_this_program_runs() {
     let world = world(1).await;
     let before = states(&world).await;
-    let error = HandBack::default()
-        .run(&world.cluster.client("admin"))
-        .await
-        .unwrap_err();
+    let (lines, ended) = run(&HandBack::default(), &world.cluster.client("admin")).await;
+    let error = ended.unwrap_err();
+    assert_eq!(lines, [""; 0]);
     assert!(
         error.to_string().contains("capm3-controller-manager still runs"),
         "{error}"
