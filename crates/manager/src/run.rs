@@ -122,7 +122,8 @@ impl Process {
         Ok(lead(terms, servers, stop).await)
     }
 
-    /// Reports incomplete lists. differs (`ready-without-kinds`): such a process is ready: its webhooks need no list, but a list may need its webhooks.
+    /// Reports incomplete lists. differs (`ready-without-kinds`): such a process is ready, since a list may need its
+    /// webhooks. Of these only the one for changed ranges of pools needs lists, and it refuses until they are complete.
     fn add_sync_check(&self, product: &Product, running: &Running) {
         let synced = Arc::clone(&running.synced);
         self.ready.add(format!("caches-{}", product.owner.name()), move || {

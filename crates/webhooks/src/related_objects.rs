@@ -115,7 +115,7 @@ fn pool(
     let finding = match related_objects.granted(&name(&new.metadata.namespace), &name(&new.metadata.name)) {
         Observation::Unknown(why) => (
             format!("cannot be modified: which addresses are granted is not known: {why}"),
-            "try again in a moment".to_owned(),
+            "try again once that is known".to_owned(),
         ),
         Observation::Known(granted) => {
             // The rules have checked the addresses in the status.

@@ -32,7 +32,7 @@ const fn cluster_api(group: &'static str, plural: &'static str) -> Kind {
     Kind::new(group, "v1beta2", plural, CORE)
 }
 
-/// IP address management.
+/// IP address management. differs (`ipam-needs-cluster-api`): the Go manager 1.9 runs without the kinds of Cluster API.
 pub(super) const PRODUCT: Product = Product {
     owner: Owner::Ipam,
     suite: IPAM,
@@ -105,9 +105,20 @@ impl RelatedObjects for Seen {
         );
         match (metal3, cluster_api) {
             (Some(metal3), Some(cluster_api)) => Observation::Known(metal3.into_iter().chain(cluster_api).collect()),
-            _ => Observation::Unknown("addresses are still being listed".to_owned()),
+            (metal3, cluster_api) => Observation::Unknown(not_listed(metal3.is_none(), cluster_api.is_none())),
         }
     }
+}
+
+/// Names the kinds of addresses that are not listed yet.
+fn not_listed(metal3: bool, cluster_api: bool) -> String {
+    let kinds = [(metal3, GROUP), (cluster_api, IPAM_GROUP)];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(is_missing, _)| *is_missing)
+        .map(|(_, group)| format!("ipaddresses.{group}"))
+        .collect();
+    format!("{} not listed yet; /readyz says why", kinds.join(" and "))
 }
 
 /// The addresses of a pool in one cache; `None` before its first list.
@@ -147,5 +158,20 @@ mod tests {
             unreachable!("not listed yet");
         };
         assert!(why.contains("here") && why.contains("--namespace"), "{why}");
+    }
+
+    #[test]
+    fn kinds_that_are_not_listed_are_named() {
+        let caches = Caches::default();
+        let seen = Seen {
+            caches: caches.clone(),
+            only: None,
+        };
+        let both = "ipaddresses.ipam.metal3.io and ipaddresses.ipam.cluster.x-k8s.io not listed yet; /readyz says why";
+        assert_eq!(seen.granted("here", "rack"), Observation::Unknown(both.to_owned()));
+        let listed = ResourceVersion::parse("1").unwrap();
+        caches.addresses.listed(Vec::new(), listed).unwrap();
+        let one = "ipaddresses.ipam.cluster.x-k8s.io not listed yet; /readyz says why";
+        assert_eq!(seen.granted("here", "rack"), Observation::Unknown(one.to_owned()));
     }
 }
