@@ -1,6 +1,6 @@
 //! The test environment: a simulated API server, a simulated Ironic with machines, and the controller.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -15,6 +15,7 @@ use metal3_hosts::settings::Settings;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
 use metal3_ironic::model::node::Node;
+use metal3_ironic::version::Microversion;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::{EventQueue, EventRecorder};
 use metal3_runtime::metrics::Metrics;
@@ -48,6 +49,8 @@ pub(crate) struct Setup {
     /// The number of busy-host slots.
     pub(crate) slots: usize,
     pub(crate) pace: Pace,
+    /// The newest microversion that Ironic supports, if not the simulator's.
+    pub(crate) newest: Option<Microversion>,
 }
 
 impl Default for Setup {
@@ -56,6 +59,7 @@ impl Default for Setup {
             seed: 1,
             slots: 20,
             pace: Pace::default(),
+            newest: None,
         }
     }
 }
@@ -75,11 +79,12 @@ pub(crate) struct TestEnv {
 impl TestEnv {
     /// Starts the controller, and restarts it after each crash.
     pub(crate) fn new(setup: Setup) -> Self {
-        let cluster = Cluster::start(&Options::seeded(setup.seed));
-        cluster.install(&metal3_api::metal3::definitions()).unwrap();
+        let cluster = prepared_cluster().fork(&Options::seeded(setup.seed).clock);
+        cluster.reseed(setup.seed);
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         let mut options = IronicOptions::new(setup.seed, Arc::clone(&clock));
         options.pace = setup.pace;
+        options.versions.maximum = setup.newest.unwrap_or(options.versions.maximum);
         let ironic = Ironic::start(options);
         let interceptor = Interceptor::on(ironic.clone());
         let (inboxes, mut tasks) = (Arc::default(), JoinSet::new());
@@ -111,6 +116,13 @@ impl TestEnv {
         }
     }
 
+    /// Runs the rules of admission, as the webhooks do.
+    pub(crate) fn admit(&self) {
+        for reviewer in metal3_api::metal3::reviewers() {
+            self.cluster.review(reviewer);
+        }
+    }
+
     pub(crate) fn events(&self) -> String {
         let mut inboxes = self.inboxes.lock();
         let events: Vec<_> = inboxes.iter_mut().flat_map(EventQueue::take).collect();
@@ -126,9 +138,19 @@ impl TestEnv {
 
     /// Creates a machine, the Secret of its BMC, and its host.
     pub(crate) async fn host(&self, number: u32, spec: Value) {
+        self.login(number).await;
+        self.make::<BareMetalHost>(self.document(number, &spec)).await;
+    }
+
+    /// Creates the Secret of a BMC.
+    pub(crate) async fn login(&self, number: u32) {
         let login = json!({ "metadata": { "name": format!("bmc-{number}") },
             "stringData": { "username": "admin", "password": PASSWORD } });
         self.make::<Secret>(login).await;
+    }
+
+    /// A host with these members of its spec.
+    pub(crate) fn document(&self, number: u32, spec: &Value) -> Value {
         let mac = self.machine(number, |machine| machine.macs().remove(0));
         let mut whole = json!({
             "online": true,
@@ -137,8 +159,7 @@ impl TestEnv {
         });
         let members = spec.as_object().unwrap().clone();
         whole.as_object_mut().unwrap().extend(members);
-        self.make::<BareMetalHost>(json!({ "metadata": { "name": name(number) }, "spec": whole }))
-            .await;
+        json!({ "metadata": { "name": name(number) }, "spec": whole })
     }
 
     pub(crate) fn machine<T>(&self, number: u32, read: impl FnOnce(&mut Machine) -> T) -> T {
@@ -225,6 +246,16 @@ impl TestEnv {
             .ok()
             .map(|answered| answered.value)
     }
+}
+
+/// A server with the kinds, to be copied: generating their schemas takes longer than most tests.
+fn prepared_cluster() -> &'static Cluster {
+    static PREPARED: OnceLock<Cluster> = OnceLock::new();
+    PREPARED.get_or_init(|| {
+        let cluster = Cluster::start(&Options::seeded(0));
+        cluster.install(&metal3_api::metal3::definitions()).unwrap();
+        cluster
+    })
 }
 
 pub(crate) fn name(number: u32) -> String {

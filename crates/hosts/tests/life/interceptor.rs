@@ -2,16 +2,17 @@
 //! faults.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Method, Request, Response};
 use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::{Ironic, describe_request};
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -86,12 +87,16 @@ impl RequestLog {
     }
 }
 
+/// Receives each request that changes something, before Ironic does, with the node that it names: null if there is none.
+pub(crate) type Observer = dyn Fn(&Request<Vec<u8>>, &Value) + Send + Sync;
+
 /// The transport of the controller's client.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Interceptor {
     ironic: Ironic,
     log: Arc<Mutex<RequestLog>>,
     kills: watch::Sender<u64>,
+    observer: Arc<Mutex<Option<Arc<Observer>>>>,
 }
 
 impl Interceptor {
@@ -100,7 +105,29 @@ impl Interceptor {
             ironic,
             log: Arc::default(),
             kills: watch::Sender::new(0),
+            observer: Arc::default(),
         }
+    }
+
+    /// Calls the observer for each further request.
+    pub(crate) fn observe(&self, observer: Arc<Observer>) {
+        *self.observer.lock() = Some(observer);
+    }
+
+    async fn report(&self, request: &Request<Vec<u8>>) {
+        let observer = self.observer.lock().clone();
+        let Some(observer) = observer.filter(|_| request.method() != Method::GET) else {
+            return;
+        };
+        let path: Vec<_> = request.uri().path().split('/').take(4).collect();
+        let mut read = Request::get(path.join("/")).body(Vec::new()).unwrap();
+        *read.headers_mut() = request.headers().clone();
+        let answer = self.ironic.exchange(read).await;
+        let node = answer
+            .ok()
+            .filter(|answer| answer.status().is_success() && path.len() == 4);
+        let node = node.and_then(|answer| serde_json::from_slice(answer.body()).ok());
+        observer(request, &node.unwrap_or_default());
     }
 
     pub(crate) fn log(&self) -> MutexGuard<'_, RequestLog> {
@@ -120,6 +147,7 @@ impl Interceptor {
         let Some(what) = describe_request(&request) else {
             return self.ironic.exchange(request).await;
         };
+        self.report(&request).await;
         let fault = self.log().ask(&what);
         if let Some((_, status)) = self.log().rejected.filter(|(begin, _)| what.starts_with(begin)) {
             let body = json!({ "error_message": "the driver does not support this" }).to_string();
@@ -149,6 +177,12 @@ impl Interceptor {
             }
             _ => answer,
         }
+    }
+}
+
+impl fmt::Debug for Interceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interceptor").finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The host controller on a simulated API server and a simulated Ironic, from a BMC address to a running image and
 //! back, in paused time.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
 mod defects;
@@ -11,4 +11,5 @@ mod happy_path;
 mod interceptor;
 mod phases;
 mod ports;
+mod stories;
 mod tenants;

@@ -186,6 +186,15 @@ impl Machine {
         Ok(())
     }
 
+    /// A person switches the machine at its front panel. Ironic reads it with the next power sync.
+    pub fn press_power_button(&mut self) {
+        self.power = if self.power == PowerState::Off {
+            PowerState::On
+        } else {
+            PowerState::Off
+        };
+    }
+
     /// Whether a booted ramdisk responds.
     pub(crate) fn ramdisk_responds(&self, heartbeats: bool) -> bool {
         let silent = heartbeats && self.faults.has(Fault::NoHeartbeat);

@@ -1,0 +1,154 @@
+//! What the host asks for at the end of a story, and whether it is reached or a condition says why not.
+
+use serde_json::Value;
+
+use super::history::{
+    annotation, image, is_deleting, is_detach_requested, is_external, is_paused, is_reboot_requested, state,
+};
+
+/// The machine and the Secrets at the end.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) is_on: bool,
+    /// The source of the image on the disk.
+    pub(super) disk: Option<String>,
+    /// The Secrets that exist.
+    pub(super) secrets: Vec<String>,
+    /// The host was externally provisioned at some time: then its disk is unknown.
+    pub(super) was_external: bool,
+}
+
+/// The end of a story, as far as the host allows to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Goal {
+    /// The controller leaves the host alone.
+    LeftAlone,
+    /// The host does not exist any more.
+    Gone,
+    /// The host is deleted and waits for the user.
+    Kept,
+    Detached,
+    /// In this state, with the power on or off (`None`: either), and this image on the disk.
+    State(&'static str, Option<bool>, String),
+    /// Only a change of the host or of a Secret helps, and an error or a condition says so.
+    Explained,
+}
+
+fn delays_deletion(host: &Value) -> bool {
+    let text = annotation(host, "baremetalhost.metal3.io/detached").unwrap_or_default();
+    let request = serde_json::from_str::<Value>(text).unwrap_or_default();
+    request["deleteAction"] == "delay" && request["force"] != true
+}
+
+/// The goal of a host.
+pub(super) fn of(host: &Value, world: &World) -> Goal {
+    if host.is_null() {
+        return Goal::Gone;
+    }
+    if is_paused(host) {
+        return Goal::LeftAlone;
+    }
+    if is_deleting(host) {
+        return if delays_deletion(host) { Goal::Kept } else { Goal::Gone };
+    }
+    if is_detach_requested(host) {
+        return Goal::Detached;
+    }
+    // An annotation reboots a running system only.
+    let is_running = is_external(host) || state(host) == "provisioned";
+    let keeps_off = host["spec"]["online"] != true || (is_running && is_kept_off(host));
+    if keeps_off && host["spec"]["disablePowerOff"] == true && world.is_on {
+        return Goal::Explained;
+    }
+    if is_external(host) {
+        return Goal::State("externally provisioned", Some(!keeps_off), String::new());
+    }
+    let wanted = image(host);
+    // What deployed an adopted system counts as its image.
+    let is_adopted = world.was_external && state(host) == "provisioned" && host["spec"].get("customDeploy").is_some();
+    let may_start = host["spec"]["online"] == true || state(host) == "provisioned";
+    if (wanted.is_empty() && !is_adopted) || !may_start {
+        return Goal::State("available", Some(host["spec"]["online"] == true), String::new());
+    }
+    let on_disk = if world.was_external { "" } else { wanted };
+    Goal::State(
+        "provisioned",
+        Some(!keeps_off && !is_kept_off(host)),
+        on_disk.to_owned(),
+    )
+}
+
+/// Whether a client's annotation keeps the host off.
+fn is_kept_off(host: &Value) -> bool {
+    is_reboot_requested(host) && annotation(host, "reboot.metal3.io/client").is_some()
+}
+
+/// Whether the host names something that is missing or not supported. Then an explanation is enough.
+pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
+    let spec = &host["spec"];
+    let is_missing = |name: &Value| {
+        name.as_str()
+            .is_some_and(|name| !world.secrets.iter().any(|one| one == name))
+    };
+    let data = ["userData", "networkData", "metaData"];
+    let lacks_data = !image(host).is_empty() && data.iter().any(|member| is_missing(&spec[member]["name"]));
+    is_missing(&spec["bmc"]["credentialsName"])
+        || is_missing(&spec["preprovisioningNetworkDataName"])
+        || lacks_data
+        || spec.get("customDeploy").is_some()
+        || spec.get("raid").is_some()
+}
+
+fn message(host: &Value) -> String {
+    let held = host["status"]["conditions"].as_array().into_iter().flatten();
+    let held = held.filter(|one| one["type"] == "Held" && one["status"] == "True");
+    let held: Vec<_> = held.filter_map(|one| one["message"].as_str()).collect();
+    let error = host["status"]["errorMessage"].as_str().unwrap_or_default();
+    format!("{error}{}", held.join(" "))
+}
+
+/// `Err`: how the host differs from its goal.
+pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), String> {
+    let error = message(host);
+    if is_blocked(host, world) && !error.is_empty() && !matches!(goal, Goal::Gone | Goal::Kept) {
+        return Ok(());
+    }
+    let differs = || {
+        Err(format!(
+            "{goal:?} is not reached: state {:?}, {error:?}, {world:?}",
+            state(host)
+        ))
+    };
+    match goal {
+        Goal::LeftAlone => Ok(()),
+        Goal::Gone if host.is_null() => Ok(()),
+        Goal::Kept if !host.is_null() => Ok(()),
+        Goal::Detached if host["status"]["operationalStatus"] == "detached" => Ok(()),
+        Goal::Explained if !error.is_empty() => Ok(()),
+        Goal::State(wanted, on, disk) => {
+            let is_in_state = state(host) == *wanted && error.is_empty();
+            let has_power = on.is_none_or(|on| world.is_on == on && host["status"]["poweredOn"] == on);
+            let has_disk = disk.is_empty() || world.disk.as_deref() == Some(disk);
+            let shown = host["status"]["provisioning"]["image"]["url"]
+                .as_str()
+                .unwrap_or_default();
+            let is_shown = *wanted != "provisioned" || shown == image(host);
+            if is_in_state && has_power && has_disk && is_shown {
+                Ok(())
+            } else {
+                differs()
+            }
+        }
+        Goal::Gone | Goal::Kept | Goal::Detached | Goal::Explained => differs(),
+    }
+}
+
+/// Whether the host says what it waits for.
+pub(super) fn is_explained(host: &Value) -> bool {
+    !message(host).is_empty()
+}
+
+/// Whether the host gave up for a reason that the specification allows.
+pub(super) fn has_given_up(host: &Value) -> bool {
+    message(host).contains("retry limit")
+}

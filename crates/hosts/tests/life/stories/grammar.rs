@@ -1,0 +1,330 @@
+//! The steps of a story, generated from a seed. Every member of the schema has a row with values, so that a new
+//! member fails the test until it has one.
+
+use std::time::Duration;
+
+use metal3_runtime::patch::apply;
+use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::Random;
+use serde_json::{Value, json};
+
+use crate::env::{address, bmc};
+use crate::interceptor::IronicFault;
+
+/// The only host of a story.
+pub(super) const HOST: u32 = 1;
+/// An existing Secret for user data and the like, one for the agent's network, and one that does not exist.
+pub(super) const DATA: &str = "data";
+pub(super) const NETWORK: &str = "network";
+const MISSING: &str = "missing";
+/// Replaced by the address of the machine's first card.
+pub(super) const OWN_MAC: &str = "own-mac";
+
+/// The last contains a password that must not be shown.
+pub(super) const IMAGES: [&str; 3] = [
+    "http://images.example/a.raw",
+    "http://images.example/b.raw",
+    "http://user:canary-hunter2@images.example/c.raw",
+];
+/// Where the second image redirects to, in some stories.
+pub(super) const MIRROR: &str = "http://mirror.example/b.raw";
+
+/// One edit of the user: several members at once.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    Edit(Value),
+    Delete,
+    /// Replaces the faults of the machine.
+    Break(Vec<Fault>),
+    Login(Login),
+    RestartController,
+    RestartIronic,
+    LoseDatabase,
+    /// The next request to Ironic fails.
+    Request(IronicFault),
+    /// The next write of the controller is lost in this way.
+    Write(WriteFault),
+    /// An operator of Ironic sets or ends the maintenance of the node.
+    Maintenance(bool),
+    /// An operator of Ironic services the node.
+    Service,
+    /// A person presses the power button.
+    PowerButton,
+    /// Ironic rejects every request of this kind from now on.
+    Reject(&'static str, u16),
+    /// A clock that was a year ahead wrote the status.
+    ClockAhead,
+    Wait(Duration),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Login {
+    Right,
+    Changed,
+    Labelled,
+    Deleted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteFault {
+    CrashBefore,
+    CrashAfter,
+    Lost,
+    Conflict,
+}
+
+/// How Ironic fetches images, and how old it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IronicKind {
+    Plain,
+    /// The second image redirects.
+    Redirects,
+    /// The conductor downloads and converts images.
+    Converts,
+    /// It cannot abort a deployment.
+    Old,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Story {
+    pub(super) seed: u64,
+    pub(super) ironic: IronicKind,
+    /// The members of the spec that the host is created with.
+    pub(super) created: Value,
+    pub(super) steps: Vec<Step>,
+}
+
+/// A member of the spec and its values. Null removes the member.
+type Member = (&'static str, Vec<Value>);
+
+fn image(url: &str) -> Value {
+    json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" })
+}
+
+/// The members that decide about disks and power; an edit has one of these more often than others.
+fn decisive_members() -> Vec<Member> {
+    vec![
+        ("online", vec![json!(true), json!(true), json!(false)]),
+        (
+            "image",
+            vec![
+                image(IMAGES[0]),
+                image(IMAGES[1]),
+                image(IMAGES[2]),
+                Value::Null,
+                Value::Null,
+            ],
+        ),
+        (
+            "automatedCleaningMode",
+            vec![json!("disabled"), json!("metadata"), Value::Null],
+        ),
+        ("disablePowerOff", vec![json!(true), json!(false), Value::Null]),
+        ("externallyProvisioned", vec![json!(true), json!(false), Value::Null]),
+    ]
+}
+
+fn other_members() -> Vec<Member> {
+    let secret = |name: &str| json!({ "name": name });
+    let secrets = || vec![secret(DATA), secret(DATA), Value::Null, secret(MISSING)];
+    let login = |name: &str, scheme: &str| {
+        let address = format!("{scheme}://{}/redfish/v1/Systems/1", bmc(HOST));
+        json!({ "address": address, "credentialsName": name })
+    };
+    let or_absent = |value: Value| vec![value, Value::Null];
+    let hints = vec![
+        json!({ "deviceName": "/dev/sda" }),
+        json!({ "minSizeGigabytes": 10 }),
+        Value::Null,
+    ];
+    let logins = vec![
+        login("bmc-1", "redfish-virtualmedia"),
+        login("bmc-1", "redfish-virtualmedia"),
+        login("bmc-1", "redfish"),
+        login(MISSING, "redfish-virtualmedia"),
+        json!({ "address": address(HOST), "credentialsName": "bmc-1", "disableCertificateVerification": true }),
+    ];
+    let boot_modes = ["UEFI", "legacy", "UEFISecureBoot"].map(|mode| json!(mode));
+    vec![
+        ("bmc", logins),
+        ("bootMACAddress", or_absent(json!(OWN_MAC))),
+        ("bootMode", boot_modes.into_iter().chain([Value::Null]).collect()),
+        ("userData", secrets()),
+        ("networkData", secrets()),
+        ("metaData", secrets()),
+        ("preprovisioningNetworkDataName", or_absent(json!(NETWORK))),
+        ("rootDeviceHints", hints),
+        ("inspectionMode", vec![json!("agent"), json!("disabled"), Value::Null]),
+        ("architecture", or_absent(json!("x86_64"))),
+        (
+            "consumerRef",
+            or_absent(json!({ "name": "user", "namespace": "default" })),
+        ),
+        ("description", or_absent(json!("rack 7"))),
+        ("taints", or_absent(json!([{ "key": "a", "effect": "NoSchedule" }]))),
+        ("hardwareProfile", or_absent(json!("unknown"))),
+        ("customDeploy", or_absent(json!({ "method": "install_everything" }))),
+        ("raid", or_absent(json!({ "softwareRAIDVolumes": [] }))),
+        // Admission refuses it.
+        ("firmware", or_absent(json!({ "sriovEnabled": true }))),
+        ("networkInterfaces", vec![Value::Null]),
+    ]
+}
+
+const ANNOTATIONS: [(&str, &[&str]); 8] = [
+    ("baremetalhost.metal3.io/paused", &["", "metal3.io/capm3"]),
+    (
+        "baremetalhost.metal3.io/detached",
+        &[
+            "",
+            r#"{"deleteAction":"delay"}"#,
+            r#"{"deleteAction":"delete"}"#,
+            r#"{"force":true}"#,
+            "words",
+        ],
+    ),
+    ("reboot.metal3.io", &["", r#"{"mode":"hard"}"#, r#"{"force":true}"#]),
+    ("reboot.metal3.io/client", &["", r#"{"mode":"hard"}"#]),
+    ("inspect.metal3.io", &["", "disabled"]),
+    ("inspect.metal3.io/hardwaredetails", &["{}"]),
+    ("baremetalhost.metal3.io/confirm-deprovision", &[""]),
+    ("example.com/own", &["1", "2"]),
+];
+
+fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+    random.pick(choices).unwrap()
+}
+
+/// A merge patch of one to four members and annotations.
+fn edit(random: &mut Random) -> Value {
+    let (decisive, others, mut change) = (decisive_members(), other_members(), json!({}));
+    for _ in 0..=random.below(3) {
+        match random.below(10) {
+            0..5 => {
+                let (name, values) = pick(random, &decisive);
+                change["spec"][name] = pick(random, values).clone();
+            }
+            5..8 => {
+                let (name, values) = pick(random, &others);
+                change["spec"][name] = pick(random, values).clone();
+            }
+            _ => {
+                let (name, values) = pick(random, &ANNOTATIONS);
+                let is_removed = random.below(2) == 0;
+                let value = if is_removed {
+                    Value::Null
+                } else {
+                    json!(pick(random, values))
+                };
+                change["metadata"]["annotations"][name] = value;
+            }
+        }
+    }
+    change
+}
+
+fn wait(random: &mut Random) -> Step {
+    let milliseconds = *pick(random, &[20, 300, 1_000, 3_000, 8_000, 20_000, 60_000]);
+    Step::Wait(Duration::from_millis(milliseconds))
+}
+
+fn disturbance(random: &mut Random) -> Step {
+    use IronicFault::{Failed, KilledAfter, KilledBefore, Late, Locked, ReplyLost, WrongState};
+    use WriteFault::{Conflict, CrashAfter, CrashBefore, Lost};
+    match random.below(16) {
+        0 => Step::RestartController,
+        1 => Step::RestartIronic,
+        2 => Step::LoseDatabase,
+        3 | 4 => {
+            let faults = [KilledBefore, KilledAfter, ReplyLost, Locked, WrongState, Failed, Late];
+            Step::Request(*pick(random, &faults))
+        }
+        5 => Step::Write(*pick(random, &[CrashBefore, CrashAfter, Lost, Conflict])),
+        6..9 => Step::Break(machine_faults(random)),
+        9 => Step::Login(*pick(
+            random,
+            &[Login::Right, Login::Changed, Login::Labelled, Login::Deleted],
+        )),
+        10 => Step::Maintenance(random.below(2) == 0),
+        11 | 12 => {
+            let (request, status) = *pick(random, &REJECTIONS);
+            Step::Reject(request, status)
+        }
+        13 => Step::ClockAhead,
+        14 => Step::Service,
+        _ => Step::PowerButton,
+    }
+}
+
+/// Requests that Ironic may reject for good.
+const REJECTIONS: [(&str, u16); 5] = [
+    ("PUT nodes/_/states/power", 400),
+    ("PUT nodes/_/states/provision manage", 400),
+    ("PUT nodes/_/states/provision inspect", 400),
+    ("PUT nodes/_/states/provision adopt", 400),
+    ("GET nodes/_/validate", 500),
+];
+
+fn machine_faults(random: &mut Random) -> Vec<Fault> {
+    let one = *pick(random, &metal3_sim_bmc::fault::ALL);
+    // Not a fault of the machine alone: its inspection names other cards.
+    if random.below(2) == 0 || one == Fault::ForeignMac {
+        Vec::new()
+    } else {
+        vec![one]
+    }
+}
+
+impl Story {
+    pub(super) fn generate(seed: u64) -> Self {
+        let mut random = Random::seeded(seed.wrapping_mul(0x9e37_79b9));
+        use IronicKind::{Converts, Old, Plain, Redirects};
+        let ironic = *pick(&mut random, &[Plain, Plain, Redirects, Converts, Old]);
+        let mut created = json!({});
+        if random.below(3) == 0 {
+            // Applied to an empty object: a member that the edit removes is absent.
+            let edited = edit(&mut random);
+            apply(edited.get("spec").unwrap_or(&json!({})), &mut created);
+        }
+        let mut steps = Vec::new();
+        // Most stories are about a host in use.
+        if random.below(4) > 0 {
+            steps.push(Step::Wait(Duration::from_secs(40)));
+            let url = pick(&mut random, &IMAGES);
+            steps.push(Step::Edit(json!({ "spec": { "image": image(url) } })));
+            steps.push(Step::Wait(Duration::from_secs(20 * random.below(3))));
+        }
+        for _ in 0..=random.below(7) {
+            let step = match random.below(12) {
+                0 => Step::Delete,
+                1..8 => Step::Edit(edit(&mut random)),
+                _ => disturbance(&mut random),
+            };
+            steps.push(step);
+            if random.below(3) > 0 {
+                steps.push(wait(&mut random));
+            }
+        }
+        Self {
+            seed,
+            ironic,
+            created,
+            steps,
+        }
+    }
+}
+
+#[test]
+fn every_member_of_the_schema_has_values_in_the_grammar() {
+    let schema = metal3_api::crd::schema::structural::<metal3_api::metal3::v1alpha1::BareMetalHostSpec>();
+    let schema = serde_json::to_value(&schema).unwrap();
+    let spec = schema["properties"].as_object().unwrap();
+    let known: Vec<_> = decisive_members()
+        .into_iter()
+        .chain(other_members())
+        .map(|(name, _)| name)
+        .collect();
+    let missing: Vec<_> = spec.keys().filter(|name| !known.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "give values to {missing:?}");
+    assert!(spec.len() > 20);
+}

@@ -1,0 +1,165 @@
+//! The invariants of each request to Ironic, from the specification: what the host forbids is in force before any
+//! order, and every order has a reason in the host.
+
+use std::time::Duration;
+
+use http::{Method, Request};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::history::{
+    History, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested, is_paused,
+    is_reboot_requested, state,
+};
+
+/// An edit may be this much younger than the last read of the host before an order.
+const SLACK: Duration = Duration::from_secs(2);
+/// An order may be this much younger than its reason: Ironic retries a locked node, and a response may be late.
+const MEMORY: Duration = Duration::from_secs(60);
+
+/// A soft power-off may be this much older than a hard one that replaces it: its time-out and the backoff of a failure.
+const SOFT: Duration = Duration::from_hours(9);
+
+/// A request that changes something, with the node it is for.
+pub(super) struct Order<'a> {
+    method: &'a Method,
+    /// The path below the node: `states/provision`.
+    part: String,
+    target: String,
+    /// The node before the request; null if there is none.
+    pub(super) node: &'a Value,
+    /// The source of the image on the disk of the machine.
+    pub(super) disk: Option<&'a str>,
+    /// When a soft power-off was last requested.
+    pub(super) soft: Option<Instant>,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn of(
+        request: &'a Request<Vec<u8>>,
+        node: &'a Value,
+        disk: Option<&'a str>,
+        soft: Option<Instant>,
+    ) -> Self {
+        let path = request.uri().path().trim_start_matches("/v1/");
+        let part = path.split('/').skip(2).collect::<Vec<_>>().join("/");
+        let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
+        let target = body.get("target").and_then(Value::as_str).unwrap_or_default();
+        Self {
+            method: request.method(),
+            part,
+            target: target.to_owned(),
+            node,
+            disk,
+            soft,
+        }
+    }
+
+    fn transition(&self) -> Option<&str> {
+        (self.part == "states/provision").then_some(self.target.as_str())
+    }
+
+    fn power(&self) -> Option<&str> {
+        (self.part == "states/power").then_some(self.target.as_str())
+    }
+
+    pub(super) fn is_soft_power_off(&self) -> bool {
+        self.power() == Some("soft power off")
+    }
+
+    fn is_node_deletion(&self) -> bool {
+        self.method == Method::DELETE && self.part.is_empty()
+    }
+
+    fn name(&self) -> String {
+        format!("{} {} {}", self.method, self.part, self.target)
+    }
+}
+
+/// The violated invariant, if any.
+pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
+    let all = [
+        of_any_order,
+        of_erasing,
+        of_cleaning,
+        of_deploying,
+        of_power_off,
+        of_node_deletion,
+    ];
+    let broken = all.into_iter().find_map(|rule| rule(order, host))?;
+    Some(format!("{}: {broken}", order.name()))
+}
+
+fn of_any_order(_: &Order<'_>, host: &History) -> Option<&'static str> {
+    if host.always(SLACK, Value::is_null) {
+        return Some("the host does not exist");
+    }
+    if host.always(SLACK, is_paused) {
+        return Some("the host is paused");
+    }
+    let is_detached = |host: &Value| is_detach_requested(host) && host["status"]["operationalStatus"] == "detached";
+    host.always(SLACK, is_detached).then_some("the host is detached")
+}
+
+fn of_erasing(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    if !matches!(
+        order.transition(),
+        Some("deleted" | "provide" | "active" | "rebuild" | "clean")
+    ) {
+        return None;
+    }
+    if host.always(SLACK, is_external) {
+        return Some("the host is externally provisioned");
+    }
+    let runs_what_is_wanted = |host: &Value| {
+        state(host) == "provisioned" && !is_deleting(host) && order.disk.is_some_and(|disk| disk == image(host))
+    };
+    host.always(SLACK, runs_what_is_wanted)
+        .then_some("the machine runs the requested image")
+}
+
+fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    if !matches!(order.transition(), Some("deleted" | "provide")) {
+        return None;
+    }
+    let (cleans, mode) = (&order.node["automated_clean"], "automatedCleaningMode");
+    if host.always(SLACK, |host| host["spec"][mode] == "disabled") && *cleans != false {
+        return Some("cleaning is forbidden and the node cleans");
+    }
+    let is_wanted = |host: &Value| host["spec"].get(mode).is_some_and(|mode| mode == "metadata");
+    (host.always(SLACK, is_wanted) && *cleans == false).then_some("cleaning is ordered and the node does not clean")
+}
+
+fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    if order.transition() != Some("active") {
+        return None;
+    }
+    if host.always(SLACK, is_deleting) {
+        return Some("the host is being deleted");
+    }
+    let source = order.node["instance_info"]["image_source"].as_str().unwrap_or_default();
+    let is_asked = |host: &Value| !source.is_empty() && image(host) == source;
+    (!host.ever(SLACK, is_asked)).then_some("the host does not name this image")
+}
+
+fn of_power_off(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    let target = order.power().filter(|target| *target != "power on")?;
+    let forbids = |host: &Value| host["spec"]["disablePowerOff"] == true;
+    if target.ends_with("power off") && host.always(SLACK, forbids) {
+        return Some("the machine must not be powered off");
+    }
+    let is_asked = |host: &Value| host["spec"]["online"] != true || is_reboot_requested(host) || is_deleting(host);
+    if !host.ever(MEMORY, is_asked) {
+        return Some("the host does not request it");
+    }
+    // A machine that is not in use is switched off hard before its deletion.
+    let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host);
+    let was_soft = order.soft.is_some_and(|soft| soft.elapsed() < SOFT);
+    let is_hard = target == "power off" && !was_soft && !host.ever(MEMORY, is_hard);
+    is_hard.then_some("the power is cut without a soft attempt")
+}
+
+fn of_node_deletion(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    let is_asked = |host: &Value| host.is_null() || is_deleting(host) || is_detach_requested(host);
+    (order.is_node_deletion() && !host.ever(MEMORY, is_asked)).then_some("the host does not request it")
+}

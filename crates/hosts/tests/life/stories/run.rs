@@ -1,0 +1,326 @@
+//! Runs one story, and shortens a story that fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::version::Microversion;
+use metal3_sim_ironic::{Machine, Pace};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::goal::{self, World};
+use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, Story};
+use super::history::{History, annotation, is_deleting, is_external, is_paused};
+use super::judge::{Order, violation};
+use super::steps::with_mac;
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, name};
+use crate::interceptor::Observer;
+
+/// The longest time to reach the goal once nothing is broken any more: three failed attempts and their delays.
+const PATIENCE: Duration = Duration::from_hours(20);
+/// A host at its goal stays there, without writes and requests, for this long.
+const REST: Duration = Duration::from_mins(3);
+
+/// A violated invariant.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Failed(String);
+
+impl Failed {
+    /// The same without the details: a shortened story must fail in the same way.
+    fn kind(&self) -> &str {
+        self.0.split(": state").next().unwrap_or_default()
+    }
+}
+
+/// Runs a story in a runtime of its own with paused time.
+pub(super) fn run_story(story: &Story) -> Result<(), Failed> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            let run = StoryRun::start(story).await;
+            run.run(story).await.map_err(Failed)
+        })
+    }));
+    result.unwrap_or_else(|_| Err(Failed("a panic, printed above".to_owned())))
+}
+
+/// Takes steps out as long as the story fails in the same way, and prints the rest.
+pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
+    let (mut story, mut failure) = (story.clone(), failure.clone());
+    let mut at = 0;
+    while at < story.steps.len() {
+        let mut shorter = story.clone();
+        shorter.steps.remove(at);
+        match run_story(&shorter) {
+            Err(found) if found.kind() == failure.kind() => (story, failure) = (shorter, found),
+            _ => at += 1,
+        }
+    }
+    let steps: Vec<_> = story.steps.iter().map(|step| format!("  {step:?}")).collect();
+    format!(
+        "story {}: {}\n  created with {}\n{}",
+        story.seed,
+        failure.0,
+        story.created,
+        steps.join("\n")
+    )
+}
+
+pub(super) struct StoryRun {
+    pub(super) env: TestEnv,
+    history: Arc<Mutex<History>>,
+    violated: Arc<Mutex<Option<String>>>,
+    pub(super) mac: String,
+}
+
+impl StoryRun {
+    async fn start(story: &Story) -> Self {
+        let env = TestEnv::new(Setup {
+            seed: story.seed,
+            slots: 1,
+            newest: (story.ironic == IronicKind::Old).then(|| Microversion::minor(109)),
+            pace: Pace {
+                bmc: Duration::from_millis(300),
+                boot: Duration::from_secs(2),
+                work: Duration::from_secs(1),
+                ramdisk_timeout: Duration::from_secs(20),
+                power_sync: Duration::from_secs(20),
+                ..Pace::default()
+            },
+        });
+        match story.ironic {
+            IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
+            IronicKind::Converts => env.ironic.download_images(),
+            IronicKind::Plain | IronicKind::Old => {}
+        }
+        env.admit();
+        let history = Arc::new(Mutex::new(History::default()));
+        let versions = Arc::clone(&history);
+        env.cluster.observe_writes(move |write| {
+            if write.object["kind"] == "BareMetalHost" && write.object["metadata"]["name"] == name(HOST) {
+                let stored = if write.deleted {
+                    Value::Null
+                } else {
+                    write.object.clone()
+                };
+                versions.lock().record(stored);
+            }
+        });
+        let violated = Arc::<Mutex<Option<String>>>::default();
+        env.interceptor.observe(Self::judge(&env, &history, &violated));
+        for secret in [DATA, NETWORK] {
+            env.make::<Secret>(
+                json!({ "metadata": { "name": secret }, "stringData": { "userData": "#!x", "value": "{}",
+                "networkData": "{}", "metaData": "{}" } }),
+            )
+            .await;
+        }
+        let mac = env.machine(HOST, |machine| machine.macs().remove(0));
+        let created = with_mac(story.created.clone(), &mac);
+        env.login(HOST).await;
+        let created = serde_json::from_value(env.document(HOST, &created)).unwrap();
+        let api = env.api::<BareMetalHost>();
+        if api.create(&PostParams::default(), &created).await.is_err() {
+            // Admission rejects these members.
+            env.make::<BareMetalHost>(env.document(HOST, &json!({}))).await;
+        }
+        Self {
+            env,
+            history,
+            violated,
+            mac,
+        }
+    }
+
+    fn judge(env: &TestEnv, history: &Arc<Mutex<History>>, violated: &Arc<Mutex<Option<String>>>) -> Arc<Observer> {
+        let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
+        let soft = Mutex::new(None);
+        Arc::new(move |request, node| {
+            let disk = ironic.machine_at(&address(HOST), disk).flatten();
+            let mut soft = soft.lock();
+            let order = Order::of(request, node, disk.as_deref(), *soft);
+            if order.is_soft_power_off() {
+                *soft = Some(Instant::now());
+            }
+            if let Some(broken) = violation(&order, &versions.lock()) {
+                found.lock().get_or_insert(broken);
+            }
+        })
+    }
+
+    async fn run(&self, story: &Story) -> Result<(), String> {
+        for step in &story.steps {
+            self.perform(step).await;
+            self.require_unviolated()?;
+        }
+        self.require_no_silence().await?;
+        self.repair().await;
+        self.reach_goal().await?;
+        self.require_free_slot().await?;
+        self.require_deletion().await
+    }
+
+    /// What Ironic rejects for good is reported.
+    async fn require_no_silence(&self) -> Result<(), String> {
+        let Some((request, _)) = self.env.interceptor.log().rejected else {
+            return Ok(());
+        };
+        sleep(Duration::from_hours(2)).await;
+        let (host, world) = (self.host(), self.world().await);
+        let is_reached = goal::check(&goal::of(&host, &world), &host, &world).is_ok();
+        if is_reached || goal::is_explained(&host) {
+            return Ok(());
+        }
+        Err(format!(
+            "silence about {request}, which Ironic rejects: state {}",
+            host["status"]
+        ))
+    }
+
+    /// A host that is not busy leaves the only slot to another one.
+    async fn require_free_slot(&self) -> Result<(), String> {
+        let forced = |host: &Value| {
+            annotation(host, "baremetalhost.metal3.io/detached").is_some_and(|text| text.contains("force"))
+        };
+        if !self.history.lock().ever(Duration::MAX, forced) {
+            return Ok(());
+        }
+        // The orders for the other host are not judged.
+        self.env.interceptor.observe(Arc::new(|_, _| {}));
+        self.env.host(HOST + 1, json!({})).await;
+        sleep(Duration::from_mins(10)).await;
+        self.env
+            .interceptor
+            .observe(Self::judge(&self.env, &self.history, &self.violated));
+        let other = self
+            .env
+            .get(HOST + 1)
+            .await
+            .unwrap()
+            .status
+            .provisioning
+            .state
+            .to_string();
+        if other == "available" {
+            Ok(())
+        } else {
+            Err(format!("another host gets no slot: state {other}"))
+        }
+    }
+
+    fn require_unviolated(&self) -> Result<(), String> {
+        self.violated.lock().clone().map_or(Ok(()), Err)
+    }
+
+    fn host(&self) -> Value {
+        self.history.lock().newest().clone()
+    }
+
+    async fn world(&self) -> World {
+        let secrets = self
+            .env
+            .api::<Secret>()
+            .list(&kube::api::ListParams::default())
+            .await
+            .unwrap();
+        let secrets = secrets
+            .items
+            .into_iter()
+            .filter_map(|secret| secret.metadata.name)
+            .collect();
+        let was_external = self.history.lock().ever(Duration::MAX, is_external);
+        self.env.machine(HOST, |machine| World {
+            was_external,
+            is_on: machine.power == metal3_ironic::model::state::PowerState::On,
+            disk: disk(machine),
+            secrets,
+        })
+    }
+
+    async fn reach_goal(&self) -> Result<(), String> {
+        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_secs(5));
+        loop {
+            self.require_unviolated()?;
+            let (host, world) = (self.host(), self.world().await);
+            let goal = goal::of(&host, &world);
+            match goal::check(&goal, &host, &world) {
+                Ok(()) => break,
+                Err(_) if goal::has_given_up(&host) => break,
+                Err(differs) if waited >= PATIENCE => return Err(differs),
+                Err(_) => {}
+            }
+            sleep(pause).await;
+            waited += pause;
+            pause = (pause * 2).min(Duration::from_mins(10));
+        }
+        self.require_rest().await
+    }
+
+    /// At its goal the host costs nothing.
+    async fn require_rest(&self) -> Result<(), String> {
+        sleep(Duration::from_mins(1)).await;
+        let writes = || {
+            self.env
+                .cluster
+                .audit()
+                .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
+        };
+        let (before, asked) = (writes(), self.env.interceptor.log().asked.len());
+        sleep(REST).await;
+        self.require_unviolated()?;
+        let (host, world) = (self.host(), self.world().await);
+        let goal = goal::of(&host, &world);
+        if !goal::has_given_up(&host) {
+            goal::check(&goal, &host, &world).map_err(|differs| format!("it does not stay: {differs}"))?;
+        }
+        let asked = self.env.interceptor.log().asked.split_off(asked);
+        if !goal::is_blocked(&host, &world) && (writes() > before || !asked.is_empty()) {
+            return Err(format!(
+                "a host at rest is written {} times: {asked:?}",
+                writes() - before
+            ));
+        }
+        // The images of spec and status are compared by their URLs, with a login in them.
+        let status = &host["status"];
+        let events = self.env.events();
+        let shown = format!("{} {} {events}", status["errorMessage"], status["conditions"]);
+        if shown.contains(PASSWORD) {
+            Err("the password is shown".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A host that is neither paused nor detached can be deleted.
+    async fn require_deletion(&self) -> Result<(), String> {
+        let free = json!({ "baremetalhost.metal3.io/paused": null, "baremetalhost.metal3.io/detached": null });
+        if is_paused(&self.host()) && is_deleting(&self.host()) {
+            // Paused until its deletion is how a move looks.
+            return Ok(());
+        }
+        self.edit(&json!({ "metadata": { "annotations": free } })).await;
+        sleep(Duration::from_secs(5)).await;
+        self.delete().await;
+        let mut waited = Duration::ZERO;
+        while !self.host().is_null() {
+            self.require_unviolated()?;
+            if waited > PATIENCE {
+                return Err(format!("the deletion does not end: state {}", self.host()["status"]));
+            }
+            sleep(Duration::from_mins(1)).await;
+            waited += Duration::from_mins(1);
+        }
+        self.require_unviolated()
+    }
+}
+
+/// The URL of the image on the disk, before a redirect.
+fn disk(machine: &mut Machine) -> Option<String> {
+    let source = machine.disk.as_ref()?.source.as_str();
+    Some(if source == MIRROR { IMAGES[1] } else { source }.to_owned())
+}

@@ -1,0 +1,152 @@
+//! Performs the steps of a story, and repairs what they broke.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::transport::Transport as _;
+use metal3_runtime::patch::apply;
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::grammar::{HOST, Login, OWN_MAC, Step, WriteFault};
+use super::run::StoryRun;
+use crate::env::{CONTROLLER_USER, PASSWORD, name};
+
+impl StoryRun {
+    pub(super) async fn perform(&self, step: &Step) {
+        let env = &self.env;
+        match step {
+            Step::Edit(change) => self.edit(change).await,
+            Step::Delete => self.delete().await,
+            Step::Break(faults) => env.set_faults(HOST, faults),
+            Step::Login(login) => self.change_login(*login).await,
+            Step::RestartController => env.interceptor.kill(),
+            Step::RestartIronic => env.ironic.restart(Duration::from_secs(10)),
+            Step::LoseDatabase => env.ironic.lose_database(),
+            Step::Request(fault) => {
+                let mut log = env.interceptor.log();
+                log.fault = Some((log.asked.len() + 1, *fault));
+            }
+            Step::Write(fault) => {
+                let fault = match fault {
+                    WriteFault::CrashBefore => Fault::CrashBefore,
+                    WriteFault::CrashAfter => Fault::CrashAfter,
+                    WriteFault::Lost => Fault::ReplyLost,
+                    WriteFault::Conflict => Fault::Conflict,
+                };
+                let rule = Rule::at(1, fault).verb("patch");
+                env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
+            }
+            Step::Maintenance(is_set) => self.maintain(*is_set).await,
+            Step::Service => self.service().await,
+            Step::Reject(request, status) => env.interceptor.log().rejected = Some((request, *status)),
+            Step::ClockAhead => self.set_clock_ahead().await,
+            Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
+            Step::Wait(span) => sleep(*span).await,
+        }
+    }
+
+    /// One edit of the user, if admission accepts it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no field of a host is unknown in this environment"
+    )]
+    pub(super) async fn edit(&self, change: &Value) {
+        let (api, change) = (self.env.api::<BareMetalHost>(), with_mac(change.clone(), &self.mac));
+        loop {
+            let Some(host) = api.get_opt(&name(HOST)).await.unwrap() else {
+                return;
+            };
+            let mut document = serde_json::to_value(host).unwrap();
+            apply(&change, &mut document);
+            let Ok(host) = serde_json::from_value(document) else {
+                return;
+            };
+            match api.replace(&name(HOST), &PostParams::default(), &host).await {
+                Err(kube::Error::Api(refused)) if refused.is_conflict() => {}
+                _ => return,
+            }
+        }
+    }
+
+    pub(super) async fn delete(&self) {
+        let api = self.env.api::<BareMetalHost>();
+        drop(api.delete(&name(HOST), &DeleteParams::default()).await);
+    }
+
+    async fn change_login(&self, login: Login) {
+        let secrets = self.env.api::<Secret>();
+        let content = |user: &str| json!({ "username": user, "password": PASSWORD });
+        if login == Login::Deleted {
+            return drop(secrets.delete("bmc-1", &DeleteParams::default()).await);
+        }
+        let change = match login {
+            Login::Changed => json!({ "stringData": content("another") }),
+            Login::Labelled => json!({ "metadata": { "labels": { "own": "label" } } }),
+            Login::Right | Login::Deleted => json!({ "stringData": content("admin") }),
+        };
+        if secrets.get_opt("bmc-1").await.unwrap().is_none() {
+            let mut secret = json!({ "metadata": { "name": "bmc-1" }, "stringData": content("admin") });
+            apply(&change, &mut secret);
+            return self.env.make::<Secret>(secret).await;
+        }
+        secrets
+            .patch("bmc-1", &PatchParams::default(), &Patch::Merge(change))
+            .await
+            .unwrap();
+    }
+
+    async fn maintain(&self, is_set: bool) {
+        use metal3_ironic::calls::{NodeRef, node::clear_maintenance, node::set_maintenance};
+        let Some(node) = self.env.node(HOST).await else { return };
+        let (client, node) = (self.env.ironic.client().unwrap(), NodeRef::Uuid(node.uuid));
+        let call = if is_set {
+            set_maintenance(&node, "an operator looks at it")
+        } else {
+            clear_maintenance(&node)
+        };
+        drop(client.send(&call).await);
+    }
+
+    async fn service(&self) {
+        let Some(node) = self.env.node(HOST).await else { return };
+        let steps = json!([{ "interface": "bios", "step": "factory_reset", "args": {} }]);
+        let body = json!({ "target": "service", "service_steps": steps }).to_string();
+        let request = http::Request::put(format!("/v1/nodes/{}/states/provision", node.uuid))
+            .header("X-OpenStack-Ironic-API-Version", "1.95")
+            .header("Content-Type", "application/json");
+        drop(self.env.ironic.exchange(request.body(body.into_bytes()).unwrap()).await);
+    }
+
+    async fn set_clock_ahead(&self) {
+        let later = json!({ "status": { "lastUpdated": "1971-02-03T00:00:00Z" } });
+        let api = self.env.api::<BareMetalHost>();
+        drop(
+            api.patch_status(&name(HOST), &PatchParams::default(), &Patch::Merge(later))
+                .await,
+        );
+    }
+
+    /// Ends all that is broken.
+    pub(super) async fn repair(&self) {
+        self.env.set_faults(HOST, &[]);
+        self.env.cluster.inject(Plan::none());
+        // A restarted Ironic is up again, and slow requests are over.
+        sleep(Duration::from_mins(2)).await;
+        {
+            let mut log = self.env.interceptor.log();
+            (log.fault, log.rejected) = (None, None);
+        }
+        if self.env.api::<Secret>().get_opt("bmc-1").await.unwrap().is_none() {
+            self.change_login(Login::Right).await;
+        }
+        self.maintain(false).await;
+    }
+}
+
+pub(super) fn with_mac(change: Value, mac: &str) -> Value {
+    serde_json::from_str(&change.to_string().replace(OWN_MAC, mac)).unwrap()
+}
