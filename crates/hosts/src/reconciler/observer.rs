@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::mac::MacAddress;
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
@@ -20,7 +19,7 @@ use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
 use crate::facts::{ForeignNode, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
-use crate::node::name;
+use crate::node::{name, ports};
 use crate::plan::object::recorded_node_id;
 
 /// Severity of a failure in the history of a node.
@@ -206,8 +205,8 @@ impl Observer {
         if let Some(uuid) = recorded {
             return Ok(Observed::Present(FoundNode::Foreign(ForeignNode::Recorded { uuid })));
         }
-        let address = host.spec.boot_mac_address.as_deref();
-        let Some(address) = address.and_then(|text| MacAddress::parse(text).ok()) else {
+        // Ironic rejects the search for another kind of address, and has no port with it.
+        let Ok(Some(address)) = ports::boot_address(host) else {
             return Ok(Observed::Absent);
         };
         let ports = self.ironic.read(&port::with_address(&address)).await?;

@@ -1,3 +1,4 @@
+mod boot_address;
 mod deprovision_attempts;
 pub(crate) mod fixture;
 mod graph;

@@ -5,6 +5,8 @@
 //! request for it: the node is known from the change feed. Sent credentials are recorded by the version of the Secret,
 //! since Ironic does not show them, and the Secrets are read only for something new.
 
+use std::borrow::Cow;
+
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
@@ -288,11 +290,28 @@ fn add_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
         State::Registering | State::Inspecting | State::MatchProfile | State::Preparing
     );
     let is_unchecked =
-        !planner.facts.boot_port_exists && ports::is_boot_port_unknown(planner.host()).map_err(invalid)?;
+        !planner.facts.boot_port_exists && ports::is_boot_port_unknown(&host_of_ports(planner)).map_err(invalid)?;
     if is_prepared && is_unchecked && !planner.is_deleting() {
         ensure_ports(planner, node)?;
     }
     Ok(())
+}
+
+/// The host whose ports are created. A boot MAC address that cannot be a port is reported before the host runs; later it is
+/// left out as that of a network card, since neither its power nor its deletion depends on it.
+fn host_of_ports<'a>(planner: &Planner<'a>) -> Cow<'a, BareMetalHost> {
+    let host = planner.host();
+    let is_past = planner.is_deleting()
+        || matches!(
+            planner.state(),
+            State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
+        );
+    if !is_past || ports::boot_address(host).is_ok() {
+        return Cow::Borrowed(host);
+    }
+    let mut host = host.clone();
+    host.spec.boot_mac_address = None;
+    Cow::Owned(host)
 }
 
 /// Requests the missing ports. Returns whether there are any.
@@ -300,8 +319,9 @@ fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bo
     if !ports::may_be_created(&node.provision_state) {
         return Ok(false);
     }
-    let hardware = planner.host().status.hardware.as_ref();
-    if ports::wanted(planner.host(), hardware).map_err(invalid)?.is_empty() {
+    let host = host_of_ports(planner);
+    let hardware = host.status.hardware.as_ref();
+    if ports::wanted(&host, hardware).map_err(invalid)?.is_empty() {
         return Ok(false);
     }
     let found = match planner.facts.ports {
@@ -309,7 +329,7 @@ fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bo
         Observed::Absent => &[],
         Observed::Present(found) => found,
     };
-    let missing = ports::missing(planner.host(), hardware, found).map_err(invalid)?;
+    let missing = ports::missing(&host, hardware, found).map_err(invalid)?;
     let is_any = !missing.is_empty();
     for port in missing {
         planner.request(Request::CreatePort {
