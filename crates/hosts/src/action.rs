@@ -51,6 +51,8 @@ pub enum Action {
     Count(Count),
     /// The requested power change is over or not wanted any more: later errors of the node are not its result.
     EndPowerRequest,
+    /// The retry of a rejected request is due, or the host left the state that needed it: it is reported no more.
+    EndRefusal,
     /// Releases the busy-host slot of the host, once all writes are done.
     ReleaseSlot,
 }
@@ -59,7 +61,10 @@ impl Action {
     /// Whether it takes effect in this process only, once all writes are done.
     #[must_use]
     pub const fn is_record(&self) -> bool {
-        matches!(self, Self::Count(_) | Self::EndPowerRequest | Self::ReleaseSlot)
+        matches!(
+            self,
+            Self::Count(_) | Self::EndPowerRequest | Self::EndRefusal | Self::ReleaseSlot
+        )
     }
 }
 

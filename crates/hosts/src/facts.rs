@@ -204,8 +204,8 @@ pub enum RefusalClass {
     Transient,
     /// A change of the host or its Secrets: Ironic does not accept this request.
     Invalid,
-    /// A change of the node, the host or Ironic: the same response came [`EQUAL_REFUSALS`] times in a row while the node did
-    /// not change.
+    /// A change of the node, the host or Ironic: the same response came [`EQUAL_REFUSALS`] times in a row, for at
+    /// least [`REFUSAL_THRESHOLD`], while the node did not change.
     Persistent,
     /// A repair of Ironic: as [`Self::Persistent`], and the responses are errors of Ironic itself (5xx).
     ServerError,
@@ -222,8 +222,11 @@ pub struct Outage {
     pub reason: String,
 }
 
-/// This many equal responses in a row to a request for an unchanged node are a failure of the host.
+/// This many equal responses in a row to a request for an unchanged node are a failure of the host, unless they came
+/// within [`REFUSAL_THRESHOLD`].
 pub const EQUAL_REFUSALS: u32 = 3;
+/// A shorter failure may be a restart of Ironic.
+pub const REFUSAL_THRESHOLD: Duration = Duration::from_secs(60);
 /// A shorter outage is not reported.
 pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
 /// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.

@@ -144,6 +144,9 @@ impl Planner<'_> {
             ));
         };
         let (boot_mode, now) = (self.host().boot_mode(), self.facts.now);
+        if self.facts.refused.is_some() {
+            self.add(Action::EndRefusal);
+        }
         if edge.clears_errors {
             status::clear(&mut self.draft.status);
             // Failures of deprovisioning are counted on top of the failed deployments.

@@ -124,6 +124,10 @@ impl Executor<'_> {
             Action::Ironic(order) => return self.send_order(order, observed).await,
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),
+            Action::EndRefusal => {
+                self.refusals.forget_last(self.key);
+                observed.refused = None;
+            }
             Action::ReleaseSlot => self.ironic.release_slot(self.key),
         }
         Ok(Outcome::Done)
@@ -206,7 +210,9 @@ impl Executor<'_> {
         };
         tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;
-        let refused = self.refusals.record(self.key, generation, refused, cause);
+        let refused = self
+            .refusals
+            .record(self.key, generation, refused, cause, self.clock.monotonic());
         observed.refused = Some(Refused {
             is_fresh: true,
             ..refused

@@ -294,7 +294,9 @@ impl HostReconciler {
             };
             let cause = Cause::of(&error, observed.any_node().map(|node| &**node));
             let generation = observed.host.metadata.generation;
-            let refused = self.refusals.record(key, generation, refused, cause);
+            let refused = self
+                .refusals
+                .record(key, generation, refused, cause, self.clock.monotonic());
             if refused.class == RefusalClass::Transient {
                 return Err(Fault::transient(request, IRONIC, refused.message));
             }

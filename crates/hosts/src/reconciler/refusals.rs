@@ -1,17 +1,18 @@
 //! Responses of Ironic that reject a request or a read, by host.
 //!
 //! A rejection may be gone with the next observation of the node, so it is retried without a record. The same response
-//! several times in a row, while the node does not change, is a failure of the host.
+//! several times in a row for a minute, while the node does not change, is a failure of the host.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use metal3_domain::clock::Monotonic;
 use metal3_ironic::Error;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use parking_lot::Mutex;
 
-use crate::facts::{EQUAL_REFUSALS, RefusalClass, Refused};
+use crate::facts::{EQUAL_REFUSALS, REFUSAL_THRESHOLD, RefusalClass, Refused};
 
 /// Clones share the records.
 #[derive(Clone, Default)]
@@ -19,9 +20,17 @@ pub(super) struct Refusals(Arc<Mutex<BTreeMap<Key, OfHost>>>);
 
 struct OfHost {
     generation: Option<i64>,
-    last: Refused,
-    /// The last response to each request or read, and how often it came in a row.
-    responses: BTreeMap<&'static str, (Option<Cause>, u32)>,
+    /// `None`: it is not reported any more.
+    last: Option<Refused>,
+    /// The last response to each request or read.
+    responses: BTreeMap<&'static str, Repeated>,
+}
+
+/// A response, how often it came in a row, and when first.
+struct Repeated {
+    cause: Option<Cause>,
+    times: u32,
+    since: Monotonic,
 }
 
 /// A response, and the node that it was about.
@@ -55,7 +64,8 @@ impl Refusals {
     pub(super) fn last(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
         let refusals = self.0.lock();
         let of_host = refusals.get(host)?;
-        (of_host.generation == generation).then(|| of_host.last.clone())
+        let is_current = of_host.generation == generation;
+        of_host.last.clone().filter(|_| is_current)
     }
 
     /// Records one. Returns it with the class that follows from those before.
@@ -65,30 +75,40 @@ impl Refusals {
         generation: Option<i64>,
         refused: Refused,
         cause: Option<Cause>,
+        now: Monotonic,
     ) -> Refused {
         let mut refusals = self.0.lock();
         let of_host = refusals.remove(host).filter(|before| before.generation == generation);
         let mut responses = of_host.map(|before| before.responses).unwrap_or_default();
-        let times = match responses.get(refused.request) {
-            Some((before, times)) if cause.is_some() && *before == cause => times.saturating_add(1),
-            Some(_) | None => 1,
+        let (times, since) = match responses.get(refused.request) {
+            Some(before) if cause.is_some() && before.cause == cause => (before.times.saturating_add(1), before.since),
+            Some(_) | None => (1, now),
         };
+        // The first repetitions come within milliseconds, in which nothing ends.
+        let is_lasting = times >= EQUAL_REFUSALS && now.since(since) >= REFUSAL_THRESHOLD;
         let class = match refused.class {
-            RefusalClass::Transient if times >= EQUAL_REFUSALS => match &cause {
+            RefusalClass::Transient if is_lasting => match &cause {
                 Some(cause) if cause.is_server_error => RefusalClass::ServerError,
                 Some(_) | None => RefusalClass::Persistent,
             },
             class => class,
         };
         let refused = Refused { class, ..refused };
-        responses.insert(refused.request, (cause, times));
+        responses.insert(refused.request, Repeated { cause, times, since });
         let of_host = OfHost {
             generation,
-            last: refused.clone(),
+            last: Some(refused.clone()),
             responses,
         };
         refusals.insert(host.clone(), of_host);
         refused
+    }
+
+    /// The last one is over. The next equal response is not the first.
+    pub(super) fn forget_last(&self, host: &Key) {
+        if let Some(of_host) = self.0.lock().get_mut(host) {
+            of_host.last = None;
+        }
     }
 
     /// Ironic changes the state of the node, or the host does not exist any more.
@@ -101,7 +121,7 @@ impl Refusals {
         let mut refusals = self.0.lock();
         let Some(of_host) = refusals.get_mut(host) else { return };
         of_host.responses.remove(name);
-        if of_host.last.request == name {
+        if of_host.last.as_ref().is_some_and(|last| last.request == name) {
             refusals.remove(host);
         }
     }
@@ -168,6 +188,8 @@ fn describe(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use metal3_ironic::error::Refusal as Response;
 
     use super::*;
@@ -192,7 +214,24 @@ mod tests {
         })
     }
 
-    fn refuse(refusals: &Refusals, request: &'static str, error: &Error, node: &Node) -> RefusalClass {
+    /// The response to the given attempt, all [`REFUSAL_THRESHOLD`] apart.
+    fn refuse(refusals: &Refusals, attempt: u32, request: &'static str, error: &Error, node: &Node) -> RefusalClass {
+        refuse_at(
+            refusals,
+            Monotonic::new(REFUSAL_THRESHOLD * attempt),
+            request,
+            error,
+            node,
+        )
+    }
+
+    fn refuse_at(
+        refusals: &Refusals,
+        at: Monotonic,
+        request: &'static str,
+        error: &Error,
+        node: &Node,
+    ) -> RefusalClass {
         let refused = Refused {
             request,
             class: RefusalClass::Transient,
@@ -200,7 +239,7 @@ mod tests {
             is_fresh: false,
         };
         let cause = Cause::of(error, Some(node));
-        refusals.record(&host(), Some(1), refused, cause).class
+        refusals.record(&host(), Some(1), refused, cause, at).class
     }
 
     #[test]
@@ -223,8 +262,8 @@ mod tests {
             ("power on", &no, &other),
             ("manage", &no, &other),
         ];
-        for (request, error, node) in steps {
-            classes.push(refuse(&refusals, request, error, node));
+        for (attempt, (request, error, node)) in (0..).zip(steps) {
+            classes.push(refuse(&refusals, attempt, request, error, node));
         }
         let expected = [
             Transient, Transient, Transient, Transient, Persistent, Transient, Transient, Transient, Transient,
@@ -236,7 +275,28 @@ mod tests {
         refusals.remove_one(&host(), "validate node");
         assert!(refusals.last(&host(), Some(1)).is_some());
         refusals.remove(&host());
-        assert_eq!(refuse(&refusals, "manage", &no, &other), Transient);
+        assert_eq!(refuse(&refusals, 20, "manage", &no, &other), Transient);
+    }
+
+    #[test]
+    fn equal_responses_within_a_short_time_are_one_disturbance() {
+        let refusals = Refusals::default();
+        let failed = Error::Unexpected {
+            operation: "x",
+            status: Some(500),
+            reason: "database is locked".to_owned(),
+        };
+        let refuse = |millis| {
+            let at = Monotonic::new(Duration::from_millis(millis));
+            refuse_at(&refusals, at, "manage", &failed, &node("enroll"))
+        };
+        for millis in [0, 2, 8, 20, 500, 59_999] {
+            assert_eq!(refuse(millis), RefusalClass::Transient, "{millis} ms");
+        }
+        assert_eq!(refuse(60_000), RefusalClass::ServerError);
+        refusals.forget_last(&host());
+        assert_eq!(refusals.last(&host(), Some(1)), None);
+        assert_eq!(refuse(60_001), RefusalClass::ServerError, "it is not the first one");
     }
 
     #[test]
@@ -253,8 +313,8 @@ mod tests {
         };
         for error in [locked, unreachable] {
             let refusals = Refusals::default();
-            for _ in 0..5 {
-                let class = refuse(&refusals, "manage", &error, &node("enroll"));
+            for attempt in 0..5 {
+                let class = refuse(&refusals, attempt, "manage", &error, &node("enroll"));
                 assert_eq!(class, RefusalClass::Transient, "{error}");
             }
         }

@@ -327,7 +327,11 @@ impl Fixture {
 
     /// The same with the host after the plan.
     pub(crate) fn performed(mut self) -> Self {
-        self.host = serde_json::to_value(self.after(&self.plan())).unwrap();
+        let plan = self.plan();
+        self.host = serde_json::to_value(self.after(&plan)).unwrap();
+        if plan.actions.contains(&Action::EndRefusal) {
+            self.refused = None;
+        }
         self
     }
 
@@ -356,7 +360,11 @@ impl Fixture {
             Action::CreateHardwareData(_) => Some("creates hardware data".to_owned()),
             Action::PatchHardwareData(_) => Some("changes hardware data".to_owned()),
             Action::PatchSecret { name, .. } => Some(format!("changes Secret {name}")),
-            Action::ReserveBudget | Action::Count(_) | Action::EndPowerRequest | Action::ReleaseSlot => None,
+            Action::ReserveBudget
+            | Action::Count(_)
+            | Action::EndPowerRequest
+            | Action::EndRefusal
+            | Action::ReleaseSlot => None,
         }));
         if plan.status.is_some() && is_changed {
             parts.push("writes the status".to_owned());

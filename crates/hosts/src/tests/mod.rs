@@ -6,6 +6,7 @@ mod model;
 mod on_enter;
 mod properties;
 mod recheck;
+mod refusals;
 mod rows;
 mod slot_use;
 mod tables;

@@ -341,10 +341,12 @@ async fn failing_ironic_delays_a_deletion_and_does_not_skip_the_cleaning() {
     env.interceptor.log().rejected = Some(("PUT", 500));
     env.delete(1).await;
     env.until(1, "error", fails_in(ErrorType::Provisioning)).await;
+    let before = env.interceptor.log().asked.len();
     sleep(Duration::from_hours(1)).await;
-    let (host, asked) = (env.get(1).await.unwrap(), env.interceptor.log().asked.len());
+    let asked = env.interceptor.log().asked.len() - before;
+    let host = env.get(1).await.unwrap();
     assert_eq!(host.status.provisioning.state, ProvisioningState::Deprovisioning);
-    assert!(asked < 250, "{asked} requests");
+    assert!(asked < 150, "{asked} requests");
     env.interceptor.log().rejected = None;
     env.until(1, "end", |host| host.is_none()).await;
     env.machine(1, |machine| assert!(machine.disk.is_none(), "the disk was not cleaned"));
@@ -371,4 +373,48 @@ async fn detachment_that_ironic_rejects_is_repeated_with_pauses() {
     sleep(Duration::from_mins(1)).await;
     let asked = env.interceptor.log().asked.len() - before;
     assert!((1..20).contains(&asked), "{asked} requests in a minute");
+}
+
+/// A rejection of a request that the host does not need any more was reported again and again.
+#[tokio::test(start_paused = true)]
+async fn rejection_of_a_reboot_that_is_taken_back_is_not_reported_again() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 409));
+    let reboot = |value: serde_json::Value| json!({ "metadata": { "annotations": { "reboot.metal3.io": value } } });
+    env.edit(1, reboot(json!(r#"{"mode":"hard"}"#))).await;
+    env.until(1, "error", fails_in(ErrorType::ProvisionedRegistration))
+        .await;
+    // An annotation does not change the generation.
+    env.edit(1, reboot(json!(null))).await;
+    env.interceptor.log().rejected = None;
+    env.until(1, "host without error", |host| {
+        host.is_some_and(|host| host.status.error_type.is_none())
+    })
+    .await;
+    for minute in 0..60 {
+        env.edit(1, json!({ "metadata": { "labels": { "minute": minute.to_string() } } }))
+            .await;
+        sleep(Duration::from_mins(1)).await;
+        let status = env.get(1).await.unwrap().status;
+        assert_eq!(status.error_message, "", "after {minute} minutes");
+    }
+}
+
+/// Three equal responses came within some milliseconds, and were taken for a failure that lasts.
+#[tokio::test(start_paused = true)]
+async fn short_failure_of_ironic_is_no_error_of_a_host() {
+    let env = TestEnv::new(Setup::default());
+    with_image_requested(&env).await;
+    Phase::Provision.end(&env, 1).await;
+    env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 500));
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(env.get(1).await.unwrap().status.error_message, "");
+    env.interceptor.log().rejected = None;
+    let began = Instant::now();
+    env.until(1, "off", |host| host.is_some_and(|host| !host.status.powered_on))
+        .await;
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }

@@ -14,7 +14,7 @@ mod shared;
 
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 
-use crate::action::Count;
+use crate::action::{Action, Count};
 use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
@@ -107,5 +107,8 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
         // Attempted in this reconcile, whatever is recorded of earlier attempts.
         return Err(Decision::Fail(failure));
     }
-    planner.retry(&failure)
+    planner.retry(&failure)?;
+    // A rejection of the retry is recorded again. Without one, the request is not needed any more.
+    planner.add(Action::EndRefusal);
+    Ok(())
 }

@@ -106,7 +106,11 @@ impl Program {
                 continue;
             }
             let actions = plan.actions.iter().filter_map(|action| match action {
-                Action::ReserveBudget | Action::Count(_) | Action::EndPowerRequest | Action::ReleaseSlot => None,
+                Action::ReserveBudget
+                | Action::Count(_)
+                | Action::EndPowerRequest
+                | Action::EndRefusal
+                | Action::ReleaseSlot => None,
                 write => Some(Write::Action(write)),
             });
             for write in actions.chain(plan.status.iter().map(Write::Status)) {

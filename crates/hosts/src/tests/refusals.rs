@@ -1,0 +1,36 @@
+//! A rejected request is reported until its retry, and in the state that needed it.
+
+use serde_json::json;
+
+use super::fixture::{Fixture, image, requests};
+use crate::facts::RefusalClass;
+
+#[test]
+fn rejection_is_forgotten_with_the_retry_that_needs_no_request() {
+    let recorded = json!({ "operationalStatus": "error", "errorType": "provisioned registration error",
+        "errorMessage": "Ironic rejected the request (rebooting): no", "errorCount": 1 });
+    let due = Fixture::new("provisioned")
+        .spec_image("a")
+        .status_image("a")
+        .node_with("active", json!({ "power_state": "power on" }))
+        .status(recorded)
+        .refused("rebooting", RefusalClass::Persistent, "no")
+        .hours_later(24);
+    assert!(requests(&due.plan()).next().is_none());
+    let well = due.performed();
+    assert_eq!(well.host["status"]["errorMessage"], "");
+    assert_eq!(well.summary(), "settled");
+}
+
+#[test]
+fn rejection_does_not_follow_into_the_next_state() {
+    let next = Fixture::new("provisioned")
+        .status_image("a")
+        .status(json!({ "provisioning": { "image": image("a") } }))
+        .deleted()
+        .node_with("active", json!({ "power_state": "power on" }))
+        .refused("rebooting", RefusalClass::Persistent, "no")
+        .performed();
+    assert_eq!(next.state().to_string(), "deprovisioning");
+    assert!(!next.summary().contains("rebooting"), "{}", next.summary());
+}
