@@ -144,6 +144,16 @@ fn require_restrictions(planner: &mut Planner<'_>, node: &Node, impact: Impact) 
         planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));
         return Err(Decision::Wait(Next::Requeue));
     }
+    // No transition ends: a deletion must not wait for ever, so its attempts are counted.
+    if !changes.postponed.is_empty() && planner.is_deleting() && !node.provision_state.is_transitional() {
+        let message = format!(
+            "Ironic accepts automatedCleaningMode and disablePowerOff of the host only when node {} leaves {}; end that \
+             state in Ironic",
+            node.uuid, node.provision_state
+        );
+        let kind = crate::plan::error::kind_in(planner.state());
+        return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
+    }
     if !changes.postponed.is_empty() {
         return Err(Decision::Wait(wait::on_node(
             "Ironic must first accept automatedCleaningMode and disablePowerOff, which it does after this transition",

@@ -2,6 +2,7 @@ mod boot_address;
 mod deprovision_attempts;
 pub(crate) mod fixture;
 mod graph;
+mod held_nodes;
 mod model;
 mod on_enter;
 mod properties;
