@@ -259,6 +259,40 @@ async fn machines_are_served_without_the_kinds_of_ipam_which_are_used_once_insta
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 
+#[tokio::test(start_paused = true)]
+async fn kind_that_is_removed_and_soon_installed_again_is_used() {
+    let (world, user) = world_with(|_| true).await;
+    let replica = world.start_options("a", options("--controllers=capm3"), None, products());
+    until("an image on the host", async || {
+        user.get(HOSTS, "baremetalhosts/h0").await["spec"]["image"]["url"].is_string()
+    })
+    .await;
+    let kinds = catalog::definitions().into_iter();
+    let kinds: Vec<_> = kinds.filter(|kind| kind.group == "ipam.metal3.io").collect();
+    for kind in &kinds {
+        let name = format!("{}.{}", kind.plural, kind.group);
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        user.send("DELETE", &format!("{definitions}/{name}"), &json!({})).await;
+    }
+    user.host("h1").await;
+    let pooled = json!({ "ipAddressesFromPool": [{ "key": "ip", "name": "pool" }] });
+    user.machine("m1", "pooled", pooled).await;
+    until("the reason", async || {
+        let data = user.get(INFRASTRUCTURE, "metal3datas").await.to_string();
+        data.contains("does not serve the kind; install")
+    })
+    .await;
+    // Until no other object changes any more.
+    tokio::time::sleep(Duration::from_mins(3)).await;
+    world.cluster.install(&kinds).unwrap();
+    until("a claim", async || {
+        let claims = user.get("/apis/ipam.metal3.io/v1alpha1", "ipclaims").await;
+        claims["items"][0]["metadata"]["name"] == "pooled-0-pool"
+    })
+    .await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
 /// The API server converts stored objects by a webhook of this process: it needs none of their lists.
 #[tokio::test]
 async fn webhooks_are_served_before_any_kind_is_listed_or_installed() {
