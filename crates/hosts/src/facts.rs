@@ -186,7 +186,7 @@ pub enum NodeFreshness {
 /// A request or a read that Ironic rejected or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The name of the request or read: [`crate::action::Request::verb`] or [`Read::ironic_name`].
+    /// The name of the request or read: [`crate::action::Request::verb`] or `Read::ironic_name`.
     pub request: &'static str,
     /// What resolves it.
     pub class: RefusalClass,
