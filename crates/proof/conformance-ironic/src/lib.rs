@@ -135,7 +135,6 @@ claims!(
     Record L1 record::unknown_clean_steps_fail_the_cleaning_without_a_fault,
     Record L1 record::a_history_without_details_is_truncated,
     Record L1 record::the_power_sync_erases_the_error_of_a_failed_node_and_the_history_keeps_it,
-    Record L1 record::a_power_change_keeps_the_error_of_a_failed_node_until_it_has_ended,
     Record L1 record::maintenance_is_set_with_its_reason_and_cleared,
     Transition L1 life::a_node_passes_from_enroll_to_active_and_back,
     Transition L1 life::a_change_has_a_request_id,

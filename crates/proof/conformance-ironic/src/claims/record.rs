@@ -1,13 +1,12 @@
 //! Fields of a node and its update time.
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{Step, Transition};
-use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::{PowerState, ProvisionState};
+use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Map, Value};
 
 use crate::lab::{Lab, POLL_INTERVAL, TIMEOUT};
@@ -156,35 +155,6 @@ pub(crate) async fn the_power_sync_erases_the_error_of_a_failed_node_and_the_his
     ensure!(silent.updated_at >= failed.updated_at, "its time did not move");
     is_in_history(lab, &failed.uuid, "no_such_step").await?;
     lab.remove(&failed.uuid).await
-}
-
-/// The power sync may erase the error meanwhile, so this is tried several times.
-pub(crate) async fn a_power_change_keeps_the_error_of_a_failed_node_until_it_has_ended(
-    lab: &Lab,
-) -> anyhow::Result<()> {
-    for _ in 0..5 {
-        let failed = failed(lab, "no_such_step").await?;
-        let on = calls::state::set_power(&NodeRef::from(&failed.uuid), Power::On);
-        lab.unlocked(|| lab.client.send(&on)).await?;
-        let begun = lab.clock.monotonic();
-        let changing = loop {
-            let node = lab.read(&failed.uuid).await?;
-            let is_over = node.power_state == Some(PowerState::On);
-            if node.target_power_state.is_some() || is_over {
-                break node;
-            }
-            ensure!(
-                lab.clock.monotonic().since(begun) < TIMEOUT,
-                "the power does not change"
-            );
-            tokio::time::sleep(POLL_INTERVAL).await;
-        };
-        lab.remove(&failed.uuid).await?;
-        if changing.target_power_state.is_some() && changing.last_error.is_some() {
-            return Ok(());
-        }
-    }
-    bail!("the error of the failed node was erased by the power change");
 }
 
 pub(crate) async fn maintenance_is_set_with_its_reason_and_cleared(lab: &Lab) -> anyhow::Result<()> {

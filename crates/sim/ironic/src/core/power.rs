@@ -43,9 +43,7 @@ impl Core {
             let missing = || Refusal::not_found("Node", ident);
             let node = core.nodes.get_mut(&serial).ok_or_else(missing)?;
             node.target_power = Some(if off { PowerState::Off } else { PowerState::On });
-            if !is_failed(&node.provision.state) {
-                node.last_error = None;
-            }
+            node.last_error = None;
             let script = work::power(node, &core.pace, verb);
             core.begin(serial, Slot::Power, Kind::Power, script, context.now);
             Ok(())
@@ -177,20 +175,6 @@ impl Core {
         })?;
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
-}
-
-/// Whether Ironic keeps the error in this state during a power change, which may be part of the failure.
-const fn is_failed(state: &S) -> bool {
-    matches!(
-        state,
-        S::DeployFailed
-            | S::CleanFailed
-            | S::InspectFailed
-            | S::RescueFailed
-            | S::UnrescueFailed
-            | S::AdoptFailed
-            | S::ServiceFailed
-    )
 }
 
 /// The schema error of a RAID configuration.
