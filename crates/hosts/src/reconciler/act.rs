@@ -8,6 +8,7 @@ use metal3_domain::clock::Clock;
 use metal3_domain::uri::without_logins;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
+use metal3_ironic::model::node::Node;
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Error, Response};
 use metal3_runtime::cache::Key;
@@ -183,43 +184,46 @@ impl Executor<'_> {
                 } else {
                     classify(&error)
                 };
-                let cause = Cause::of(&error, node.as_deref());
-                self.record_refusal(verb, class, &error, cause, observed);
+                self.record_refusal(verb, class, &error, node.as_deref(), observed);
+                // An outdated observation of the node may be the cause.
+                observed.set_node(Observed::Unknown(UnknownReason::NotRead));
+                observed.ports = Observed::Unknown(UnknownReason::NotRead);
                 Ok(Outcome::Refused)
             }
         }
     }
 
-    fn record_refusal(
+    /// Records a rejected request or read about this node. Returns the class that follows from those before.
+    pub(super) fn record_refusal(
         &self,
-        verb: &'static str,
+        request: &'static str,
         class: RefusalClass,
         error: &Error,
-        cause: Option<Cause>,
+        node: Option<&Node>,
         observed: &mut Observations,
-    ) {
+    ) -> RefusalClass {
         if is_unavailable(error) {
             let count = Count::One("metal3_provisioner_not_ready_total");
             self.metrics.count(self.key, &count);
         }
         let refused = Refused {
-            request: verb,
+            request,
             class,
             message: without_logins(&error.to_string()),
             is_fresh: false,
         };
-        tracing::debug!(host = %self.key, verb, "Ironic rejected a request: {}", refused.message);
+        tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;
+        let cause = Cause::of(error, node, self.ironic.is_answering());
         let refused = self
             .refusals
             .record(self.key, generation, refused, cause, self.clock.monotonic());
+        let class = refused.class;
         observed.refused = Some(Refused {
             is_fresh: true,
             ..refused
         });
-        // An outdated observation of the node may be the cause.
-        observed.set_node(Observed::Unknown(UnknownReason::NotRead));
-        observed.ports = Observed::Unknown(UnknownReason::NotRead);
+        class
     }
 
     async fn send(&self, request: Request, observed: &mut Observations) -> Result<Option<String>, Error> {

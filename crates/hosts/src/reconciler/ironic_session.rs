@@ -94,6 +94,11 @@ impl IronicSession {
         })
     }
 
+    /// Whether the last poll of the change feed got a response.
+    pub(super) fn is_answering(&self) -> bool {
+        self.0.feed.failing_since().is_none()
+    }
+
     /// The cached node with the UUID from the status of a host, and its freshness.
     pub(super) fn observed_node(&self, host: &Key, id: &str) -> Option<(Arc<Node>, NodeFreshness)> {
         let uuid = NodeUuid::parse(id).ok()?;

@@ -41,7 +41,7 @@ use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Count, Plan};
-use crate::facts::{Facts, FoundNode, Read, RefusalClass, Refused};
+use crate::facts::{Facts, FoundNode, Read, RefusalClass};
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::plan::state::is_failure;
@@ -60,7 +60,7 @@ use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
 use observer::{Observer, ReadOutcome};
-use refusals::{Cause, Refusals, is_unavailable};
+use refusals::Refusals;
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
@@ -281,29 +281,12 @@ impl HostReconciler {
                 }
                 ReadOutcome::Refused(error) => error,
             };
-            if is_unavailable(&error) {
-                self.metrics
-                    .count(key, &Count::One("metal3_provisioner_not_ready_total"));
+            let (request, node) = (read.ironic_name().unwrap_or("read"), observed.any_node().cloned());
+            let executor = self.executor(key, writer);
+            let class = executor.record_refusal(request, RefusalClass::Transient, &error, node.as_deref(), observed);
+            if class == RefusalClass::Transient {
+                return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
             }
-            let request = read.ironic_name().unwrap_or("read");
-            let refused = Refused {
-                request,
-                class: RefusalClass::Transient,
-                message: without_logins(&error.to_string()),
-                is_fresh: false,
-            };
-            let cause = Cause::of(&error, observed.any_node().map(|node| &**node));
-            let generation = observed.host.metadata.generation;
-            let refused = self
-                .refusals
-                .record(key, generation, refused, cause, self.clock.monotonic());
-            if refused.class == RefusalClass::Transient {
-                return Err(Fault::transient(request, IRONIC, refused.message));
-            }
-            observed.refused = Some(Refused {
-                is_fresh: true,
-                ..refused
-            });
             return Ok(Reads::Refused);
         }
         Ok(Reads::Done)

@@ -43,18 +43,23 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    /// `None`: a wait alone resolves the error.
-    pub(super) fn of(error: &Error, node: Option<&Node>) -> Option<Self> {
+    /// `None`: a wait alone resolves the error. A request without a response counts while Ironic answers others.
+    pub(super) fn of(error: &Error, node: Option<&Node>, is_answering: bool) -> Option<Self> {
+        let is_timeout = matches!(error, Error::Timeout { .. });
+        if is_timeout && !is_answering {
+            return None;
+        }
+        let is_failure = matches!(
+            error,
+            Error::Unexpected {
+                status: Some(500..),
+                ..
+            }
+        );
         Some(Self {
-            response: lasting(error)?,
+            response: without_ids(&lasting(error)?),
             node: node.map(describe).unwrap_or_default(),
-            is_server_error: matches!(
-                error,
-                Error::Unexpected {
-                    status: Some(500..),
-                    ..
-                }
-            ),
+            is_server_error: is_timeout || is_failure,
         })
     }
 }
@@ -150,9 +155,17 @@ fn lasting(error: &Error) -> Option<String> {
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
         | Error::Unreachable { .. }
-        | Error::Untrusted { .. }
-        | Error::Timeout { .. } => None,
+        | Error::Untrusted { .. } => None,
+        Error::Timeout { .. } => Some("no response".to_owned()),
     }
+}
+
+/// The text without long hexadecimal numbers: some responses of Ironic contain the ID of a message, new each time.
+fn without_ids(text: &str) -> String {
+    const LONG: usize = 16;
+    let is_id = |word: &&str| word.len() >= LONG && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = text.split_whitespace().filter(|word| !is_id(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether Ironic cannot serve any request at present.
@@ -238,7 +251,7 @@ mod tests {
             message: error.to_string(),
             is_fresh: false,
         };
-        let cause = Cause::of(error, Some(node));
+        let cause = Cause::of(error, Some(node), true);
         refusals.record(&host(), Some(1), refused, cause, at).class
     }
 
@@ -297,6 +310,33 @@ mod tests {
         refusals.forget_last(&host());
         assert_eq!(refusals.last(&host(), Some(1)), None);
         assert_eq!(refuse(60_001), RefusalClass::ServerError, "it is not the first one");
+    }
+
+    #[test]
+    fn request_without_a_response_counts_while_ironic_answers_others() {
+        let refusals = Refusals::default();
+        let late = Error::Timeout { operation: "x" };
+        let mut class = RefusalClass::Transient;
+        for attempt in 0..EQUAL_REFUSALS {
+            class = refuse(&refusals, attempt, "validate node", &late, &node("available"));
+        }
+        assert_eq!(class, RefusalClass::ServerError);
+        assert_eq!(Cause::of(&late, None, false), None);
+    }
+
+    #[test]
+    fn number_of_a_message_makes_no_other_response() {
+        let refusals = Refusals::default();
+        let mut class = RefusalClass::Transient;
+        for (attempt, id) in (0..).zip(["53b9f4c0a1d94e8d9b1f", "0c2f4c0aa1d94e8d9b1f", "9d2f4c0aa1d94e8d9b1f"]) {
+            let failed = Error::Unexpected {
+                operation: "x",
+                status: Some(500),
+                reason: format!("Timed out waiting for a reply to message ID {id}"),
+            };
+            class = refuse(&refusals, attempt, "manage", &failed, &node("enroll"));
+        }
+        assert_eq!(class, RefusalClass::ServerError);
     }
 
     #[test]
