@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use axum::http::Request;
 use metal3_api::catalog;
+use metal3_api::crd::Definition;
 use metal3_flags::Owner;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
@@ -248,15 +249,23 @@ async fn machines_are_served_without_the_kinds_of_ipam_which_are_used_once_insta
         })
     })
     .await;
-    let kinds = catalog::definitions().into_iter();
-    let kinds: Vec<_> = kinds.filter(|kind| kind.group == "ipam.metal3.io").collect();
+    let kinds = kinds_of_ipam();
     world.cluster.install(&kinds).unwrap();
+    until_claimed(&user).await;
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+fn kinds_of_ipam() -> Vec<Definition> {
+    let kinds = catalog::definitions().into_iter();
+    kinds.filter(|kind| kind.group == "ipam.metal3.io").collect()
+}
+
+async fn until_claimed(user: &User) {
     until("a claim", async || {
         let claims = user.get("/apis/ipam.metal3.io/v1alpha1", "ipclaims").await;
         claims["items"][0]["metadata"]["name"] == "pooled-0-pool"
     })
     .await;
-    assert_eq!(replica.end().await, Ended::Stopped);
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,8 +276,7 @@ async fn kind_that_is_removed_and_soon_installed_again_is_used() {
         user.get(HOSTS, "baremetalhosts/h0").await["spec"]["image"]["url"].is_string()
     })
     .await;
-    let kinds = catalog::definitions().into_iter();
-    let kinds: Vec<_> = kinds.filter(|kind| kind.group == "ipam.metal3.io").collect();
+    let kinds = kinds_of_ipam();
     for kind in &kinds {
         let name = format!("{}.{}", kind.plural, kind.group);
         let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -285,11 +293,7 @@ async fn kind_that_is_removed_and_soon_installed_again_is_used() {
     // Until no other object changes any more.
     tokio::time::sleep(Duration::from_mins(3)).await;
     world.cluster.install(&kinds).unwrap();
-    until("a claim", async || {
-        let claims = user.get("/apis/ipam.metal3.io/v1alpha1", "ipclaims").await;
-        claims["items"][0]["metadata"]["name"] == "pooled-0-pool"
-    })
-    .await;
+    until_claimed(&user).await;
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 

@@ -73,10 +73,8 @@ impl<R: Role> WatchSet<R> {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
-        let WatchConfig {
-            client, scope, clock, ..
-        } = self.config.clone();
-        self.add(cache, Watch::whole::<R>(client, cache.clone(), &(), scope, clock))
+        let watch = self.watch_whole(cache);
+        self.add(cache, watch)
     }
 
     /// Keeps `cache` up to date with whole objects of a kind that need not be installed.
@@ -87,11 +85,20 @@ impl<R: Role> WatchSet<R> {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<K> + Send + 'static,
     {
+        let watch = self.watch_whole(cache).optional();
+        self.add(cache, watch)
+    }
+
+    fn watch_whole<K, I>(&self, cache: &SharedCache<K, I>) -> Watch<K, I>
+    where
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        I: Indexes<K> + Send + 'static,
+    {
         let WatchConfig {
             client, scope, clock, ..
         } = self.config.clone();
-        let watch = Watch::whole::<R>(client, cache.clone(), &(), scope, clock);
-        self.add(cache, watch.optional())
+        Watch::whole::<R>(client, cache.clone(), &(), scope, clock)
     }
 
     /// Keeps `cache` up to date with metadata only.
