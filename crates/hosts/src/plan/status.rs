@@ -70,6 +70,14 @@ pub(crate) fn clear_kind(status: &mut BareMetalHostStatus, kind: ErrorType) {
     }
 }
 
+/// Ends a service that another manager recorded: this one starts none.
+pub(crate) fn end_service(status: &mut BareMetalHostStatus) {
+    clear_kind(status, ErrorType::Servicing);
+    if status.operational_status == OperationalStatus::Servicing {
+        status.operational_status = OperationalStatus::Ok;
+    }
+}
+
 /// The host does not wait for a slot any more.
 pub(crate) fn end_delay(status: &mut BareMetalHostStatus) {
     if status.operational_status == OperationalStatus::Delayed {

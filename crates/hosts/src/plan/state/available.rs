@@ -19,6 +19,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
     require_idle(planner, node)?;
     status::clear_kind(&mut planner.draft.status, ErrorType::Preparation);
+    // The image was removed during a service.
+    status::end_service(&mut planner.draft.status);
     if is_inspection_requested(planner) && !planner.host().inspection_disabled() {
         require_slot(planner)?;
         return Ok(Decision::ChangeState(Trigger::Inspect));

@@ -1,6 +1,6 @@
 //! `provisioned` and `externally provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
-use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -58,10 +58,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             require_operable(planner, node)?;
             let status = &mut planner.draft.status;
             status::clear_kind(status, ErrorType::ProvisionedRegistration);
-            status::clear_kind(status, ErrorType::Servicing);
-            if status.operational_status == OperationalStatus::Servicing {
-                status.operational_status = OperationalStatus::Ok;
-            }
+            status::end_service(status);
             power::reconcile(planner, node)
         }
         S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node),

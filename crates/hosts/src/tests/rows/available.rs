@@ -16,6 +16,10 @@ pub(super) fn waiting() -> Vec<Row> {
             "no image requested any more, after a delay",
             "writes the status, settled",
         ),
+        available()
+            .status(json!({ "operationalStatus": "servicing" }))
+            .node("available")
+            .row("the image was removed during a service", "writes the status, settled"),
         available().node("available").row("nothing asked", "settled"),
         asked()
             .spec(json!({ "online": false }))
