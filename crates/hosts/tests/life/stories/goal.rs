@@ -126,7 +126,8 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
         Goal::Detached if host["status"]["operationalStatus"] == "detached" => Ok(()),
         Goal::Explained if !error.is_empty() => Ok(()),
         Goal::State(wanted, on, disk) => {
-            let is_in_state = state(host) == *wanted && error.is_empty();
+            let is_ok = error.is_empty() && host["status"]["operationalStatus"] == "OK";
+            let is_in_state = state(host) == *wanted && is_ok;
             let has_power = on.is_none_or(|on| world.is_on == on && host["status"]["poweredOn"] == on);
             let has_disk = disk.is_empty() || world.disk.as_deref() == Some(disk);
             let shown = host["status"]["provisioning"]["image"]["url"]

@@ -54,6 +54,8 @@ pub(super) enum Step {
     Reject(&'static str, u16),
     /// A clock that was a year ahead wrote the status.
     ClockAhead,
+    /// Another manager recorded that the host is serviced, and was replaced.
+    LeftInService,
     Wait(Duration),
 }
 
@@ -228,7 +230,48 @@ fn wait(random: &mut Random) -> Step {
     Step::Wait(Duration::from_millis(milliseconds))
 }
 
-fn disturbance(random: &mut Random) -> Step {
+/// A disturbance, in some cases with the steps without which it has no effect.
+fn disturbance(random: &mut Random) -> Vec<Step> {
+    match random.below(16) {
+        0 => clock_ahead(random),
+        1 => power_error(),
+        _ => vec![single_disturbance(random)],
+    }
+}
+
+/// A clock that was a year ahead recorded a failure, whose cause is over.
+fn clock_ahead(random: &mut Random) -> Vec<Step> {
+    use Fault::{ChecksumMismatch, CleanStepFails, InspectionError, WrongPassword};
+    let fault = *pick(
+        random,
+        &[ChecksumMismatch, CleanStepFails, InspectionError, WrongPassword],
+    );
+    vec![
+        Step::Break(vec![fault]),
+        Step::Edit(json!({ "spec": { "image": image(IMAGES[1]) } })),
+        Step::Wait(Duration::from_secs(40)),
+        Step::ClockAhead,
+        Step::Break(Vec::new()),
+    ]
+}
+
+/// The machine could not be powered off, and the user took the request back.
+fn power_error() -> Vec<Step> {
+    let online = |online: bool| Step::Edit(json!({ "spec": { "online": online } }));
+    vec![
+        Step::Break(vec![Fault::PowerStuck]),
+        online(false),
+        Step::Wait(Duration::from_secs(60)),
+        Step::Break(Vec::new()),
+        online(true),
+        Step::Wait(Duration::from_secs(10)),
+        online(false),
+        Step::Wait(Duration::from_secs(10)),
+        online(true),
+    ]
+}
+
+fn single_disturbance(random: &mut Random) -> Step {
     use IronicFault::{Failed, KilledAfter, KilledBefore, Late, Locked, ReplyLost, WrongState};
     use WriteFault::{Conflict, CrashAfter, CrashBefore, Lost};
     match random.below(16) {
@@ -250,7 +293,7 @@ fn disturbance(random: &mut Random) -> Step {
             let (request, status) = *pick(random, &REJECTIONS);
             Step::Reject(request, status)
         }
-        13 => Step::ClockAhead,
+        13 => Step::LeftInService,
         14 => Step::Service,
         _ => Step::PowerButton,
     }
@@ -295,12 +338,11 @@ impl Story {
             steps.push(Step::Wait(Duration::from_secs(20 * random.below(3))));
         }
         for _ in 0..=random.below(7) {
-            let step = match random.below(12) {
-                0 => Step::Delete,
-                1..8 => Step::Edit(edit(&mut random)),
-                _ => disturbance(&mut random),
-            };
-            steps.push(step);
+            match random.below(12) {
+                0 => steps.push(Step::Delete),
+                1..8 => steps.push(Step::Edit(edit(&mut random))),
+                _ => steps.extend(disturbance(&mut random)),
+            }
             if random.below(3) > 0 {
                 steps.push(wait(&mut random));
             }

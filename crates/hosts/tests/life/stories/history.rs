@@ -34,6 +34,12 @@ impl History {
         is_old && self.within(span).all(holds)
     }
 
+    /// Since when the predicate holds without interruption. `None`: it does not hold now.
+    pub(super) fn since(&self, holds: impl Fn(&Value) -> bool) -> Option<Instant> {
+        let held = self.0.iter().rev().take_while(|(_, object)| holds(object));
+        held.last().map(|(since, _)| *since)
+    }
+
     /// Whether some version within `span` satisfies the predicate.
     pub(super) fn ever(&self, span: Duration, holds: impl Fn(&Value) -> bool) -> bool {
         self.within(span).any(holds)
@@ -71,6 +77,10 @@ pub(super) fn is_reboot_requested(host: &Value) -> bool {
 
 pub(super) fn is_hard_reboot_requested(host: &Value) -> bool {
     reboots(host).any(|value| value.as_str().is_some_and(|text| text.contains("hard")))
+}
+
+pub(super) fn has_power_error(host: &Value) -> bool {
+    host["status"]["errorType"] == "power management error"
 }
 
 pub(super) fn is_external(host: &Value) -> bool {

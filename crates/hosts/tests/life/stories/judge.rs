@@ -8,17 +8,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::history::{
-    History, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested, is_paused,
-    is_reboot_requested, state,
+    History, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
+    is_paused, is_reboot_requested, state,
 };
 
 /// An edit may be this much younger than the last read of the host before an order.
 const SLACK: Duration = Duration::from_secs(2);
 /// An order may be this much younger than its reason: Ironic retries a locked node, and a response may be late.
 const MEMORY: Duration = Duration::from_secs(60);
-
-/// A soft power-off may be this much older than a hard one that replaces it: its time-out and the backoff of a failure.
-const SOFT: Duration = Duration::from_hours(9);
 
 /// A request that changes something, with the node it is for.
 pub(super) struct Order<'a> {
@@ -153,8 +150,8 @@ fn of_power_off(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return Some("the host does not request it");
     }
     // A machine that is not in use is switched off hard before its deletion.
-    let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host);
-    let was_soft = order.soft.is_some_and(|soft| soft.elapsed() < SOFT);
+    let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host) || has_power_error(host);
+    let was_soft = order.soft.is_some_and(|soft| Some(soft) >= host.since(is_asked));
     let is_hard = target == "power off" && !was_soft && !host.ever(MEMORY, is_hard);
     is_hard.then_some("the power is cut without a soft attempt")
 }

@@ -22,6 +22,8 @@ use crate::interceptor::Observer;
 
 /// The longest time to reach the goal once nothing is broken any more: three failed attempts and their delays.
 const PATIENCE: Duration = Duration::from_hours(20);
+/// Until then an error of a node stays, and Ironic does not see that a person used the power button.
+pub(super) const POWER_SYNC: Duration = Duration::from_secs(90);
 /// A host at its goal stays there, without writes and requests, for this long.
 const REST: Duration = Duration::from_mins(3);
 
@@ -89,7 +91,7 @@ impl StoryRun {
                 boot: Duration::from_secs(2),
                 work: Duration::from_secs(1),
                 ramdisk_timeout: Duration::from_secs(20),
-                power_sync: Duration::from_secs(20),
+                power_sync: POWER_SYNC,
                 ..Pace::default()
             },
         });

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::grammar::{HOST, Login, OWN_MAC, Step, WriteFault};
-use super::run::StoryRun;
+use super::run::{POWER_SYNC, StoryRun};
 use crate::env::{CONTROLLER_USER, PASSWORD, name};
 
 impl StoryRun {
@@ -43,7 +43,8 @@ impl StoryRun {
             Step::Maintenance(is_set) => self.maintain(*is_set).await,
             Step::Service => self.service().await,
             Step::Reject(request, status) => env.interceptor.log().rejected = Some((request, *status)),
-            Step::ClockAhead => self.set_clock_ahead().await,
+            Step::ClockAhead => self.set_status(json!({ "lastUpdated": "1971-02-03T00:00:00Z" })).await,
+            Step::LeftInService => self.set_status(json!({ "operationalStatus": "servicing" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
             Step::Wait(span) => sleep(*span).await,
         }
@@ -121,21 +122,19 @@ impl StoryRun {
         drop(self.env.ironic.exchange(request.body(body.into_bytes()).unwrap()).await);
     }
 
-    async fn set_clock_ahead(&self) {
-        let later = json!({ "status": { "lastUpdated": "1971-02-03T00:00:00Z" } });
+    /// Writes the status as another manager.
+    async fn set_status(&self, status: Value) {
+        let patch = Patch::Merge(json!({ "status": status }));
         let api = self.env.api::<BareMetalHost>();
-        drop(
-            api.patch_status(&name(HOST), &PatchParams::default(), &Patch::Merge(later))
-                .await,
-        );
+        drop(api.patch_status(&name(HOST), &PatchParams::default(), &patch).await);
     }
 
     /// Ends all that is broken.
     pub(super) async fn repair(&self) {
         self.env.set_faults(HOST, &[]);
         self.env.cluster.inject(Plan::none());
-        // A restarted Ironic is up again, and slow requests are over.
-        sleep(Duration::from_mins(2)).await;
+        // A restarted Ironic is up again, slow requests are over, and Ironic knows the power state.
+        sleep(POWER_SYNC * 2).await;
         {
             let mut log = self.env.interceptor.log();
             (log.fault, log.rejected) = (None, None);
