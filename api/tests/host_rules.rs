@@ -67,7 +67,6 @@ fn hosts_that_the_go_manager_accepts_are_accepted() {
         json!({ "online": true, "userData": { "name": "u" }, "metaData": { "name": "m", "namespace": "metal" } }),
         json!({ "online": true, "disablePowerOff": true }),
         json!({ "online": false, "disablePowerOff": false }),
-        json!({ "online": true, "networkInterfaces": [{ "name": "eno1" }, { "name": "eno2", "macAddress": "" }] }),
     ] {
         assert_eq!(create(&host(&spec)), Decision::default(), "{spec}");
     }
@@ -228,7 +227,7 @@ fn subscription_with_headers_accepts_its_finalizer() {
     let old = object("BMCEventSubscription", &json!({}), &spec);
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!(["bmceventsubscription.metal3.io"]);
-    assert_eq!(create(&old), Decision::default());
+    assert_eq!(rules(&create(&old)), ["unserved"]);
     assert_eq!(update(&old, &new), Decision::default());
     new["spec"]["httpHeadersRef"]["name"] = json!("others");
     assert_eq!(rules(&update(&old, &new)), ["unchanged"]);
@@ -248,7 +247,7 @@ fn claims_with_every_operator_are_accepted() {
     let spec = json!({ "poweredOn": true, "image": { "url": "http://192.0.2.9/os", "checksum": "ab12" },
                        "userData": { "name": "u", "namespace": "metal" }, "networkData": { "name": "n" },
                        "hostSelector": { "matchExpressions": expressions, "matchLabels": { "a": "x", "b": "" } } });
-    assert_eq!(create(&object("HostClaim", &json!({}), &spec)), Decision::default());
+    assert_eq!(rules(&create(&object("HostClaim", &json!({}), &spec))), ["unserved"]);
 }
 
 #[test]
@@ -298,12 +297,12 @@ fn secrets_of_a_stored_claim_are_checked_when_they_change() {
         )
     };
     assert_eq!(
-        update(&claim("other", true), &claim("other", false)),
-        Decision::default()
+        rules(&update(&claim("other", true), &claim("other", false))),
+        ["unserved"]
     );
     assert_eq!(
-        update(&claim("metal", true), &claim("metal", false)),
-        Decision::default()
+        rules(&update(&claim("metal", true), &claim("metal", false))),
+        ["unserved"]
     );
     assert_eq!(
         rules(&update(&claim("metal", true), &claim("other", true))),
@@ -334,4 +333,51 @@ fn problem_and_cure_of_an_image_are_separate() {
             "set it to the image's digest or to the URL of a file of digests"
         )]
     );
+}
+
+#[test]
+fn network_interfaces_are_accepted_with_a_warning() {
+    let interfaces = json!([{ "name": "eno1" }, { "name": "eno2", "macAddress": "" }]);
+    let decision = create(&host(&json!({ "online": true, "networkInterfaces": interfaces })));
+    assert!(decision.allowed());
+    assert_eq!(rules(&decision), ["network-interfaces-unserved"]);
+}
+
+#[test]
+fn warning_about_a_kind_without_controller_follows_the_spec_alone() {
+    let image = |url: &str, annotations: &Value| object("DataImage", annotations, &json!({ "url": url }));
+    let (one, other) = ("http://192.0.2.9/one.iso", "http://192.0.2.9/other.iso");
+    let stored = image(one, &json!({}));
+    assert_eq!(
+        create(&stored).warnings(),
+        [
+            "no controller of this program serves a DataImage: no disc is inserted or removed; keep the Go manager \
+          (baremetal-operator) for it, or delete the object"
+        ]
+    );
+    assert_eq!(rules(&update(&stored, &image(other, &json!({})))), ["unserved"]);
+    let mut released = image(one, &json!({ "note": "x" }));
+    released["metadata"]["finalizers"] = json!(["dataimage.metal3.io"]);
+    released["status"] = json!({ "attachedImage": { "url": one } });
+    assert_eq!(update(&stored, &released), Decision::default());
+    let deleted = review(Operation::Delete, Some(&stored), None);
+    assert_eq!(deleted, Decision::default());
+    let rejected = image("data.iso", &json!({}));
+    assert_eq!(rules(&create(&rejected)), ["url-fetchable"]);
+}
+
+#[test]
+fn each_kind_of_the_group_without_a_controller_warns() {
+    let served = ["BareMetalHost", "HardwareData"];
+    let unserved: Vec<&str> = metal3_api::metal3::definitions()
+        .iter()
+        .map(|definition| definition.kind)
+        .filter(|kind| !served.contains(kind))
+        .collect();
+    assert_eq!(unserved.len(), 11);
+    for kind in unserved {
+        let rows = catalog::reviewers().into_iter().find(|reviewer| reviewer.kind == kind);
+        let rows = (rows.unwrap().rows)();
+        assert!(rows.iter().any(|row| row.name == "unserved"), "{kind}");
+    }
 }

@@ -17,4 +17,4 @@ mod table;
 pub use finding::{Finding, Findings, Level, Reason};
 pub use path::FieldPath;
 pub use review::{Decision, Operation, ReviewError, Reviewer, Row};
-pub use table::{AdmissionRules, Change, Defaulting, On, Rule, WriteRequest, review, set_defaults};
+pub use table::{AdmissionRules, Change, Defaulting, On, Rule, Unserved, WriteRequest, review, set_defaults};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{AdmissionRules, Change, Finding, Level, review, set_defaults};
+use super::{AdmissionRules, Change, Finding, Level, On, Unserved, review, set_defaults};
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub struct Reviewer {
     pub kind: &'static str,
     /// Resource name in URLs.
     pub plural: &'static str,
+    /// Whether no row can reject a request or change the object.
+    pub only_warns: bool,
     /// Every row.
     pub rows: fn() -> Vec<Row>,
     /// Reviews a request: operation, old document, new document.
@@ -103,6 +105,7 @@ impl Reviewer {
             version: K::VERSION,
             kind: K::KIND,
             plural: K::PLURAL,
+            only_warns: K::RULES.is_empty() && K::DEFAULTS.is_empty(),
             rows: rows::<K>,
             review: review_documents::<K>,
             set_defaults: default_document::<K>,
@@ -123,7 +126,13 @@ fn rows<K: AdmissionRules>() -> Vec<Row> {
         description: row.description,
         differs: row.differs,
     });
-    defaults.chain(rules).collect()
+    let unserved = K::UNSERVED.map(|_| Row {
+        name: Unserved::ROW,
+        when: On::<K>::SPEC,
+        description: Unserved::DESCRIPTION,
+        differs: Some(Unserved::DIFFERS),
+    });
+    defaults.chain(rules).chain(unserved).collect()
 }
 
 fn review_documents<K: AdmissionRules>(

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Finding, Findings};
+use super::{Finding, Findings, Level};
 use crate::crd::defaults::equal_with_defaults;
 use crate::kind::Kind;
 
@@ -48,12 +48,15 @@ pub enum On<K: 'static> {
 }
 
 impl<K> On<K> {
+    /// When a row about the spec applies.
+    pub(crate) const SPEC: &'static str = "create, update of the spec";
+
     /// The operations, as text for the documentation.
     #[must_use]
     pub const fn when(&self) -> &'static str {
         match self {
             Self::Write(_) => "create, update",
-            Self::Spec(_) => "create, update of the spec",
+            Self::Spec(_) => Self::SPEC,
             Self::Create(_) => "create",
             Self::Update(_) => "update",
             Self::Delete(_) => "delete",
@@ -143,6 +146,46 @@ pub trait AdmissionRules: Kind<Spec: JsonSchema + Serialize> {
     const RULES: &'static [Rule<Self>];
     /// Defaulting rows.
     const DEFAULTS: &'static [Defaulting<Self>] = &[];
+    /// Set when no controller of this program serves the kind: a request that writes its spec gets a warning.
+    const UNSERVED: Option<Unserved> = None;
+}
+
+/// A kind without a controller of this program.
+#[derive(Clone, Copy, Debug)]
+pub struct Unserved {
+    /// What does not happen, as the end of a sentence: `no disc is inserted`.
+    pub consequence: &'static str,
+    /// The Go manager that serves it.
+    pub served_by: &'static str,
+}
+
+impl Unserved {
+    /// Row of the warning.
+    pub(crate) const ROW: &'static str = "unserved";
+    /// Row of `docs/parity.md` about the warning.
+    pub(crate) const DIFFERS: &'static str = "kind-unserved";
+    /// Its description.
+    pub(crate) const DESCRIPTION: &'static str =
+        "A warning is returned: no controller of this program serves the kind.";
+
+    /// A kind that the Go manager of hosts serves.
+    pub(crate) const fn by_host_operator(consequence: &'static str) -> Self {
+        Self {
+            consequence,
+            served_by: "baremetal-operator",
+        }
+    }
+
+    /// differs: `kind-unserved`. The Go manager serves the kind.
+    fn warning(self, kind: &str) -> Vec<Finding> {
+        let mut findings = Findings::of(Self::ROW);
+        findings.warn(
+            "spec",
+            format!("no controller of this program serves a {kind}: {}", self.consequence),
+            format!("keep the Go manager ({}) for it, or delete the object", self.served_by),
+        );
+        findings.into_vec()
+    }
 }
 
 /// Runs all validation rows of the kind.
@@ -154,7 +197,15 @@ pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Vec<Finding> {
         Change::Create(_) | Change::Delete(_) => true,
     };
     let all = K::RULES.iter();
-    all.flat_map(|rule| run(rule, change, has_new_spec)).collect()
+    let mut findings: Vec<Finding> = all.flat_map(|rule| run(rule, change, has_new_spec)).collect();
+    if has_new_spec && !matches!(change, Change::Delete(_)) {
+        findings.extend(K::UNSERVED.into_iter().flat_map(|unserved| unserved.warning(K::KIND)));
+    }
+    if findings.iter().any(|finding| finding.level == Level::Refuse) {
+        // The answer to a rejected request contains no warnings.
+        findings.retain(|finding| finding.level == Level::Refuse);
+    }
+    findings
 }
 
 fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>, has_new_spec: bool) -> Vec<Finding> {

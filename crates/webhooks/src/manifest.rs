@@ -49,7 +49,8 @@ fn webhook(suite: &Suite, hook: &Hook) -> Value {
         "clientConfig": {
             "service": { "name": suite.service(), "namespace": suite.namespace, "path": hook.path() },
         },
-        "failurePolicy": "Fail",
+        // A warning is worth no rejected request.
+        "failurePolicy": if hook.reviewer.only_warns { "Ignore" } else { "Fail" },
         // The API server converts requests in another version first.
         "matchPolicy": "Equivalent",
         // Without status: only controllers write it, and no rule checks it.

@@ -4,13 +4,14 @@
 //! rule; [`HostNetworkAttachment::users`] is its pure part.
 
 use crate::metal3::v1alpha1::{AttachmentMode, BareMetalHost, HostNetworkAttachment};
-use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, Unserved, WriteRequest};
 
 /// Valid VLAN IDs.
 const VLANS: std::ops::RangeInclusive<u64> = 1..=4094;
 const WRITE_VLANS: &str = "write a VLAN from 1 to 4094, or a range such as 100-110";
 
 impl AdmissionRules for HostNetworkAttachment {
+    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("no switch is configured"));
     const RULES: &'static [Rule<Self>] = &[
         Rule::new(
             "access-mode-untagged",

@@ -5,9 +5,10 @@ use metal3_domain::selector::{check_key, check_value};
 use super::{check_image_checksum, check_image_url, check_reboot_annotations, check_secret_namespace, split_message};
 use crate::meta::SecretReference;
 use crate::metal3::v1alpha1::{HostClaim, HostClaimSpec, HostSelectorRequirement};
-use crate::rules::{AdmissionRules, FieldPath, Findings, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, Rule, Unserved, WriteRequest};
 
 impl AdmissionRules for HostClaim {
+    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("no host is chosen"));
     const RULES: &'static [Rule<Self>] = &[
         Rule::on_spec(
             "match-label-valid",

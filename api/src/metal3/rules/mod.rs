@@ -1,7 +1,8 @@
 //! Admission rules of the kinds of `metal3.io`.
 //!
-//! The decisions are those of the Go manager's webhooks, which reject, never warn and set no defaults. Checks that need
-//! other objects, such as whether hosts refer to an attachment, are not rules.
+//! The decisions are those of the Go manager's webhooks, which reject, never warn and set no defaults. Warnings are
+//! about kinds and fields that this program does not serve. Checks that need other objects, such as whether hosts refer
+//! to an attachment, are not rules.
 
 mod attachment;
 mod claim;
@@ -10,12 +11,14 @@ mod firmware_components;
 mod host;
 mod shape;
 mod subscription;
+mod unserved;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_domain::image::{ImageError, ImageField, check_host_image, check_url};
 
 use super::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HostClaim, HostFirmwareComponents, HostNetworkAttachment, Image,
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HostClaim, HostDeployPolicy,
+    HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy, Image, PreprovisioningImage,
     RebootRequest, reboot_annotations,
 };
 use crate::meta::SecretReference;
@@ -26,11 +29,17 @@ use crate::rules::{FieldPath, Findings, Reviewer};
 pub fn reviewers() -> Vec<Reviewer> {
     vec![
         Reviewer::of::<BareMetalHost>(),
+        Reviewer::of::<BareMetalSwitch>(),
         Reviewer::of::<BMCEventSubscription>(),
         Reviewer::of::<DataImage>(),
+        Reviewer::of::<FirmwareSchema>(),
         Reviewer::of::<HostClaim>(),
+        Reviewer::of::<HostDeployPolicy>(),
         Reviewer::of::<HostFirmwareComponents>(),
+        Reviewer::of::<HostFirmwareSettings>(),
         Reviewer::of::<HostNetworkAttachment>(),
+        Reviewer::of::<HostUpdatePolicy>(),
+        Reviewer::of::<PreprovisioningImage>(),
     ]
 }
 

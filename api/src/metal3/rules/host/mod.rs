@@ -50,6 +50,12 @@ impl AdmissionRules for BareMetalHost {
             bmc::fast_inspection_is_supported,
         ),
         Rule::on_spec(
+            "network-interfaces-unserved",
+            "A warning is returned for `spec.networkInterfaces`: no controller of this program connects them.",
+            spec::network_interfaces_are_unserved,
+        )
+        .differing("kind-unserved"),
+        Rule::on_spec(
             "firmware-unset",
             "`spec.firmware` is not set; HostFirmwareSettings replaces it.",
             spec::firmware_is_unset,

@@ -100,6 +100,17 @@ fn identities<'a>(host: &Host<'a>) -> impl Iterator<Item = (FieldPath, &'a str, 
     host.new.spec.network_interfaces.iter().enumerate().map(identity)
 }
 
+/// differs: `kind-unserved`. The Go manager configures switches for them.
+pub(super) fn network_interfaces_are_unserved(host: &Host<'_>, findings: &mut Findings) {
+    if !host.new.spec.network_interfaces.is_empty() {
+        findings.warn(
+            "spec.networkInterfaces",
+            "no controller of this program serves a HostNetworkAttachment: no switch is configured",
+            "connect the interfaces yourself, keep the Go manager (baremetal-operator) for them, or remove the field",
+        );
+    }
+}
+
 pub(super) fn interfaces_are_identified(host: &Host<'_>, findings: &mut Findings) {
     for (path, name, mac) in identities(host) {
         if name.is_empty() && mac.is_empty() {

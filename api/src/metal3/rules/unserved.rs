@@ -1,0 +1,24 @@
+//! Kinds without rules that no controller of this program serves: each request that writes their spec gets a warning.
+
+use crate::metal3::v1alpha1::{
+    BareMetalSwitch, FirmwareSchema, HostDeployPolicy, HostFirmwareSettings, HostUpdatePolicy, PreprovisioningImage,
+};
+use crate::rules::{AdmissionRules, Rule, Unserved};
+
+macro_rules! unserved {
+    ($($kind:ty: $consequence:literal;)+) => {$(
+        impl AdmissionRules for $kind {
+            const RULES: &'static [Rule<Self>] = &[];
+            const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator($consequence));
+        }
+    )+};
+}
+
+unserved! {
+    BareMetalSwitch: "no switch is configured";
+    FirmwareSchema: "no firmware setting is checked";
+    HostDeployPolicy: "no HostClaim is served";
+    HostFirmwareSettings: "no firmware setting is read or changed";
+    HostUpdatePolicy: "no firmware is changed";
+    PreprovisioningImage: "no image is built, and no host reads one";
+}
