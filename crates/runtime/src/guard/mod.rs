@@ -33,7 +33,7 @@ mod watch;
 
 pub use handle::Guard;
 pub use status::{ForeignDeployment, GuardStatus};
-pub use watch::DeploymentGuard;
+pub use watch::{DeploymentGuard, read_status};
 
 /// The Deployment of the Go manager of clusters and machines, as its release installs it.
 pub const CAPM3: (&str, &str) = ("capm3-system", "capm3-controller-manager");

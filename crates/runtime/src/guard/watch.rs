@@ -126,6 +126,27 @@ impl DeploymentGuard {
     }
 }
 
+/// Reads the Deployment of another implementation once, past the watch and its delay, whether or not a flag overrides the
+/// guard.
+pub async fn read_status<R>(client: Client, foreign: ForeignDeployment) -> GuardStatus
+where
+    R: Permits<verb::List, Deployment>,
+{
+    let mut view = DeploymentView::new(foreign.clone());
+    let api: Api<Deployment> = Api::namespaced(client, &foreign.namespace);
+    let name = format!("metadata.name={}", foreign.name);
+    match api.list(&ListParams::default().fields(&name)).await {
+        Ok(list) => {
+            view.observed(list.items.first());
+            view.status().clone()
+        }
+        Err(error) => GuardStatus::Unknown {
+            foreign,
+            why: reason(&error),
+        },
+    }
+}
+
 /// The reason in one line. The server's message names the missing permission.
 fn reason(error: &kube::Error) -> String {
     match error {

@@ -109,10 +109,32 @@ impl<R: Role> WatchSet<R> {
         K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         I: Indexes<PartialObjectMeta<K>> + Send + 'static,
     {
+        let watch = self.watch_metadata(cache);
+        self.add(cache, watch)
+    }
+
+    /// Keeps `cache` up to date with metadata only, of a kind that need not be installed.
+    #[must_use]
+    pub fn optional_metadata<K, I>(self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
+    where
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        I: Indexes<PartialObjectMeta<K>> + Send + 'static,
+    {
+        let watch = self.watch_metadata(cache).optional();
+        self.add(cache, watch)
+    }
+
+    fn watch_metadata<K, I>(&self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Watch<PartialObjectMeta<K>, I>
+    where
+        R: Permits<verb::List, K> + Permits<verb::Watch, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        I: Indexes<PartialObjectMeta<K>> + Send + 'static,
+    {
         let WatchConfig {
             client, scope, clock, ..
         } = self.config.clone();
-        self.add(cache, Watch::metadata::<R>(client, cache.clone(), &(), scope, clock))
+        Watch::metadata::<R>(client, cache.clone(), &(), scope, clock)
     }
 
     fn add<K, I>(mut self, cache: &SharedCache<K, I>, watch: Watch<K, I>) -> Self
