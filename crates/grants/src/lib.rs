@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, Machines};
-use metal3_hosts::needs::Hosts;
+use metal3_hosts::needs::{Hosts, UnservedKinds};
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
 use metal3_runtime::{guard, role};
@@ -79,7 +79,8 @@ pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
 /// Permissions of hosts.
 #[must_use]
 pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
-    product(Hosts::permissions(), guard::HOSTS)
+    let needs = Hosts::permissions().into_iter().chain(UnservedKinds::permissions());
+    product(needs.collect(), guard::HOSTS)
 }
 
 /// Permissions of a process that runs all controllers.

@@ -15,3 +15,4 @@ pub mod reconciler;
 pub mod settings;
 #[cfg(test)]
 mod tests;
+pub mod unserved;

@@ -1,7 +1,11 @@
 //! The API permissions of the host controller. Roles are generated from this table.
 
 use k8s_openapi::api::core::v1::{Event, Secret};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HardwareData, HostClaim,
+    HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy,
+    PreprovisioningImage,
+};
 use metal3_runtime::role;
 
 role! {
@@ -12,5 +16,25 @@ role! {
         HardwareData: Get, List, Watch, Create, Patch;
         Secret: Get, List, Watch, Patch;
         Event: Create, Patch;
+    }
+}
+
+role! {
+    /// Kinds without a controller: they are reported at the start, and finalizers of the Go manager are removed from
+    /// objects that are deleted.
+    pub struct UnservedKinds {
+        BMCEventSubscription: Get, List, Watch, Patch, PatchStatus;
+        BareMetalHost: Get;
+        BareMetalSwitch: List;
+        DataImage: Get, List, Watch, Patch, PatchStatus;
+        Event: Create, Patch;
+        FirmwareSchema: List;
+        HostClaim: List;
+        HostDeployPolicy: List;
+        HostFirmwareComponents: List;
+        HostFirmwareSettings: List;
+        HostNetworkAttachment: List;
+        HostUpdatePolicy: List;
+        PreprovisioningImage: Get, List, Watch, Patch, PatchStatus;
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metal3_runtime::client::check_write_allowed;
 use metal3_runtime::events::{EventRecorder, Publisher};
-use metal3_runtime::guard::{DeploymentGuard, ForeignDeployment, Guard};
+use metal3_runtime::guard::{DeploymentGuard, ForeignDeployment, Guard, GuardStatus, read_status};
 use metal3_runtime::lease::{Ended, LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::write::Writer;
 use tokio::task::JoinHandle;
@@ -14,10 +14,10 @@ use tokio_util::task::TaskTracker;
 use crate::drain_events::run_then_drain;
 use crate::error::RunError;
 use crate::notice;
-use crate::product::{Product, Task, WriteAccess};
+use crate::product::{GoManagerCheck, Product, Task, WriteAccess};
 use crate::servers::Servers;
 use crate::session::Session;
-use metal3_grants::{GoManagerCheck, LeaderElection, StatusEvents};
+use metal3_grants::{LeaderElection, StatusEvents};
 
 /// Why the controllers of a product ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ impl LeaderTerm {
         Ok(WriteAccess {
             client: client.map_err(|error| RunError::Client(Box::new(error)))?,
             workloads: clients.workloads(leadership.clone(), guard.clone()),
+            go_manager: go_manager_check(&self.session, self.product),
             permit: Arc::new(move || check_write_allowed(&leadership, &guard)),
         })
     }
@@ -130,25 +131,49 @@ impl LeaderTerm {
     }
 }
 
-/// Starts the watches of the Go manager's Deployments. The guard is clear when none of them runs.
-fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
+/// The Deployments of the Go manager that a product replaces.
+fn foreign_deployments(session: &Session, product: Product) -> Vec<ForeignDeployment> {
     let mut configured = session.options.foreign.iter();
     let configured = configured.find(|foreign| foreign.controllers == product.owner);
     let deployments = match configured {
         Some(foreign) => vec![(&*foreign.namespace, &*foreign.name)],
         None => product.replaces.to_vec(),
     };
-    let watch = |deployment| start_deployment_guard(session, product, deployment, servers);
+    let foreign = |at| ForeignDeployment::at(product.owner.name(), at);
+    deployments.into_iter().map(foreign).collect()
+}
+
+/// Reads the Deployments when called; returns the status of the first one that is not clear.
+fn go_manager_check(session: &Session, product: Product) -> GoManagerCheck {
+    let (client, deployments) = (session.client.clone(), foreign_deployments(session, product));
+    Arc::new(move || {
+        let (client, deployments) = (client.clone(), deployments.clone());
+        Box::pin(async move {
+            for deployment in deployments {
+                let status = read_status::<metal3_grants::GoManagerCheck>(client.clone(), deployment).await;
+                if !status.is_clear() {
+                    return status;
+                }
+            }
+            GuardStatus::Clear
+        })
+    })
+}
+
+/// Starts the watches of the Go manager's Deployments. The guard is clear when none of them runs.
+fn start_guard(session: &Session, product: Product, servers: &Servers) -> Guard {
+    let watch = |foreign| start_deployment_guard(session, foreign, servers);
+    let deployments = foreign_deployments(session, product);
     let (task, guard) = Guard::all(deployments.into_iter().map(watch).collect());
     servers.keep(task);
     guard
 }
 
 /// Starts the watch of one Deployment, and reports its status by Events.
-fn start_deployment_guard(session: &Session, product: Product, at: (&str, &str), servers: &Servers) -> Guard {
+fn start_deployment_guard(session: &Session, foreign: ForeignDeployment, servers: &Servers) -> Guard {
     let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
-    let foreign = ForeignDeployment::at(product.owner.name(), at);
-    let (sentry, guard) = DeploymentGuard::new::<GoManagerCheck>(client.clone(), foreign.clone(), Arc::clone(&clock));
+    let (sentry, guard) =
+        DeploymentGuard::new::<metal3_grants::GoManagerCheck>(client.clone(), foreign.clone(), Arc::clone(&clock));
     servers.keep(sentry.run());
     let (events, inbox) = EventRecorder::bounded(notice::EVENTS);
     let writer: Writer<StatusEvents> = Writer::new(client, session.mode());

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
@@ -12,12 +13,14 @@ use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
+use metal3_hosts::unserved;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::version::Microversion;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::events::{EventQueue, EventRecorder};
+use metal3_runtime::guard::{self, ForeignDeployment};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
 use metal3_runtime::watch::WatchConfig;
@@ -51,6 +54,8 @@ pub(crate) struct Setup {
     pub(crate) pace: Pace,
     /// The newest microversion that Ironic supports, if not the simulator's.
     pub(crate) newest: Option<Microversion>,
+    /// Whether the controllers of kinds without a controller run, too.
+    pub(crate) unserved: bool,
 }
 
 impl Default for Setup {
@@ -60,7 +65,15 @@ impl Default for Setup {
             slots: 20,
             pace: Pace::default(),
             newest: None,
+            unserved: false,
         }
+    }
+}
+
+metal3_runtime::role! {
+    /// Reading the Deployment of the Go manager.
+    pub struct GoManagerCheck {
+        Deployment: List;
     }
 }
 
@@ -94,6 +107,7 @@ impl TestEnv {
             clock,
             inboxes: Arc::clone(&inboxes),
             slots: setup.slots,
+            unserved: setup.unserved,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
         tasks.spawn(async move {
@@ -276,6 +290,7 @@ pub(crate) struct Program {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) slots: usize,
+    pub(crate) unserved: bool,
 }
 
 impl Program {
@@ -285,14 +300,19 @@ impl Program {
         let (events, inbox) = EventRecorder::bounded(1000);
         self.inboxes.lock().push(inbox);
         let ironic_settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
+        let ironic = Client::over(
+            Arc::new(self.interceptor.clone()),
+            ironic_settings,
+            Arc::clone(&self.clock),
+        );
+        let mut tasks = JoinSet::new();
+        if self.unserved {
+            self.start_unserved(&mut tasks, ironic.clone(), events.clone());
+        }
         let parts = Parts {
             client: self.client.clone(),
             caches: caches.clone(),
-            ironic: Client::over(
-                Arc::new(self.interceptor.clone()),
-                ironic_settings,
-                Arc::clone(&self.clock),
-            ),
+            ironic,
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,
@@ -304,11 +324,38 @@ impl Program {
         };
         let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
         let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
-        let mut tasks = JoinSet::new();
         for task in watches.into_tasks() {
             tasks.spawn(task);
         }
         tasks.spawn(running.run(stop));
         tasks
+    }
+
+    fn start_unserved(&self, tasks: &mut JoinSet<()>, ironic: Client, events: EventRecorder) {
+        let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
+        let client = self.client.clone();
+        let parts = unserved::Parts {
+            client: client.clone(),
+            caches: caches.clone(),
+            namespace: None,
+            ironic,
+            permit: Arc::new(|| Ok(())),
+            go_manager: Arc::new(move || {
+                let foreign = ForeignDeployment::at("hosts", guard::HOSTS);
+                Box::pin(guard::read_status::<GoManagerCheck>(client.clone(), foreign))
+            }),
+            plain_node_names: false,
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+        };
+        let running = unserved::controllers(parts, &Writer::new(self.client.clone(), Mode::Perform));
+        for task in caches
+            .watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop))
+            .into_tasks()
+        {
+            tasks.spawn(task);
+        }
+        tasks.spawn(running.run(stop));
     }
 }

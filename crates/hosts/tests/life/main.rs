@@ -13,3 +13,4 @@ mod phases;
 mod ports;
 mod stories;
 mod tenants;
+mod unserved;

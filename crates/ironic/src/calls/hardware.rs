@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::NodeRef;
-use crate::model::hardware::{BiosSetting, FirmwareComponent, VirtualMedia};
+use crate::model::hardware::{BiosSetting, FirmwareComponent, Subscriptions, VirtualMedia};
 use crate::model::page::{self, Page};
 use crate::request::{Call, Effect, Method, order, read, read_with};
 use crate::text::{self, ControlCharacter};
@@ -70,4 +70,23 @@ pub fn attach_virtual_cd(node: &NodeRef, image_url: &str) -> Result<Call<()>, Co
 pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
     let path = ["nodes", node.segment(), "vmedia"];
     order("detach virtual media", Method::Delete, &path, Effect::Once).with_query("device_types", "cdrom")
+}
+
+/// The event subscriptions of the BMC, which Ironic reads from it with the node locked.
+#[must_use]
+pub fn subscriptions(node: &NodeRef) -> Call<Subscriptions> {
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    read("list event subscriptions", &path).with_query("method", "get_all_subscriptions")
+}
+
+/// Deletes an event subscription from the BMC.
+///
+/// # Errors
+/// When the identifier has a control character.
+pub fn delete_subscription(node: &NodeRef, id: &str) -> Result<Call<()>, ControlCharacter> {
+    let body = json!({"id": id});
+    text::check("subscription", &body)?;
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    let request = order("delete an event subscription", Method::Delete, &path, Effect::Once);
+    Ok(request.with_query("method", "delete_subscription").with_body(body))
 }

@@ -86,6 +86,14 @@ fn every_request_has_its_method_path_and_body() {
             "Delete /nodes/U/vmedia?device_types=cdrom",
         ),
         (
+            request_of(hardware::subscriptions(&node())),
+            "Get /nodes/U/vendor_passthru?method=get_all_subscriptions",
+        ),
+        (
+            request_of(hardware::delete_subscription(&node(), "abc").unwrap()),
+            r#"Delete /nodes/U/vendor_passthru?method=delete_subscription {"id":"abc"}"#,
+        ),
+        (
             request_of(port::of_node(&node(), None)),
             "Get /ports?fields=uuid,node_uuid,address,pxe_enabled&node_uuid=30aa2698-e8ec-4373-a5a4-af91b934e08a",
         ),

@@ -33,3 +33,103 @@ lenient! {
         pub image: Option<String>,
     }
 }
+
+impl VirtualMedia {
+    /// Whether the drive is known to be empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let has_image = self.image.as_deref().is_some_and(|image| !image.is_empty());
+        !self.inserted && !has_image
+    }
+}
+
+/// The event subscriptions of a BMC: a Redfish collection, which Ironic passes on.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Subscriptions {
+    #[serde(rename = "Members")]
+    members: Vec<Member>,
+    #[serde(default, rename = "Members@odata.count")]
+    count: Option<usize>,
+    #[serde(default, rename = "Members@odata.nextLink")]
+    next: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+struct Member {
+    #[serde(rename = "@odata.id")]
+    path: String,
+}
+
+impl Subscriptions {
+    /// Whether the collection contains a subscription of this identifier; `None` when it is incomplete and the part
+    /// does not contain it.
+    #[must_use]
+    pub fn contain(&self, id: &str) -> Option<bool> {
+        let is_member = |member: &Member| {
+            let last = member.path.trim_end_matches('/').rsplit('/').next();
+            last == Some(id)
+        };
+        let is_complete = self.next.is_none() && self.count.is_none_or(|count| count <= self.members.len());
+        match self.members.iter().any(is_member) {
+            true => Some(true),
+            false => is_complete.then_some(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn drive_is_empty_only_when_the_bmc_says_so() {
+        for (medium, is_empty) in [
+            (json!({ "inserted": false, "image": "" }), true),
+            (json!({ "inserted": false, "image": null }), true),
+            (json!({ "inserted": null, "image": null }), true),
+            (json!({ "inserted": true, "image": null }), false),
+            (json!({ "inserted": null, "image": "http://192.0.2.9/i.iso" }), false),
+        ] {
+            let parsed: VirtualMedia = serde_json::from_value(medium.clone()).unwrap();
+            assert_eq!(parsed.is_empty(), is_empty, "{medium}");
+        }
+    }
+
+    #[test]
+    fn incomplete_collection_does_not_show_that_a_subscription_is_absent() {
+        let path = "/redfish/v1/EventService/Subscriptions";
+        let member = json!({ "@odata.id": format!("{path}/abc") });
+        for (collection, abc, other) in [
+            (json!({ "Members": [member] }), Some(true), Some(false)),
+            (
+                json!({ "Members": [member], "Members@odata.count": 1 }),
+                Some(true),
+                Some(false),
+            ),
+            (
+                json!({ "Members": [member], "Members@odata.count": 2 }),
+                Some(true),
+                None,
+            ),
+            (
+                json!({ "Members": [], "Members@odata.nextLink": format!("{path}?$skip=50") }),
+                None,
+                None,
+            ),
+            (
+                json!({ "Members": [{ "@odata.id": format!("{path}/abc/") }] }),
+                Some(true),
+                Some(false),
+            ),
+        ] {
+            let parsed: Subscriptions = serde_json::from_value(collection.clone()).unwrap();
+            assert_eq!(
+                (parsed.contain("abc"), parsed.contain("bc")),
+                (abc, other),
+                "{collection}"
+            );
+        }
+        assert!(serde_json::from_value::<Subscriptions>(json!({})).is_err());
+    }
+}

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use metal3_api::metal3::names::GROUP;
-use metal3_hosts::needs::Hosts;
+use metal3_hosts::needs::{Hosts, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
+use metal3_hosts::unserved;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
@@ -42,13 +43,33 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     if let (None, Some(namespace)) = (&session.options.namespace, &metal.namespace) {
         watch_config.scope = Scope::namespace(namespace);
     }
-    let watches = caches.watches(&watch_config);
-    Ok(Running::new(watches, controllers(session, caches, write_access, metal)))
+    let of_unserved = unserved::Caches::default();
+    let watches = caches.watches(&watch_config).chain(of_unserved.watches(&watch_config));
+    let task = controllers(session, (caches, of_unserved), write_access, metal);
+    Ok(Running::new(watches, task))
 }
 
-fn controllers(session: &Session, caches: Caches, write_access: WriteAccess, metal: HostsConfig) -> Task {
+fn controllers(
+    session: &Session,
+    (caches, of_unserved): (Caches, unserved::Caches),
+    write_access: WriteAccess,
+    metal: HostsConfig,
+) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
+    let of_unserved = unserved::Parts {
+        client: write_access.client.clone(),
+        caches: of_unserved,
+        namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
+        ironic: metal.ironic.clone(),
+        permit: Arc::clone(&write_access.permit),
+        go_manager: write_access.go_manager,
+        plain_node_names: metal.settings.plain_node_names,
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+    };
+    let unserved_writer: Writer<UnservedKinds> = Writer::new(write_access.client.clone(), session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "metal3-baremetal-controller");
     let parts = Parts {
@@ -66,5 +87,9 @@ fn controllers(session: &Session, caches: Caches, write_access: WriteAccess, met
     };
     // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
-    Box::new(move |stop| Box::pin(run_then_drain(controller.run(stop), publisher.run())))
+    let unserved = unserved::controllers(of_unserved, &unserved_writer);
+    Box::new(move |stop| {
+        let work = futures::future::join(controller.run(stop.clone()), unserved.run(stop));
+        Box::pin(run_then_drain(work, publisher.run()))
+    })
 }

@@ -12,6 +12,7 @@ use kube::Client;
 use metal3_capi::workload::ConnectFn;
 use metal3_runtime::access::Role;
 use metal3_runtime::client::WriteBlocked;
+use metal3_runtime::guard::GuardStatus;
 use metal3_runtime::watch::{WatchHealth, WatchSet};
 use metal3_webhooks::related_objects::{NoRelatedObjects, RelatedObjects};
 use metal3_webhooks::table::Suite;
@@ -29,6 +30,9 @@ const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
 
 /// A task that runs until its token is cancelled.
 pub type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
+
+/// Reads whether a Go manager runs now.
+pub type GoManagerCheck = Arc<dyn Fn() -> BoxFuture<'static, GuardStatus> + Send + Sync>;
 
 /// A group of controllers.
 #[derive(Clone, Copy)]
@@ -55,6 +59,8 @@ pub struct WriteAccess {
     pub permit: Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>,
     /// Opens workload clusters, with the same restriction on writes.
     pub workloads: ConnectFn,
+    /// Reads whether a Go manager that the product replaces runs now, whether or not a flag overrides the guard.
+    pub go_manager: GoManagerCheck,
 }
 
 /// A product that was built.

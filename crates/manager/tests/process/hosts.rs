@@ -4,18 +4,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
 use metal3_api::catalog;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_flags::Owner;
 use metal3_manager::error::RunError;
 use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
+use metal3_runtime::guard;
 use metal3_sim_ironic::{Ironic, Login, Options, Pace};
 use serde_json::{Value, json};
 
 use crate::environment::{TestCluster, assert_no_writes, options, until};
+use crate::life::named;
 
 const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
 
@@ -103,6 +108,46 @@ async fn observe_only_writes_nothing_and_only_reads_from_ironic() {
     assert!(requests.total() > 0, "it reads the change feed");
     let changes: Vec<_> = requests.counts().filter(|((method, ..), _)| *method != "GET").collect();
     assert!(changes.is_empty(), "{changes:?}");
+}
+
+/// The flag overrides the guard, not the look before a finalizer is removed.
+#[tokio::test(start_paused = true)]
+async fn forced_leader_removes_no_finalizer_while_the_go_manager_runs() {
+    install_tls();
+    let world = world().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    let (namespace, name) = guard::HOSTS;
+    let admin = world.cluster.client("admin");
+    let namespaces: Api<Namespace> = Api::all(admin.clone());
+    let new = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+    namespaces.create(&PostParams::default(), &new).await.unwrap();
+    let deployments: Api<Deployment> = Api::namespaced(admin, namespace);
+    deployments
+        .create(&PostParams::default(), &named(name, 1))
+        .await
+        .unwrap();
+    let image = json!({
+        "metadata": { "name": "one", "finalizers": ["dataimage.metal3.io"] },
+        "spec": { "url": "http://images.example/data.iso" },
+    });
+    world.create::<DataImage>(image).await;
+    world
+        .api::<DataImage>()
+        .delete("one", &DeleteParams::default())
+        .await
+        .unwrap();
+    let flags = format!("{CONTROLLERS} --force-controllers");
+    let metal = wired(&world, &ironic, &flags).await;
+    let replica = world.start_options("a", options(&flags), Some(metal), products());
+    until("ready", async || replica.ready().await).await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert!(world.api::<DataImage>().get_opt("one").await.unwrap().is_some());
+    deployments.delete(name, &DeleteParams::default()).await.unwrap();
+    until("the image is gone", async || {
+        world.api::<DataImage>().get_opt("one").await.unwrap().is_none()
+    })
+    .await;
+    assert_eq!(replica.end().await, Ended::Stopped);
 }
 
 #[tokio::test(start_paused = true)]

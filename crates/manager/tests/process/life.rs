@@ -98,7 +98,7 @@ async fn scale(deployments: &Api<Deployment>, replicas: u32) {
         .unwrap();
 }
 
-fn named(name: &str, replicas: u32) -> Deployment {
+pub(crate) fn named(name: &str, replicas: u32) -> Deployment {
     serde_json::from_value(json!({
         "metadata": { "name": name },
         "spec": {

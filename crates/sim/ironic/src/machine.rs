@@ -120,6 +120,8 @@ pub struct Machine {
     pub boot_mode: String,
     /// Whether secure boot is on.
     pub secure_boot: bool,
+    /// Identifiers of the event subscriptions. They do not end with the node.
+    pub subscriptions: Vec<String>,
     /// BIOS settings.
     pub bios: BTreeMap<String, Value>,
     number: Number,
@@ -137,6 +139,7 @@ impl Machine {
             boot_device: ("disk".to_owned(), true),
             boot_mode: "uefi".to_owned(),
             secure_boot: false,
+            subscriptions: Vec::new(),
             bios: factory_bios(),
             // Serial numbers and addresses repeat after 65536 machines.
             number: Number(u16::try_from(number % 65_536).unwrap_or_default()),

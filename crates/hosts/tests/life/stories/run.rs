@@ -94,6 +94,7 @@ impl StoryRun {
                 power_sync: POWER_SYNC,
                 ..Pace::default()
             },
+            ..Setup::default()
         });
         match story.ironic {
             IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),

@@ -11,6 +11,12 @@ use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
 
+/// Vendor methods of Redfish, each with its HTTP method.
+const VENDOR_METHODS: [(&str, &str); 3] = [
+    ("create_subscription", "POST"),
+    ("delete_subscription", "DELETE"),
+    ("get_all_subscriptions", "GET"),
+];
 /// The prefix of custom traits.
 const CUSTOM: &str = "CUSTOM_";
 
@@ -180,7 +186,8 @@ impl Core {
     /// Needs no lock, unlike reading the boot device.
     pub(super) fn media(&mut self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        if node.is_fake() {
+        let management = node.text("management_interface").unwrap_or_default();
+        if !management.contains("redfish") {
             return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
         }
         let serial = node.serial;
@@ -231,28 +238,61 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT))
     }
 
+    /// Vendor methods of Redfish. Each needs the lock, reads included, and is done before the response.
     pub(super) fn passthru(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
-        let method = context.request.query("method").unwrap_or_default().to_owned();
-        let body = context.request.json()?;
-        let id = self.new_uuid();
+        let name = context.request.query("method").unwrap_or_default().to_owned();
+        let (http, body) = (&context.request.method, context.request.json()?);
+        let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let node = self.node(ident)?;
+        let is_redfish = node
+            .text("vendor_interface")
+            .is_some_and(|name| name.contains("redfish"));
+        let method = VENDOR_METHODS.iter().find(|method| method.0 == name);
+        let Some((_, verb)) = method.filter(|_| is_redfish) else {
+            return Err(Refusal::invalid(format!("No handler for method {name}")).into());
+        };
+        if http.as_str() != *verb {
+            let problem = format!("The method {name} does not support HTTP {http}");
+            return Err(Refusal::invalid(problem).into());
+        }
+        let new = self.new_uuid();
         self.locked(ident, context.now, |core, serial| {
-            let node = core.node_mut(serial)?;
-            match (node.is_fake(), method.as_str()) {
-                (false, "create_subscription") => {
-                    node.subscriptions.push(id.clone());
-                    let destination = body.get("Destination").cloned().unwrap_or_default();
-                    Ok(Answer::ok(json!({"Id": id, "Destination": destination})))
+            let (delay, machine) = core.reachable_machine(serial)?;
+            let body = match name.as_str() {
+                "create_subscription" => {
+                    machine.subscriptions.push(new.clone());
+                    json!({"Id": new, "Destination": text("Destination")})
                 }
-                (false, "delete_subscription") => {
-                    let gone = body.get("id").and_then(Value::as_str).unwrap_or_default();
-                    node.subscriptions.retain(|known| known != gone);
-                    Ok(Answer::empty(StatusCode::NO_CONTENT))
+                "delete_subscription" => {
+                    let id = text("id");
+                    if id.is_empty() {
+                        return Err(Refusal::invalid("id can't be None").into());
+                    }
+                    if !machine.subscriptions.contains(&id) {
+                        let problem = format!("Redfish exception occurred. Error: subscription {id} not found");
+                        return Err(Refusal::failed(&problem).into());
+                    }
+                    machine.subscriptions.retain(|known| *known != id);
+                    Value::Null
                 }
-                (true, _) => Err(Refusal::invalid(format!("No handler for method {method}")).into()),
-                (false, _) => Err(Refusal::not_simulated(&format!("the vendor's method {method}")).into()),
-            }
+                _ => collection(&machine.subscriptions),
+            };
+            Ok(Answer::ok(body).delayed(delay))
         })
     }
+}
+
+/// The collection as the BMC returns it.
+fn collection(subscriptions: &[String]) -> Value {
+    let path = "/redfish/v1/EventService/Subscriptions";
+    let members: Vec<Value> = subscriptions
+        .iter()
+        .map(|id| json!({"@odata.id": format!("{path}/{id}")}))
+        .collect();
+    json!({
+        "@odata.id": path, "Name": "Event Subscriptions Collection",
+        "Members@odata.count": members.len(), "Members": members,
+    })
 }
 
 fn is_trait(name: &str) -> bool {

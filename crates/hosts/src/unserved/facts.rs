@@ -1,0 +1,101 @@
+//! What a decision about one object knows.
+
+use std::time::Duration;
+
+/// The result of a live read. Unread and failed are two different results, and neither is an absence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reading<T> {
+    NotRead,
+    /// Why nothing is known, as a short constant text: it is part of a status.
+    Failed(String),
+    Known(T),
+}
+
+/// What is specific to the kind of the object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A disc in the virtual drive of the host.
+    DataImage {
+        /// Whether the status records that it was inserted.
+        is_recorded: bool,
+    },
+    /// An event subscription of the host's BMC.
+    Subscription {
+        /// The BMC's identifier, if the status records one.
+        id: Option<String>,
+    },
+    /// An image for the agent of the host.
+    AgentImage,
+}
+
+/// Whether a Go manager serves the kinds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum GoManager {
+    Absent,
+    /// It runs: a sentence about its Deployment.
+    Running(String),
+}
+
+/// The host of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostView {
+    Absent,
+    Present { is_paused: bool },
+}
+
+/// The node of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NodeView {
+    Absent,
+    Present {
+        /// Whether a running task has locked it.
+        is_locked: bool,
+        /// Whether its record names the image of the object.
+        names_image: bool,
+    },
+}
+
+/// The virtual drives of the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Media {
+    Empty,
+    Inserted,
+    /// The driver has no virtual drive that Ironic can list or insert an image in.
+    Unsupported,
+}
+
+/// Whether the BMC lists the subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    No,
+    Yes,
+    /// The BMC returned a part of its list.
+    Incomplete,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) subject: Subject,
+    /// The finalizers of the live object.
+    pub(super) finalizers: Vec<String>,
+    /// Since when this process sees it deleted; `None` when it is not.
+    pub(super) deleted_for: Option<Duration>,
+    pub(super) go_manager: Reading<GoManager>,
+    pub(super) host: Reading<HostView>,
+    pub(super) node: Reading<NodeView>,
+    pub(super) media: Reading<Media>,
+    pub(super) listed: Reading<Listed>,
+    /// Whether this reconcile deleted the subscription.
+    pub(super) was_sent: bool,
+}
+
+/// A read that a decision needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Read {
+    GoManager,
+    Host,
+    Node,
+    Media,
+    Subscriptions,
+}

@@ -1,0 +1,125 @@
+//! What the kinds with finalizers differ in: the host they belong to, what their status records, and where it reports.
+
+use metal3_api::kind::Kind;
+use metal3_api::meta::{Condition, ConditionStatus, Time};
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage, DataImageError, PreprovisioningImage};
+use metal3_ironic::model::node::Node;
+use metal3_runtime::access::{Permits, verb};
+use metal3_runtime::condition::set_condition;
+use metal3_runtime::reason::Reason;
+
+use super::facts::Subject;
+use crate::needs::UnservedKinds;
+
+/// Condition of an image that was not made.
+const ERROR: &str = "Error";
+
+/// A kind with finalizers of the Go manager.
+pub(super) trait Finalized: Kind {
+    /// The name of the controller in metrics, as in the Go manager.
+    const CONTROLLER: &'static str;
+
+    fn subject(&self) -> Subject;
+
+    /// The name of the host, in the namespace of the object.
+    fn host(&self) -> Option<&str>;
+
+    /// Whether the record of the node names what the object provides.
+    fn is_named_by(&self, _: &Node) -> bool {
+        false
+    }
+
+    /// The object with a report in its status; equal if it has the report already.
+    fn reporting(&self, reason: Reason, message: &str, now: Time) -> Self;
+}
+
+/// The permissions that the controller of such a kind needs.
+pub(super) trait Permitted<K>:
+    Permits<verb::Get, K>
+    + Permits<verb::List, K>
+    + Permits<verb::Watch, K>
+    + Permits<verb::Patch, K>
+    + Permits<verb::PatchStatus, K>
+{
+}
+
+impl Permitted<DataImage> for UnservedKinds {}
+impl Permitted<BMCEventSubscription> for UnservedKinds {}
+impl Permitted<PreprovisioningImage> for UnservedKinds {}
+
+impl Finalized for DataImage {
+    const CONTROLLER: &'static str = "dataimage";
+
+    fn subject(&self) -> Subject {
+        Subject::DataImage {
+            is_recorded: self.status.attached_image.is_some(),
+        }
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.metadata.name.as_deref()
+    }
+
+    fn reporting(&self, _: Reason, message: &str, _: Time) -> Self {
+        let mut reporting = self.clone();
+        let error = reporting.status.error.get_or_insert_with(DataImageError::default);
+        if error.message != message {
+            error.message = message.to_owned();
+            error.count = error.count.saturating_add(1);
+        }
+        reporting
+    }
+}
+
+impl Finalized for BMCEventSubscription {
+    const CONTROLLER: &'static str = "bmceventsubscription";
+
+    fn subject(&self) -> Subject {
+        Subject::Subscription {
+            id: self.status.subscription_id.clone().filter(|id| !id.is_empty()),
+        }
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.spec.host_name.as_deref().filter(|name| !name.is_empty())
+    }
+
+    fn reporting(&self, _: Reason, message: &str, _: Time) -> Self {
+        let mut reporting = self.clone();
+        reporting.status.error = Some(message.to_owned());
+        reporting
+    }
+}
+
+impl Finalized for PreprovisioningImage {
+    const CONTROLLER: &'static str = "preprovisioningimage";
+
+    fn subject(&self) -> Subject {
+        Subject::AgentImage
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.metadata.name.as_deref()
+    }
+
+    fn is_named_by(&self, node: &Node) -> bool {
+        let urls = [&self.status.image_url, &self.status.kernel_url];
+        let mut urls = urls.into_iter().flatten().filter(|url| !url.is_empty());
+        let names = |url: &String| node.driver_info.0.values().any(|value| value.as_str() == Some(url));
+        urls.any(names)
+    }
+
+    fn reporting(&self, reason: Reason, message: &str, now: Time) -> Self {
+        let mut reporting = self.clone();
+        let error = Condition {
+            type_: ERROR.to_owned(),
+            status: ConditionStatus::True,
+            observed_generation: self.metadata.generation,
+            last_transition_time: now,
+            reason: reason.to_string(),
+            message: message.to_owned(),
+        };
+        set_condition(&mut reporting.status.conditions, error);
+        reporting
+    }
+}

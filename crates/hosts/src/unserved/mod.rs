@@ -1,0 +1,295 @@
+//! Kinds that this program has no controller for, until each gets one.
+//!
+//! - `report`: at the start, one warning for each kind with objects.
+//! - `plan`: when a finalizer that the Go manager left is removed from an object that is deleted. Without that, the
+//!   deletion of the object and of its namespace would never end.
+//!
+//! Kinds with finalizers are watched by metadata; a key without deletion timestamp costs no request. An object that is
+//! deleted costs live reads of the API server and of Ironic, one object of a kind at a time, and again every minute
+//! while it waits.
+//!
+//! Invariants: only finalizers of the Go manager are removed, and only by a patch of the version that was read; no status
+//! of an object is written that a running Go manager serves; the only change in Ironic is the deletion of the subscription
+//! that the object records.
+
+mod facts;
+mod kinds;
+mod observe;
+mod plan;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use kube_core::PartialObjectMeta;
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage, PreprovisioningImage};
+use metal3_domain::clock::{Clock, Monotonic};
+use metal3_ironic::Client;
+use metal3_ironic::calls::{NodeRef, hardware};
+use metal3_runtime::cache::{Identity, Key, SharedCache};
+use metal3_runtime::events::EventRecorder;
+use metal3_runtime::guard::GuardStatus;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::patch::{Changes, remove_finalizer};
+use metal3_runtime::plan::Observed;
+use metal3_runtime::watch::{WatchConfig, WatchSet};
+use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
+use metal3_runtime::write::{MetadataOf, Mode, Writer};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::needs::UnservedKinds;
+use crate::reconciler::Permit;
+use facts::{Facts, Reading, Subject};
+use kinds::{Finalized, Permitted};
+use observe::{Found, Observer};
+use plan::{Step, Wait, plan};
+use report::Report;
+
+/// Reads per decision, a deletion and its second look included.
+const STEPS: usize = 8;
+const READ_FAILED: &str = "a live read failed";
+const IRONIC: Category = Category::new("ironic");
+
+/// Reads whether a Go manager of hosts runs now.
+pub type GoManagerCheck = Arc<dyn Fn() -> BoxFuture<'static, GuardStatus> + Send + Sync>;
+
+/// Metadata of the kinds with finalizers. Clones share it.
+#[derive(Clone, Default)]
+pub struct Caches {
+    data_images: SharedCache<PartialObjectMeta<DataImage>>,
+    subscriptions: SharedCache<PartialObjectMeta<BMCEventSubscription>>,
+    agent_images: SharedCache<PartialObjectMeta<PreprovisioningImage>>,
+}
+
+impl Caches {
+    /// The watches. The kinds need not be installed.
+    #[must_use]
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<UnservedKinds> {
+        WatchSet::new(config)
+            .optional_metadata(&self.data_images)
+            .optional_metadata(&self.subscriptions)
+            .optional_metadata(&self.agent_images)
+    }
+}
+
+/// The dependencies of the controllers.
+pub struct Parts {
+    /// Reads the API server.
+    pub client: kube::Client,
+    /// The caches, not filled yet.
+    pub caches: Caches,
+    /// The watched namespace; `None` for all.
+    pub namespace: Option<String>,
+    /// The Ironic client.
+    pub ironic: Client,
+    /// Whether a request to Ironic may be sent now.
+    pub permit: Permit,
+    /// Whether a Go manager runs now.
+    pub go_manager: GoManagerCheck,
+    /// Whether a node is a host's also by the host's name without the namespace.
+    pub plain_node_names: bool,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The event recorder.
+    pub events: EventRecorder,
+    /// The metrics registry.
+    pub metrics: Metrics,
+}
+
+/// The controllers of the kinds with finalizers, and the report.
+#[must_use = "it does nothing until it runs"]
+pub struct Running {
+    data_images: Controller<Finalizers<DataImage>>,
+    subscriptions: Controller<Finalizers<BMCEventSubscription>>,
+    agent_images: Controller<Finalizers<PreprovisioningImage>>,
+    report: Report,
+    caches: Caches,
+}
+
+impl Running {
+    /// Runs until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let report = stop.run_until_cancelled(self.report.send(&self.caches));
+        futures::join!(
+            self.data_images.run(stop.clone()),
+            self.subscriptions.run(stop.clone()),
+            self.agent_images.run(stop.clone()),
+            report,
+        );
+    }
+}
+
+/// Creates the controllers. They subscribe to the caches at once.
+pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
+    let caches = parts.caches.clone();
+    Running {
+        data_images: controller(&parts, &caches.data_images, writer),
+        subscriptions: controller(&parts, &caches.subscriptions, writer),
+        agent_images: controller(&parts, &caches.agent_images, writer),
+        report: Report {
+            client: parts.client,
+            namespace: parts.namespace,
+            events: parts.events,
+        },
+        caches,
+    }
+}
+
+fn controller<K: Finalized>(
+    parts: &Parts,
+    cache: &SharedCache<PartialObjectMeta<K>>,
+    writer: &Writer<UnservedKinds>,
+) -> Controller<Finalizers<K>>
+where
+    UnservedKinds: Permitted<K>,
+{
+    let reconciler = Finalizers {
+        cache: cache.clone(),
+        observer: Observer {
+            ironic: parts.ironic.clone(),
+            go_manager: Arc::clone(&parts.go_manager),
+            plain_node_names: parts.plain_node_names,
+        },
+        permit: Arc::clone(&parts.permit),
+        clock: Arc::clone(&parts.clock),
+        seen_deleted: Mutex::default(),
+    };
+    // One worker: each object that is deleted reads from Ironic and a BMC.
+    Controller::new(K::CONTROLLER, Arc::clone(&parts.clock), writer.clone(), reconciler)
+        .watches(cache, |change| change.key())
+        .metrics(&parts.metrics)
+}
+
+/// The reconciler of one kind.
+struct Finalizers<K: Finalized> {
+    cache: SharedCache<PartialObjectMeta<K>>,
+    observer: Observer,
+    permit: Permit,
+    clock: Arc<dyn Clock>,
+    /// When this process first saw that an object is deleted: the clock of the API server may be ahead or behind.
+    seen_deleted: Mutex<BTreeMap<Key, Monotonic>>,
+}
+
+impl<K: Finalized> Reconciler for Finalizers<K>
+where
+    UnservedKinds: Permitted<K>,
+{
+    type Key = Key;
+    type Role = UnservedKinds;
+
+    async fn reconcile(&self, key: &Key, writer: &Writer<UnservedKinds>) -> Result<Next, Fault> {
+        let cached = self.cache.find(key);
+        let may_be_deleted = match &cached {
+            Observed::Present(object) => object.metadata.deletion_timestamp.is_some(),
+            Observed::Absent => false,
+            Observed::Unknown(_) => true,
+        };
+        if !may_be_deleted {
+            self.seen_deleted.lock().remove(key);
+            return Ok(Next::Done);
+        }
+        let Some(object) = writer.read::<K>(&MetadataOf(&self.cache), key).await? else {
+            return Ok(Next::Done);
+        };
+        let (mut facts, mut found) = (self.facts(key, &object), Found::default());
+        for _ in 0..STEPS {
+            match plan(&facts) {
+                Step::Done => return Ok(Next::Done),
+                Step::Read(read) => {
+                    self.observer
+                        .read(read, &object, (&mut facts, &mut found), writer)
+                        .await;
+                }
+                Step::Remove(finalizer) => return self.remove(key, &object, finalizer, writer).await,
+                Step::DeleteSubscription if writer.mode() == Mode::ObserveOnly => return Ok(Next::Done),
+                Step::DeleteSubscription => {
+                    self.delete_subscription(key, &facts.subject, &found).await?;
+                    facts.was_sent = true;
+                    facts.listed = Reading::NotRead;
+                }
+                Step::Wait(wait) => return self.wait(key, &object, wait, writer).await,
+            }
+        }
+        Err(Fault::bug("a decision about a finalizer does not end"))
+    }
+}
+
+impl<K: Finalized> Finalizers<K>
+where
+    UnservedKinds: Permitted<K>,
+{
+    fn facts(&self, key: &Key, object: &K) -> Facts {
+        let meta = object.meta();
+        Facts {
+            subject: object.subject(),
+            finalizers: meta.finalizers.clone().unwrap_or_default(),
+            deleted_for: meta.deletion_timestamp.as_ref().map(|_| self.seen_deleted_for(key)),
+            go_manager: Reading::NotRead,
+            host: Reading::NotRead,
+            node: Reading::NotRead,
+            media: Reading::NotRead,
+            listed: Reading::NotRead,
+            was_sent: false,
+        }
+    }
+
+    fn seen_deleted_for(&self, key: &Key) -> Duration {
+        let now = self.clock.monotonic();
+        let seen = *self.seen_deleted.lock().entry(key.clone()).or_insert(now);
+        now.since(seen)
+    }
+
+    async fn remove(
+        &self,
+        key: &Key,
+        object: &K,
+        finalizer: &'static str,
+        writer: &Writer<UnservedKinds>,
+    ) -> Result<Next, Fault> {
+        let at = Identity::of(object).map_err(|error| Fault::bug(format!("{key}: {error}")))?;
+        let present = object.meta().finalizers.as_deref().unwrap_or_default();
+        let Some(patch) = remove_finalizer(present, finalizer, &at.version) else {
+            return Ok(Next::Done);
+        };
+        writer.patch::<K>(&MetadataOf(&self.cache), key, patch).await?;
+        tracing::info!(kind = K::KIND, %key, finalizer, "removed a finalizer that the Go manager left");
+        Ok(Next::Requeue)
+    }
+
+    async fn delete_subscription(&self, key: &Key, subject: &Subject, found: &Found) -> Result<(), Fault> {
+        let (Some(node), Subject::Subscription { id: Some(id) }) = (&found.node, subject) else {
+            return Err(Fault::bug("a subscription without node or identifier"));
+        };
+        let op = "delete an event subscription";
+        let call = hardware::delete_subscription(&NodeRef::from(&node.uuid), id)
+            .map_err(|error| Fault::transient(op, IRONIC, error))?;
+        (self.permit)().map_err(|blocked| Fault::transient(op, Category::WRITE_BLOCKED, blocked))?;
+        match self.observer.ironic.send(&call).await {
+            Ok(_) => tracing::info!(%key, node = %node.uuid, "deleted an event subscription that the Go manager left"),
+            // The next list shows whether it had an effect.
+            Err(error) => tracing::warn!(%key, node = %node.uuid, %error, "an event subscription was not deleted"),
+        }
+        Ok(())
+    }
+
+    async fn wait(&self, key: &Key, object: &K, wait: Wait, writer: &Writer<UnservedKinds>) -> Result<Next, Fault> {
+        if wait.is_reported {
+            let reporting = object.reporting(wait.reason, &wait.message, Time::new(self.clock.now()));
+            let document =
+                |object: &K| serde_json::to_value(object).map_err(|error| Fault::bug(format!("{key}: {error}")));
+            let changes = Changes::between(&document(object)?, &document(&reporting)?);
+            let at = Identity::of(object).map_err(|error| Fault::bug(format!("{key}: {error}")))?;
+            if let Some(patch) = changes.status {
+                let patch = patch.with_precondition(&at.version);
+                writer.patch_status::<K>(&MetadataOf(&self.cache), key, patch).await?;
+            }
+        }
+        Ok(Next::waiting_with_recheck(wait.reason, wait.message, wait.recheck))
+    }
+}

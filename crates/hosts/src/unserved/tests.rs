@@ -1,0 +1,238 @@
+//! The decisions as a table.
+
+use std::time::Duration;
+
+use metal3_runtime::reason::Reason;
+
+use super::facts::{Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use super::plan::{
+    DATA_IMAGE, GO_MANAGER_RUNS, HOST_OF_IMAGE, HOST_PAUSED, IMAGE, IMAGE_BUILDER, IMAGE_BUILDER_GRACE, NODE_LOCKED,
+    OTHER_FINALIZERS, STATE_UNKNOWN, STILL_IN_USE, SUBSCRIPTION, Step, plan,
+};
+
+fn facts(subject: Subject, finalizers: &[&str]) -> Facts {
+    Facts {
+        subject,
+        finalizers: finalizers.iter().map(|name| (*name).to_owned()).collect(),
+        deleted_for: Some(Duration::from_hours(1)),
+        go_manager: Reading::Known(GoManager::Absent),
+        host: Reading::Known(HostView::Present { is_paused: false }),
+        node: node(false, false),
+        media: Reading::Known(Media::Empty),
+        listed: Reading::Known(Listed::No),
+        was_sent: false,
+    }
+}
+
+const fn node(is_locked: bool, names_image: bool) -> Reading<NodeView> {
+    Reading::Known(NodeView::Present { is_locked, names_image })
+}
+
+fn failed<T>() -> Reading<T> {
+    Reading::Failed("unreachable".to_owned())
+}
+
+fn image() -> Facts {
+    facts(Subject::DataImage { is_recorded: true }, &[DATA_IMAGE])
+}
+
+fn subscription() -> Facts {
+    let id = Some("abc".to_owned());
+    facts(Subject::Subscription { id }, &[SUBSCRIPTION])
+}
+
+fn agent_image() -> Facts {
+    facts(Subject::AgentImage, &[HOST_OF_IMAGE, IMAGE])
+}
+
+fn each() -> [Facts; 3] {
+    [image(), subscription(), agent_image()]
+}
+
+/// The reason of a wait, and whether the status reports it.
+fn wait(facts: &Facts) -> Option<(Reason, bool)> {
+    match plan(facts) {
+        Step::Wait(wait) => Some((wait.reason, wait.is_reported)),
+        _ => None,
+    }
+}
+
+#[test]
+fn object_that_is_not_deleted_or_has_no_finalizer_of_the_go_manager_is_left_alone() {
+    for facts in each() {
+        let kept = Facts {
+            deleted_for: None,
+            ..facts.clone()
+        };
+        assert_eq!(plan(&kept), Step::Done);
+        let foreign = Facts {
+            finalizers: vec!["example.org/other".to_owned()],
+            ..facts
+        };
+        assert_eq!(plan(&foreign), Step::Done);
+    }
+}
+
+#[test]
+fn finalizer_goes_when_nothing_is_left() {
+    assert_eq!(plan(&image()), Step::Remove(DATA_IMAGE));
+    assert_eq!(plan(&subscription()), Step::Remove(SUBSCRIPTION));
+    assert_eq!(plan(&agent_image()), Step::Remove(HOST_OF_IMAGE));
+    for facts in each() {
+        let finalizer = plan(&facts);
+        let without_node = Facts {
+            host: Reading::Known(HostView::Absent),
+            node: Reading::Known(NodeView::Absent),
+            media: failed(),
+            listed: failed(),
+            ..facts
+        };
+        assert_eq!(plan(&without_node), finalizer);
+    }
+}
+
+#[test]
+fn each_decision_reads_what_it_needs_in_order_and_nothing_else() {
+    let unread = |facts: Facts| Facts {
+        go_manager: Reading::NotRead,
+        host: Reading::NotRead,
+        node: Reading::NotRead,
+        media: Reading::NotRead,
+        listed: Reading::NotRead,
+        ..facts
+    };
+    let reads = |wanted: Facts| {
+        let mut known = unread(wanted.clone());
+        let mut reads = Vec::new();
+        while let Step::Read(read) = plan(&known) {
+            reads.push(read);
+            match read {
+                Read::GoManager => known.go_manager = wanted.go_manager.clone(),
+                Read::Host => known.host = wanted.host.clone(),
+                Read::Node => known.node = wanted.node.clone(),
+                Read::Media => known.media = wanted.media.clone(),
+                Read::Subscriptions => known.listed = wanted.listed.clone(),
+            }
+        }
+        reads
+    };
+    let base = [Read::GoManager, Read::Host, Read::Node];
+    assert_eq!(reads(image()), [&base[..], &[Read::Media]].concat());
+    assert_eq!(reads(subscription()), [&base[..], &[Read::Subscriptions]].concat());
+    assert_eq!(reads(agent_image()), base);
+    let never_made = facts(Subject::Subscription { id: None }, &[SUBSCRIPTION]);
+    assert_eq!(reads(never_made.clone()), [Read::GoManager]);
+    assert_eq!(plan(&never_made), Step::Remove(SUBSCRIPTION));
+}
+
+#[test]
+fn unknown_is_never_absent() {
+    for facts in each() {
+        for unknown in [
+            Facts {
+                go_manager: failed(),
+                ..facts.clone()
+            },
+            Facts {
+                host: failed(),
+                ..facts.clone()
+            },
+            Facts {
+                node: failed(),
+                ..facts.clone()
+            },
+        ] {
+            assert_eq!(wait(&unknown), Some((STATE_UNKNOWN, true)), "{unknown:?}");
+        }
+    }
+    let image = Facts {
+        media: failed(),
+        ..image()
+    };
+    assert_eq!(wait(&image), Some((STATE_UNKNOWN, true)));
+    let subscription = Facts {
+        listed: failed(),
+        ..subscription()
+    };
+    assert_eq!(wait(&subscription), Some((STATE_UNKNOWN, true)));
+}
+
+#[test]
+fn object_stays_while_another_serves_it_or_its_host_is_paused_or_its_node_locked() {
+    for facts in each() {
+        let running = Reading::Known(GoManager::Running("it runs".to_owned()));
+        let served = Facts {
+            go_manager: running,
+            ..facts.clone()
+        };
+        assert_eq!(wait(&served), Some((GO_MANAGER_RUNS, false)));
+        let paused = Reading::Known(HostView::Present { is_paused: true });
+        assert_eq!(
+            wait(&Facts {
+                host: paused,
+                ..facts.clone()
+            }),
+            Some((HOST_PAUSED, false))
+        );
+        let locked = Facts {
+            node: node(true, false),
+            ..facts
+        };
+        assert_eq!(wait(&locked), Some((NODE_LOCKED, false)));
+    }
+}
+
+#[test]
+fn disc_stays_while_the_drive_may_hold_it() {
+    for (is_recorded, media, step) in [
+        (false, Media::Inserted, None),
+        (true, Media::Inserted, None),
+        (true, Media::Unsupported, None),
+        (false, Media::Unsupported, Some(Step::Remove(DATA_IMAGE))),
+        (true, Media::Empty, Some(Step::Remove(DATA_IMAGE))),
+    ] {
+        let subject = Subject::DataImage { is_recorded };
+        let facts = Facts {
+            media: Reading::Known(media),
+            ..facts(subject, &[DATA_IMAGE])
+        };
+        match step {
+            Some(step) => assert_eq!(plan(&facts), step, "{media:?}"),
+            None => assert_eq!(wait(&facts), Some((STILL_IN_USE, true)), "{media:?}"),
+        }
+    }
+}
+
+#[test]
+fn listed_subscription_is_deleted_once_per_reconcile() {
+    let listed = |listed, was_sent| Facts {
+        listed: Reading::Known(listed),
+        was_sent,
+        ..subscription()
+    };
+    assert_eq!(plan(&listed(Listed::Yes, false)), Step::DeleteSubscription);
+    assert_eq!(wait(&listed(Listed::Yes, true)), Some((STILL_IN_USE, true)));
+    assert_eq!(plan(&listed(Listed::No, true)), Step::Remove(SUBSCRIPTION));
+    assert_eq!(wait(&listed(Listed::Incomplete, false)), Some((STILL_IN_USE, true)));
+}
+
+#[test]
+fn agent_image_stays_while_the_node_boots_it_and_its_builder_has_time() {
+    let booted = Facts {
+        node: node(false, true),
+        ..agent_image()
+    };
+    assert_eq!(wait(&booted), Some((STILL_IN_USE, true)));
+    let built = |finalizers: &[&str], deleted_for| Facts {
+        deleted_for: Some(deleted_for),
+        ..facts(Subject::AgentImage, finalizers)
+    };
+    let second = Duration::from_secs(1);
+    let other = built(&[IMAGE, "example.org/other"], IMAGE_BUILDER_GRACE);
+    assert_eq!(wait(&other), Some((OTHER_FINALIZERS, false)));
+    assert_eq!(
+        wait(&built(&[IMAGE], IMAGE_BUILDER_GRACE - second)),
+        Some((IMAGE_BUILDER, false))
+    );
+    assert_eq!(plan(&built(&[IMAGE], IMAGE_BUILDER_GRACE)), Step::Remove(IMAGE));
+}

@@ -1,0 +1,349 @@
+//! Objects of kinds without a controller, which the Go manager left with finalizers.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube_core::Resource;
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareSettings, PreprovisioningImage,
+};
+use metal3_runtime::guard::HOSTS;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv};
+use crate::interceptor::IronicFault;
+
+const SUBSCRIPTION: &str = "33dbabe0-2000-41a3-95f0-22e2c1ccb0b7";
+const HOUR: Duration = Duration::from_hours(1);
+/// More than a retry of a wait.
+const MINUTES: Duration = Duration::from_mins(3);
+
+async fn env() -> TestEnv {
+    TestEnv::new(Setup {
+        unserved: true,
+        ..Setup::default()
+    })
+}
+
+async fn env_with_host() -> TestEnv {
+    let env = env().await;
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    env
+}
+
+trait Object:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Serialize + DeserializeOwned + Debug
+{
+}
+
+impl<K> Object for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Serialize + DeserializeOwned + Debug
+{
+}
+
+/// Creates an object with finalizers and a status, as the Go manager leaves it.
+async fn leave<K: Object>(env: &TestEnv, name: &str, finalizers: &[&str], spec: Value, status: Value) {
+    let document = json!({ "metadata": { "name": name, "finalizers": finalizers }, "spec": spec });
+    env.make::<K>(document).await;
+    let patch = Patch::Merge(json!({ "status": status }));
+    let api = env.api::<K>();
+    api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
+}
+
+async fn leave_image(env: &TestEnv, recorded: bool) {
+    let url = "http://images.example/data.iso";
+    let status = if recorded {
+        json!({ "attachedImage": { "url": url } })
+    } else {
+        json!({})
+    };
+    leave::<DataImage>(env, "host-1", &["dataimage.metal3.io"], json!({ "url": url }), status).await;
+}
+
+async fn leave_subscription(env: &TestEnv, id: &str) {
+    let spec = json!({ "hostName": "host-1", "destination": "https://events.example/" });
+    let finalizers = ["bmceventsubscription.metal3.io"];
+    leave::<BMCEventSubscription>(env, "events", &finalizers, spec, json!({ "subscriptionID": id })).await;
+}
+
+async fn delete<K: Object>(env: &TestEnv, name: &str) {
+    env.api::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+async fn is_gone<K: Object>(env: &TestEnv, name: &str) -> bool {
+    env.api::<K>().get_opt(name).await.unwrap().is_none()
+}
+
+async fn until_gone<K: Object>(env: &TestEnv, name: &str) {
+    let mut waited = Duration::ZERO;
+    while !is_gone::<K>(env, name).await {
+        assert!(waited < HOUR, "{:?}", env.api::<K>().get_opt(name).await);
+        sleep(Duration::from_secs(1)).await;
+        waited += Duration::from_secs(1);
+    }
+}
+
+async fn image_error(env: &TestEnv) -> String {
+    let image = env.api::<DataImage>().get("host-1").await.unwrap();
+    image.status.error.unwrap_or_default().message
+}
+
+async fn subscription_error(env: &TestEnv) -> String {
+    let subscription = env.api::<BMCEventSubscription>().get("events").await.unwrap();
+    subscription.status.error.unwrap_or_default()
+}
+
+/// Whether the report says that something is not known, or, for a driver without a virtual drive, what is recorded.
+fn is_report(error: &str) -> bool {
+    let is_unknown = error.contains("is not known") && error.contains("; this is read again every minute");
+    is_unknown || (error.contains("the status records") && error.contains("; eject the image at the BMC"))
+}
+
+async fn go_manager(env: &TestEnv, replicas: u32) {
+    let (namespace, name) = HOSTS;
+    let client = env.cluster.client("user");
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let document = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+    drop(namespaces.create(&PostParams::default(), &document).await);
+    let labels = json!({ "app": "go" });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": name },
+        "spec": { "replicas": replicas, "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "manager", "image": "i" }] } } },
+    });
+    let api: Api<Deployment> = Api::namespaced(client, namespace);
+    let apply = PatchParams::default();
+    if api.get_opt(name).await.unwrap().is_some() {
+        let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+        api.patch(name, &apply, &patch).await.unwrap();
+    } else {
+        let deployment = serde_json::from_value(deployment).unwrap();
+        api.create(&PostParams::default(), &deployment).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_objects_that_the_go_manager_left_disappear() {
+    let env = env_with_host().await;
+    leave_image(&env, true).await;
+    env.machine(1, |machine| {
+        machine.subscriptions = vec!["other".to_owned(), SUBSCRIPTION.to_owned()]
+    });
+    leave_subscription(&env, SUBSCRIPTION).await;
+    let finalizers = [
+        "preprovisioningimage.metal3.io",
+        "baremetalhost.metal3.io/preprovisioningImage",
+    ];
+    leave::<PreprovisioningImage>(&env, "host-1", &finalizers, json!({}), json!({})).await;
+    sleep(MINUTES).await;
+    assert!(!is_gone::<DataImage>(&env, "host-1").await, "it is not deleted");
+    delete::<DataImage>(&env, "host-1").await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    delete::<PreprovisioningImage>(&env, "host-1").await;
+    until_gone::<DataImage>(&env, "host-1").await;
+    until_gone::<BMCEventSubscription>(&env, "events").await;
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.clone()), ["other"]);
+    assert!(
+        !is_gone::<PreprovisioningImage>(&env, "host-1").await,
+        "its builder has time"
+    );
+    until_gone::<PreprovisioningImage>(&env, "host-1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_a_deleted_host_disappear() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| {
+        machine.media = Some("http://ironic.example/boot.iso".to_owned())
+    });
+    leave_image(&env, true).await;
+    leave_subscription(&env, SUBSCRIPTION).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(MINUTES).await;
+    env.delete(1).await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    until_gone::<BareMetalHost>(&env, "host-1").await;
+    until_gone::<DataImage>(&env, "host-1").await;
+    until_gone::<BMCEventSubscription>(&env, "events").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn disc_in_the_drive_keeps_the_finalizer_and_the_status_says_what_to_do() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| {
+        machine.media = Some("http://ironic.example/boot.iso".to_owned())
+    });
+    leave_image(&env, false).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(HOUR).await;
+    let error = image_error(&env).await;
+    assert!(
+        error.contains("an image is in the virtual drive") && error.contains("; eject it"),
+        "{error}"
+    );
+    let image = env.api::<DataImage>().get("host-1").await.unwrap();
+    assert_eq!(image.status.error.unwrap().count, 1, "one write for an hour");
+    env.machine(1, |machine| machine.media = None);
+    until_gone::<DataImage>(&env, "host-1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn running_go_manager_keeps_its_objects() {
+    let env = env_with_host().await;
+    go_manager(&env, 1).await;
+    leave_image(&env, true).await;
+    leave_subscription(&env, SUBSCRIPTION).await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    delete::<DataImage>(&env, "host-1").await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(HOUR).await;
+    assert_eq!(
+        (image_error(&env).await, subscription_error(&env).await),
+        Default::default()
+    );
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+    go_manager(&env, 0).await;
+    until_gone::<DataImage>(&env, "host-1").await;
+    until_gone::<BMCEventSubscription>(&env, "events").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_of_ironic_or_the_bmc_keeps_the_finalizer() {
+    let env = env_with_host().await;
+    leave_image(&env, true).await;
+    leave_subscription(&env, SUBSCRIPTION).await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    for (rejected, status) in [
+        ("GET nodes/_/vmedia", 500),
+        ("GET nodes/_/vendor_passthru", 500),
+        ("GET nodes/_", 503),
+        ("GET nodes/_/vmedia", 400),
+        ("GET nodes/_/vendor_passthru", 400),
+    ] {
+        env.interceptor.log().rejected = Some((rejected, status));
+        if is_gone::<DataImage>(&env, "host-1").await {
+            leave_image(&env, true).await;
+        }
+        if is_gone::<BMCEventSubscription>(&env, "events").await {
+            leave_subscription(&env, SUBSCRIPTION).await;
+            env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+        }
+        delete::<DataImage>(&env, "host-1").await;
+        delete::<BMCEventSubscription>(&env, "events").await;
+        sleep(HOUR).await;
+        if !rejected.contains("passthru") {
+            let error = image_error(&env).await;
+            assert!(is_report(&error), "{rejected}: {error}");
+        }
+        if !rejected.contains("vmedia") {
+            let error = subscription_error(&env).await;
+            assert!(is_report(&error), "{rejected}: {error}");
+            assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+        }
+        env.interceptor.log().rejected = None;
+        until_gone::<DataImage>(&env, "host-1").await;
+        until_gone::<BMCEventSubscription>(&env, "events").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscription_is_deleted_whatever_happens_to_the_requests() {
+    for fault in IronicFault::ALL {
+        for number in 1..=4 {
+            let env = env_with_host().await;
+            leave_subscription(&env, SUBSCRIPTION).await;
+            env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+            let asked = env.interceptor.log().asked.len();
+            env.interceptor.log().fault = Some((asked + number, fault));
+            delete::<BMCEventSubscription>(&env, "events").await;
+            until_gone::<BMCEventSubscription>(&env, "events").await;
+            assert!(
+                env.machine(1, |machine| machine.subscriptions.is_empty()),
+                "{fault:?} {number}"
+            );
+        }
+    }
+}
+
+/// The status of a host may be written by a user.
+#[tokio::test(start_paused = true)]
+async fn subscription_of_a_node_of_another_name_is_not_deleted() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    let status = env.get(1).await.unwrap().status;
+    let id = status.provisioning.id.clone();
+    env.login(2).await;
+    let copied = serde_json::to_string(&status).unwrap();
+    let host = json!({
+        "metadata": { "name": "copy", "annotations": { "baremetalhost.metal3.io/status": copied } },
+        "spec": { "online": true, "bootMACAddress": "52:54:00:66:66:66", "bmc": { "credentialsName": "bmc-2",
+            "address": "redfish-virtualmedia://198.51.100.66/redfish/v1/Systems/1" } },
+    });
+    env.make::<BareMetalHost>(host).await;
+    sleep(MINUTES).await;
+    let spec = json!({ "hostName": "copy", "destination": "https://events.example/" });
+    let finalizers = ["bmceventsubscription.metal3.io"];
+    let status = json!({ "subscriptionID": SUBSCRIPTION });
+    leave::<BMCEventSubscription>(&env, "events", &finalizers, spec, status).await;
+    let copy = env.api::<BareMetalHost>().get("copy").await.unwrap();
+    assert_eq!(copy.status.provisioning.id, id);
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(HOUR).await;
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_without_controller_are_reported_once_at_the_start() {
+    let env = env().await;
+    for number in 1..=3 {
+        let settings = json!({ "metadata": { "name": format!("host-{number}") }, "spec": { "settings": {} } });
+        env.make::<HostFirmwareSettings>(settings).await;
+    }
+    leave_image(&env, false).await;
+    // The report follows the first lists.
+    sleep(MINUTES).await;
+    drop(env.events());
+    env.cluster.reset_audit();
+    env.interceptor.kill();
+    sleep(MINUTES).await;
+    let events = env.events();
+    for text in [
+        "no controller of this program serves a HostFirmwareSettings, and 3 exist",
+        "no controller of this program serves a DataImage, and one exists",
+    ] {
+        assert_eq!(events.matches(text).count(), 1, "{text}: {events}");
+    }
+    assert_eq!(events.matches("KindUnserved").count(), 2, "{events}");
+    let audit = env.cluster.audit();
+    let counts: Vec<_> = audit.counts().collect();
+    for resource in [
+        "hostfirmwaresettings",
+        "hostclaims",
+        "dataimages",
+        "preprovisioningimages",
+    ] {
+        let of = |verb: &str| -> u64 {
+            let own = counts
+                .iter()
+                .filter(|((user, found, kind), _)| *user == CONTROLLER_USER && *found == verb && *kind == resource);
+            own.map(|(_, number)| *number).sum()
+        };
+        assert_eq!(of("list"), 1, "{resource}");
+        assert_eq!(of("get") + of("patch") + of("update"), 0, "{resource}");
+    }
+    let api = env.api::<DataImage>();
+    assert_eq!(
+        api.get("host-1").await.unwrap().metadata.namespace.as_deref(),
+        Some(NAMESPACE)
+    );
+}
