@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     disk::{Content, Disk, Written},
@@ -158,6 +159,8 @@ pub struct Machine {
     pub boot: BootOverride,
     /// Inserted media by drive.
     pub media: BTreeMap<&'static str, Media>,
+    /// Event subscriptions by number.
+    pub subscriptions: BTreeMap<u64, Value>,
     /// Disks, in the kernel's order.
     pub disks: Vec<Disk>,
     /// The running system.
@@ -191,6 +194,7 @@ impl Machine {
                 mode: "UEFI".into(),
             },
             media: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
             disks,
             running: Running::Nothing,
             indicator: "Off".into(),

@@ -1,9 +1,10 @@
 //! The BMC: one Redfish service for one machine, as a function from a request to a response.
 //!
 //! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (changes of BIOS
-//! settings, firmware, RAID, secure boot, events) answer 501 with the reason, never a false success.
+//! settings, firmware, RAID, secure boot) answer 501 with the reason, never a false success.
 
 mod chassis;
+mod events;
 mod media;
 mod session;
 mod storage;
@@ -57,8 +58,10 @@ pub struct Answer {
     pub status: u16,
     /// JSON, if any.
     pub body: Option<Value>,
-    /// `Location` and `X-Auth-Token`, for a new session.
-    pub session: Option<(String, String)>,
+    /// `Location`, of a new resource.
+    pub location: Option<String>,
+    /// `X-Auth-Token`, of a new session.
+    pub token: Option<String>,
 }
 
 /// The reaction to a request.
@@ -75,7 +78,8 @@ impl Answer {
         Self {
             status: 200,
             body: Some(body),
-            session: None,
+            location: None,
+            token: None,
         }
     }
 
@@ -83,7 +87,8 @@ impl Answer {
         Self {
             status: 204,
             body: None,
-            session: None,
+            location: None,
+            token: None,
         }
     }
 
@@ -93,7 +98,8 @@ impl Answer {
         Self {
             status,
             body: Some(body),
-            session: None,
+            location: None,
+            token: None,
         }
     }
 
@@ -180,7 +186,7 @@ impl Bmc<'_> {
             }
             (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::unsupported("changes of the BMC itself"),
             (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::unsupported("firmware updates"),
-            (_, ["EventService", ..]) => Answer::unsupported("events"),
+            (_, ["EventService", rest @ ..]) => events::answer(self.machine, request, rest),
             (_, ["TaskService", ..]) => Answer::unsupported("tasks"),
             _ => Answer::not_found(request.path),
         }

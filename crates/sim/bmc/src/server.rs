@@ -174,12 +174,12 @@ fn respond(answer: Answer) -> Response<Body> {
         let scheme = HeaderValue::from_static("Basic realm=\"BMC\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
     }
-    if let Some((location, token)) = answer.session {
-        let headers = response.headers_mut();
-        if let (Ok(location), Ok(token)) = (location.parse(), token.parse()) {
-            headers.insert(header::LOCATION, location);
-            headers.insert(TOKEN, token);
-        }
+    let headers = response.headers_mut();
+    if let Some(Ok(location)) = answer.location.map(|text| text.parse()) {
+        headers.insert(header::LOCATION, location);
+    }
+    if let Some(Ok(token)) = answer.token.map(|text| text.parse()) {
+        headers.insert(TOKEN, token);
     }
     response
 }

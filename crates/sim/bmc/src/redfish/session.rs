@@ -81,7 +81,8 @@ impl Sessions {
         Answer {
             status: 201,
             body: Some(body),
-            session: Some((location, token)),
+            location: Some(location),
+            token: Some(token),
         }
     }
 

@@ -37,6 +37,7 @@ pub(super) fn root(uuid: &str) -> Value {
         "Chassis": link("Chassis"),
         "SessionService": link("SessionService"),
         "UpdateService": link("UpdateService"),
+        "EventService": link("EventService"),
         "Links": { "Sessions": link("SessionService/Sessions") },
     })
 }

@@ -126,10 +126,8 @@ fn only_the_root_requires_no_login() {
 fn session_token_is_valid_until_the_session_is_deleted() {
     let mut lab = lab();
     let login = json!({ "UserName": "admin", "Password": "secret" });
-    let (location, token) = lab
-        .ask(Verb::Post, "/redfish/v1/SessionService/Sessions", &login)
-        .session
-        .unwrap();
+    let opened = lab.ask(Verb::Post, "/redfish/v1/SessionService/Sessions", &login);
+    let (location, token) = (opened.location.unwrap(), opened.token.unwrap());
     let mut request = get("/redfish/v1/Systems");
     request.token = Some(token.as_str());
     let mut delete = get(&location);
@@ -144,7 +142,7 @@ fn wrong_password_fault_rejects_even_an_open_session() {
     let mut lab = lab();
     let login = json!({ "UserName": "admin", "Password": "secret" });
     let sessions = "/redfish/v1/SessionService/Sessions";
-    let (_, token) = lab.ask(Verb::Post, sessions, &login).session.unwrap();
+    let token = lab.ask(Verb::Post, sessions, &login).token.unwrap();
     lab.machine.faults = [Fault::WrongPassword].into_iter().collect();
     let mut request = get(sessions);
     request.token = Some(token.as_str());
@@ -186,6 +184,26 @@ fn inserted_image_is_shown_until_ejected() {
 }
 
 #[test]
+fn event_subscriptions_are_stored_and_deleted() {
+    let mut lab = lab();
+    let all = "/redfish/v1/EventService/Subscriptions";
+    let wanted = json!({ "Destination": "https://events.example/", "Context": "c", "HttpHeaders": [{ "k": "v" }] });
+    assert_eq!(lab.ask(Verb::Post, all, &json!({})).status, 400);
+    let created = lab.ask(Verb::Post, all, &wanted);
+    let path = created.location.unwrap();
+    assert_eq!((created.status, created.token), (201, None));
+    let subscription = lab.get(&path);
+    assert_eq!(
+        (&subscription["Context"], &subscription["HttpHeaders"]),
+        (&json!("c"), &Value::Null)
+    );
+    assert_eq!(lab.get(all)["Members"], json!([{ "@odata.id": path }]));
+    assert_eq!(lab.ask(Verb::Delete, &path, &Value::Null).status, 204);
+    assert_eq!(lab.ask(Verb::Delete, &path, &Value::Null).status, 404);
+    assert_eq!(lab.get(all)["Members"], json!([]));
+}
+
+#[test]
 fn unsupported_features_answer_501() {
     let mut lab = lab();
     for (verb, path) in [
@@ -197,7 +215,6 @@ fn unsupported_features_answer_501() {
             Verb::Post,
             "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate",
         ),
-        (Verb::Post, "/redfish/v1/EventService/Subscriptions"),
     ] {
         assert_eq!(lab.ask(verb, path, &json!({})).status, 501, "{path}");
     }
