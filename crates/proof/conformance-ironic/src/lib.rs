@@ -161,6 +161,7 @@ claims!(
     Record L3 machines::a_machine_keeps_power_and_disk_when_its_node_is_deleted,
     Transition L3 machines::inspection_cleaning_and_deployment_wait_for_the_ramdisk,
     Transition L3 machines::an_abort_ends_inspection_cleaning_and_deployment_that_wait_for_their_ramdisk,
+    Transition L3 machines::older_microversions_do_not_abort_a_deployment_but_remove_it,
     Transition L3 machines::a_live_image_is_booted_without_writing_and_its_rebuild_is_an_error_of_ironic,
     Transition L3 restarts::a_restart_fails_work_in_progress_except_work_that_waits_for_a_ramdisk(Exclusive),
     Record L3 restarts::a_machine_keeps_power_and_disk_when_the_database_is_lost(Exclusive),

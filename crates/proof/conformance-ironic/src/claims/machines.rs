@@ -73,6 +73,24 @@ pub(crate) async fn an_abort_ends_inspection_cleaning_and_deployment_that_wait_f
     lab.remove(&uuid).await
 }
 
+pub(crate) async fn older_microversions_do_not_abort_a_deployment_but_remove_it(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(uncleaned()).await?;
+    machine.go(&uuid, Transition::Provide, &S::Available).await?;
+    set(lab, &uuid, "instance_info", lab.image()?).await?;
+    machine.set_faults(&[Fault::NoBoot]).await?;
+    machine.go(&uuid, deploy(), &S::WaitCallBack).await?;
+    let path = format!("/v1/nodes/{uuid}/states/provision");
+    let abort = lab.raw("PUT", &path, "1.109", Some(json!({"target": "abort"}))).await?;
+    ensure!(abort.status == 406, "abort: {}", abort.status);
+    let remove = lab.raw("PUT", &path, "1.109", Some(json!({"target": "deleted"}))).await?;
+    ensure!(remove.status == 202, "deleted: {}", remove.status);
+    machine
+        .until(&uuid, "removed", |node| node.provision_state == S::Available)
+        .await?;
+    lab.remove(&uuid).await
+}
+
 pub(crate) async fn an_agent_finds_its_node_only_by_the_address_of_a_port(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node_without_port(Map::new()).await?;
