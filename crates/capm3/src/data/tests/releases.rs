@@ -23,6 +23,7 @@ struct Case {
     exists: bool,
     claim: Observed<Arc<Metal3DataClaim>>,
     owned: Vec<PoolClaim>,
+    unreadable: Option<Next>,
     responses: Responses,
 }
 
@@ -36,6 +37,7 @@ impl Case {
             exists: true,
             claim: Observed::Absent,
             owned: Vec::new(),
+            unreadable: None,
             responses: Responses::default(),
         }
     }
@@ -57,7 +59,7 @@ impl Case {
             rendering: self.fixture.rendering(),
             claim: self.claim.clone(),
             owned: self.owned.clone(),
-            unreadable: None,
+            unreadable: self.unreadable.clone(),
             responses: &self.responses,
         })
     }
@@ -206,4 +208,24 @@ fn data_object_that_its_claim_does_not_name_is_left_alone() {
         let expected = Plan::waiting(reason::NOT_NAMED, format!("Metal3DataClaim w-0 {why}"));
         assert_eq!(case.plan(), expected);
     }
+}
+
+#[test]
+fn object_that_cannot_be_read_is_reported_in_the_status_until_it_is_corrected() {
+    let mut case = Case::live();
+    let template = Key::of(&case.fixture.data).sibling("tpl");
+    case.fixture.data.metadata.finalizers = read(json!(["metal3data.infrastructure.cluster.x-k8s.io"]));
+    let shown = |case: &Case| case.plan().status.map(|patch| patch.into_document()["status"].take());
+    let wait = |why: &UnknownReason| reason::unreadable("Metal3DataTemplate", &template, why);
+
+    let wrong = UnknownReason::Unreadable("spec.metaData: invalid type".to_owned());
+    case.unreadable = Some(wait(&wrong));
+    let message = "Metal3DataTemplate lab/tpl cannot be read: spec.metaData: invalid type; correct it";
+    assert_eq!(shown(&case).unwrap()["errorMessage"], message);
+    assert_eq!(case.plan().next, Next::waiting(reason::OBJECT_UNREADABLE, message));
+    assert_eq!(case.plan().actions, []);
+
+    // An object that was not listed yet is no error.
+    case.unreadable = Some(wait(&UnknownReason::NotListed));
+    assert_eq!(shown(&case), None);
 }

@@ -83,7 +83,9 @@ pub(crate) async fn older_microversions_do_not_abort_a_deployment_but_remove_it(
     let path = format!("/v1/nodes/{uuid}/states/provision");
     let abort = lab.raw("PUT", &path, "1.109", Some(json!({"target": "abort"}))).await?;
     ensure!(abort.status == 406, "abort: {}", abort.status);
-    let remove = lab.raw("PUT", &path, "1.109", Some(json!({"target": "deleted"}))).await?;
+    let remove = lab
+        .raw("PUT", &path, "1.109", Some(json!({"target": "deleted"})))
+        .await?;
     ensure!(remove.status == 202, "deleted: {}", remove.status);
     machine
         .until(&uuid, "removed", |node| node.provision_state == S::Available)
