@@ -27,8 +27,8 @@ lenient! {
     /// An attached image.
     #[derive(Eq)]
     pub struct VirtualMedia {
-        /// Whether an image is inserted.
-        pub inserted: bool,
+        /// Whether an image is inserted; absent when the BMC does not say.
+        pub inserted: Option<bool>,
         /// The URL of the image.
         pub image: Option<String>,
     }
@@ -39,7 +39,7 @@ impl VirtualMedia {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let has_image = self.image.as_deref().is_some_and(|image| !image.is_empty());
-        !self.inserted && !has_image
+        !self.inserted.unwrap_or(has_image)
     }
 }
 

@@ -8,6 +8,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::ProvisionState;
+use serde_json::json;
 
 use crate::lab::{Lab, expect_error};
 
@@ -174,4 +175,17 @@ pub(crate) async fn an_active_node_is_deleted_only_in_maintenance(lab: &Lab) -> 
         .await?;
     lab.remove(&uuid).await?;
     expect_error(lab.read(&uuid).await, "not_found").map(|_| ())
+}
+
+pub(crate) async fn a_driver_without_event_subscriptions_refuses_their_methods(lab: &Lab) -> anyhow::Result<()> {
+    let uuid = lab.node().await?;
+    for (verb, method, body) in [
+        ("GET", "get_all_subscriptions", None),
+        ("DELETE", "delete_subscription", Some(json!({"id": "1"}))),
+    ] {
+        let path = format!("/v1/nodes/{uuid}/vendor_passthru?method={method}");
+        let raw = lab.raw(verb, &path, "1.93", body).await?;
+        ensure!(raw.status == 400, "{verb} {method}: {}", raw.status);
+    }
+    lab.remove(&uuid).await
 }

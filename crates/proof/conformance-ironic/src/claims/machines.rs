@@ -155,8 +155,34 @@ pub(crate) async fn virtual_media_are_attached_listed_and_detached(lab: &Lab) ->
         // Accepted immediately, done asynchronously.
         machine.until(&uuid, "free", |node| node.reservation.is_none()).await?;
         let media = lab.send(&calls::hardware::virtual_media(&node)).await?;
-        let found = media.iter().any(|medium| medium.inserted);
+        let found = media.iter().any(|medium| !medium.is_empty());
         ensure!(found == inserted, "{media:?}");
+    }
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn event_subscriptions_are_created_listed_and_deleted(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(Map::new()).await?;
+    let node = NodeRef::from(&uuid);
+    let path = format!("/v1/nodes/{uuid}/vendor_passthru?method=create_subscription");
+    let wanted = json!({ "Destination": "https://192.0.2.50/events", "Context": "claim" });
+    let created = lab.raw("POST", &path, "1.93", Some(wanted)).await?;
+    ensure!(created.status == 200, "{}: {}", created.status, created.body);
+    let id = created
+        .body
+        .get("Id")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    for deleted in [false, true] {
+        if deleted {
+            let delete = calls::hardware::delete_subscription(&node, &id)?;
+            lab.unlocked(|| lab.client.send(&delete)).await?;
+        }
+        let list = calls::hardware::subscriptions(&node);
+        let listed = lab.unlocked(|| lab.client.send(&list)).await?;
+        ensure!(listed.value.contain(&id) == Some(!deleted), "{id}: {:?}", listed.value);
     }
     lab.remove(&uuid).await
 }

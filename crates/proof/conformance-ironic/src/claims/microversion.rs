@@ -76,5 +76,10 @@ pub(crate) async fn virtual_media_are_listed_since_their_microversion(lab: &Lab)
         let raw = lab.raw("GET", &path, version, None).await?;
         ensure!(raw.status == status, "{} at {version}", raw.status);
     }
+    // The finalizer of a DataImage depends on these words.
+    let raw = lab.raw("GET", &path, "1.93", None).await?;
+    let problem = inner(&raw)?;
+    let text = problem.get("faultstring").and_then(Value::as_str).unwrap_or_default();
+    ensure!(text.contains("does not support"), "{problem}");
     lab.remove(&uuid).await
 }
