@@ -22,7 +22,7 @@ pub(super) fn put(value: &mut Value, place: &str, new: Value) {
 }
 
 /// An address of ipam.metal3.io in the namespace of the cases.
-pub(super) fn address(name: &str, ip: &str, claim: &str, pool: &str) -> Value {
+fn address(name: &str, ip: &str, claim: &str, pool: &str) -> Value {
     json!({
         "name": name,
         "apiVersion": METAL3,
@@ -39,34 +39,42 @@ fn pool_spec<'a>(input: &'a Value, pool: &str) -> &'a Value {
     found.and_then(|pool| pool.get("spec")).unwrap_or(&Value::Null)
 }
 
-/// The lowest address of a pool's first range that no recorded object has and that is not pre-allocated, with the name of
-/// its object.
+/// The lowest address of a pool's first range that is not pre-allocated, that no recorded object of the pool has, and that
+/// gives a name no recorded object has; with that name.
 pub(super) fn next_free(input: &Value, recorded: &Value, pool: &str) -> Option<(String, String)> {
     let spec = pool_spec(input, pool);
-    let held: Vec<&str> = list(recorded, "/final/addresses")
-        .map(|held| text(held, "/spec/address"))
-        .collect();
+    let in_pool = |held: &Value| [text(held, "/spec/pool/name"), text(held, "/spec/poolRef/name")].contains(&pool);
+    let is_held = |name: &str, ip: &str| {
+        list(recorded, "/final/addresses")
+            .any(|held| text(held, "/name") == name || in_pool(held) && text(held, "/spec/address") == ip)
+    };
     let reserved = spec.get("preAllocations").and_then(Value::as_object);
     let is_reserved = |ip: &str| reserved.is_some_and(|all| all.values().any(|value| value == ip));
     let mut address: IpAddr = text(spec, "/pools/0/start").parse().ok()?;
-    loop {
+    let end: Option<IpAddr> = text(spec, "/pools/0/end").parse().ok();
+    while end.is_none_or(|end| address <= end) {
         let ip = address.to_string();
-        if !held.contains(&ip.as_str()) && !is_reserved(&ip) {
-            let suffix = ip.replace(['.', ':'], "-");
-            return Some((format!("{}-{suffix}", text(spec, "/namePrefix")), ip));
+        let name = format!("{}-{}", text(spec, "/namePrefix"), ip.replace(['.', ':'], "-"));
+        if !is_held(&name, &ip) && !is_reserved(&ip) {
+            return Some((name, ip));
         }
         address = match address {
             IpAddr::V4(v4) => Ipv4Addr::from(u32::from(v4).checked_add(1)?).into(),
             IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6).checked_add(1)?).into(),
         };
     }
+    None
 }
 
 /// Adds an address to the map of a pool. The claim of Cluster API has the second name.
 pub(super) fn publish(recorded: &mut Value, pool: &str, (kind, name): (&str, &str), ip: &str) {
     let second = format!("ipaddressclaim/{name}");
     for shown in list_mut(recorded, "/final/pools").filter(|shown| text(shown, "/name") == pool) {
-        let Some(Value::Object(indexes)) = shown.get_mut("indexes") else {
+        let Some(members) = shown.as_object_mut() else {
+            continue;
+        };
+        let indexes = members.entry("indexes").or_insert_with(|| json!({}));
+        let Some(indexes) = indexes.as_object_mut() else {
             continue;
         };
         if kind == "IPAddressClaim" {
@@ -104,6 +112,9 @@ pub(super) fn granted(input: &Value, pool: &str, (kind, claim): (&str, &str), (o
 
 /// Adds an address object in the order of the recordings.
 pub(super) fn push_address(recorded: &mut Value, object: Value) {
+    if recorded.pointer("/final/addresses").is_none() {
+        put(recorded, "/final/addresses", json!([]));
+    }
     if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
         addresses.push(object);
         addresses.sort_by_key(|held| (text(held, "/apiVersion") != METAL3, text(held, "/name").to_owned()));

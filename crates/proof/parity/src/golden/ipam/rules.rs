@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::predicted::{METAL3, address, granted, next_free, pools, publish, push_address, put};
+use super::predicted::{METAL3, granted, next_free, pools, publish, push_address, put};
 use super::view::list_mut;
 use crate::golden::group::Rule;
 use crate::values::{list, text};
@@ -44,23 +44,24 @@ const MIXED_FAMILIES: Rule = Rule {
 /// An empty cluster name means none: the pool allocates.
 const EMPTY_CLUSTER_NAME: Rule = Rule {
     row: "ipam-empty-cluster-name",
-    touches: |input| pools(input).any(|pool| pool.pointer("/spec/clusterName").is_some_and(|name| name == "")),
-    predict: |_, recorded| {
-        put(
-            recorded,
-            "/final/addresses",
-            json!([address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a")]),
-        );
-        each_pool(recorded, |pool| {
-            pool.remove("labels");
-            pool.insert("finalizers".to_owned(), json!(["ippool.ipam.metal3.io"]));
-            pool.insert("indexes".to_owned(), json!({ "c1": "10.0.0.10" }));
-        });
-        for claim in claims(recorded) {
-            grant(claim, "p-10-0-0-10", "10.0.0.10");
+    touches: |input| pools(input).any(has_empty_cluster_name),
+    predict: |input, recorded| {
+        for pool in pools(input).filter(|pool| has_empty_cluster_name(pool)) {
+            let is_pool = |shown: &&mut Value| text(shown, "/name") == name_of(pool);
+            for shown in list_mut(recorded, "/final/pools").filter(is_pool) {
+                put(shown, "/finalizers", json!(["ippool.ipam.metal3.io"]));
+                shown.as_object_mut().map(|shown| shown.remove("labels"));
+            }
+            for claim in applied(input).filter(|claim| pool_of(claim) == name_of(pool)) {
+                serve(input, recorded, claim);
+            }
         }
     },
 };
+
+fn has_empty_cluster_name(pool: &Value) -> bool {
+    pool.pointer("/spec/clusterName").is_some_and(|name| name == "")
+}
 
 /// The annotation pauses a pool with or without a Cluster.
 const PAUSE_WITHOUT_CLUSTER: Rule = Rule {
@@ -107,20 +108,30 @@ const CLAIMS_OF_ONE_NAME: Rule = Rule {
         unserved.dedup();
         for (kind, name) in unserved {
             let stated = applied(input).find(|claim| text(claim, "/kind") == kind && name_of(claim) == name);
-            let pool = stated.map(pool_of).unwrap_or_default();
-            let Some((object, ip)) = next_free(input, recorded, pool) else {
-                continue;
-            };
-            for claim in claims(recorded).filter(|claim| text(claim, "/kind") == kind && text(claim, "/name") == name) {
-                retain(claim, &["name", "kind", "finalizers"]);
-                put(claim, "/address", json!(object));
-                put(claim, "/ip", json!(ip));
+            if let Some(claim) = stated {
+                serve(input, recorded, claim);
             }
-            publish(recorded, pool, (&kind, &name), &ip);
-            push_address(recorded, granted(input, pool, (&kind, &name), (&object, &ip)));
         }
     },
 };
+
+/// Predicts that an applied claim gets the next free address of its pool.
+fn serve(input: &Value, recorded: &mut Value, claim: &Value) {
+    let (kind, name, pool) = (text(claim, "/kind"), name_of(claim), pool_of(claim));
+    let Some((object, ip)) = next_free(input, recorded, pool) else {
+        return;
+    };
+    for shown in claims(recorded).filter(|shown| text(shown, "/kind") == kind && text(shown, "/name") == name) {
+        retain(shown, &["name", "kind", "finalizers"]);
+        if shown.get("finalizers").is_none() {
+            put(shown, "/finalizers", json!([FINALIZER]));
+        }
+        put(shown, "/address", json!(object));
+        put(shown, "/ip", json!(ip));
+    }
+    publish(recorded, pool, (kind, name), &ip);
+    push_address(recorded, granted(input, pool, (kind, name), (&object, &ip)));
+}
 
 fn name_of(object: &Value) -> &str {
     text(object, "/metadata/name")
@@ -137,26 +148,29 @@ fn pool_of(claim: &Value) -> &str {
 /// An address without owner belongs only to a claim whose status names it, not to the claim that it names.
 const MATCH_BY_UID: Rule = Rule {
     row: "ipam-match-by-uid",
-    touches: |input| {
-        let names: Vec<&Value> = applied(input)
-            .filter_map(|claim| claim.pointer("/metadata/name"))
-            .collect();
-        list(input, "/objects").any(|object| {
-            object
-                .pointer("/spec/claim/name")
-                .is_some_and(|name| names.contains(&name))
-        })
-    },
-    predict: |_, recorded| {
-        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.insert(0, address("p-10-0-0-10", "10.0.0.10", "c1", "pool-a"));
-        }
-        set_indexes(recorded, &json!({ "c1": "10.0.0.10" }));
-        for claim in claims(recorded) {
-            grant(claim, "p-10-0-0-10", "10.0.0.10");
+    touches: |input| unowned(input).next().is_some(),
+    predict: |input, recorded| {
+        for (address, claim) in unowned(input) {
+            let ip = text(address, "/spec/address");
+            for indexes in list_mut(recorded, "/final/pools").filter_map(|pool| pool.pointer_mut("/indexes")) {
+                let Some(indexes) = indexes.as_object_mut() else {
+                    continue;
+                };
+                indexes.retain(|name, shown| name != name_of(claim) || shown != ip);
+            }
+            serve(input, recorded, claim);
         }
     },
 };
+
+/// The addresses that exist before the claim that they name, with this claim.
+fn unowned(input: &Value) -> impl Iterator<Item = (&Value, &Value)> {
+    let addresses = list(input, "/objects").filter(|object| text(object, "/kind") == "IPAddress");
+    addresses.filter_map(|address| {
+        let claim = applied(input).find(|claim| name_of(claim) == text(address, "/spec/claim/name"));
+        claim.map(|claim| (address, claim))
+    })
+}
 
 /// A claim whose pre-allocated address is in use reports it.
 const PRE_ALLOCATION_HELD: Rule = Rule {
@@ -228,42 +242,61 @@ const REQUESTED_OUTSIDE: Rule = Rule {
 /// A name in use by another pool is skipped.
 const NAME_COLLISION: Rule = Rule {
     row: "ipam-name-collision",
-    touches: |input| {
-        let prefixes: Vec<&Value> = pools(input)
-            .filter_map(|pool| pool.pointer("/spec/namePrefix"))
-            .collect();
-        matches!(prefixes.as_slice(), [one, other] if one == other)
-    },
-    predict: |_, recorded| {
-        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.push(address("x-10-0-0-11", "10.0.0.11", "c2", "pool-b"));
-        }
-        each_pool(recorded, |pool| {
-            pool.entry("indexes").or_insert_with(|| json!({ "c2": "10.0.0.11" }));
-        });
-        for claim in claims(recorded).filter(|claim| claim.get("address").is_none()) {
-            grant(claim, "x-10-0-0-11", "10.0.0.11");
+    touches: |input| pools(input).any(|pool| shares_prefix(input, pool)),
+    predict: |input, recorded| {
+        let unserved = |recorded: &mut Value, claim: &Value| {
+            let mut shown = claims(recorded)
+                .filter(|shown| text(shown, "/kind") == text(claim, "/kind") && text(shown, "/name") == name_of(claim));
+            shown.all(|shown| shown.get("address").is_none() && shown.get("errorMessage").is_none())
+        };
+        let collides =
+            |claim: &&Value| pools(input).any(|pool| name_of(pool) == pool_of(claim) && shares_prefix(input, pool));
+        for claim in applied(input).filter(collides) {
+            if unserved(recorded, claim) {
+                serve(input, recorded, claim);
+            }
         }
     },
 };
 
+fn shares_prefix(input: &Value, pool: &Value) -> bool {
+    let prefix = text(pool, "/spec/namePrefix");
+    pools(input).any(|other| name_of(other) != name_of(pool) && text(other, "/spec/namePrefix") == prefix)
+}
+
 /// A pool that is being deleted allocates nothing.
 const POOL_DELETING: Rule = Rule {
     row: "ipam-pool-deleting",
-    touches: |input| {
-        list(input, "/steps").any(|step| list(step, "/delete").any(|object| text(object, "/kind") == "IPPool"))
-    },
-    predict: |_, recorded| {
-        if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
-            addresses.retain(|address| text(address, "/spec/claim/name") == "c1");
-        }
-        set_indexes(recorded, &json!({ "c1": "10.0.0.10" }));
-        for claim in claims(recorded).filter(|claim| text(claim, "/name") == "c2") {
-            retain(claim, &["name", "kind"]);
-            put(claim, "/errorMessage", json!("The pool is being deleted"));
+    touches: |input| late_claims(input).next().is_some(),
+    predict: |input, recorded| {
+        for claim in late_claims(input) {
+            let (kind, name) = (text(claim, "/kind"), name_of(claim));
+            for shown in claims(recorded).filter(|shown| text(shown, "/kind") == kind && text(shown, "/name") == name) {
+                retain(shown, &["name", "kind"]);
+                put(shown, "/errorMessage", json!("The pool is being deleted"));
+            }
+            if let Some(Value::Array(addresses)) = recorded.pointer_mut("/final/addresses") {
+                addresses.retain(|held| text(held, "/spec/claim/name") != name);
+            }
+            for indexes in list_mut(recorded, "/final/pools").filter_map(|pool| pool.pointer_mut("/indexes")) {
+                indexes.as_object_mut().map(|indexes| indexes.remove(name));
+            }
         }
     },
 };
+
+/// The claims of ipam.metal3.io that are applied after the deletion of their pool.
+fn late_claims(input: &Value) -> impl Iterator<Item = &Value> {
+    let deleted = |at: usize, pool: &str| {
+        let mut until = list(input, "/steps").take(at).flat_map(|step| list(step, "/delete"));
+        until.any(|object| text(object, "/kind") == "IPPool" && name_of(object) == pool)
+    };
+    let steps = list(input, "/steps").enumerate();
+    let applied = steps.flat_map(|(at, step)| list(step, "/apply").map(move |claim| (at, claim)));
+    applied
+        .filter(move |(at, claim)| text(claim, "/kind") == "IPClaim" && deleted(*at, pool_of(claim)))
+        .map(|(_, claim)| claim)
+}
 
 /// The address of a Cluster API claim has the owner references of the contract.
 const OWNER_REFERENCES: Rule = Rule {
@@ -316,12 +349,6 @@ fn each_pool(recorded: &mut Value, change: impl Fn(&mut serde_json::Map<String, 
         .for_each(change);
 }
 
-fn set_indexes(recorded: &mut Value, indexes: &Value) {
-    each_pool(recorded, |pool| {
-        drop(pool.insert("indexes".to_owned(), indexes.clone()))
-    });
-}
-
 fn retain(claim: &mut Value, members: &[&str]) {
     if let Some(claim) = claim.as_object_mut() {
         claim.retain(|member, _| members.contains(&member.as_str()));
@@ -331,13 +358,6 @@ fn retain(claim: &mut Value, members: &[&str]) {
 fn refuse(claim: &mut Value, why: &str) {
     retain(claim, &["name", "kind", "finalizers"]);
     put(claim, "/errorMessage", json!(why));
-}
-
-fn grant(claim: &mut Value, object: &str, ip: &str) {
-    retain(claim, &["name", "kind"]);
-    put(claim, "/finalizers", json!([FINALIZER]));
-    put(claim, "/address", json!(object));
-    put(claim, "/ip", json!(ip));
 }
 
 #[cfg(test)]
@@ -412,5 +432,104 @@ mod tests {
         for other in [0, 2, 3] {
             assert_eq!(after[other], claims[other]);
         }
+    }
+    fn range(pool: &str, prefix: &str, start: &str) -> Value {
+        let spec = json!({ "namePrefix": prefix, "pools": [{ "start": start }] });
+        json!({ "kind": "IPPool", "metadata": { "name": pool }, "spec": spec })
+    }
+
+    fn on_pool(claim: &str, pool: &str) -> Value {
+        json!({ "kind": "IPClaim", "metadata": { "name": claim }, "spec": { "pool": { "name": pool } } })
+    }
+
+    fn shown(claim: &str, ip: Option<&str>) -> Value {
+        match ip {
+            None => json!({ "name": claim, "kind": "IPClaim" }),
+            Some(ip) => json!({ "name": claim, "kind": "IPClaim", "address": "x", "ip": ip }),
+        }
+    }
+
+    #[test]
+    fn each_claim_on_a_pool_with_an_empty_cluster_name_gets_an_address_of_that_pool() {
+        let mut pool = range("pool-b", "b", "192.0.2.30");
+        pool["spec"]["clusterName"] = "".into();
+        let steps = json!([{ "apply": [on_pool("c1", "pool-a"), on_pool("c2", "pool-b"), on_pool("c3", "pool-b")] }]);
+        let input = json!({ "objects": [range("pool-a", "a", "192.0.2.7"), pool], "steps": steps });
+        let recorded = json!({
+            "final": { "pools": [{ "name": "pool-a" }, { "name": "pool-b", "labels": {} }] },
+            "steps": [{ "claims": [shown("c1", Some("192.0.2.7")), shown("c2", None), shown("c3", None)] }],
+        });
+        let after = predicted(&EMPTY_CLUSTER_NAME, &input, &recorded);
+        let claims = &after["steps"][0]["claims"];
+        assert_eq!(claims[0], recorded["steps"][0]["claims"][0]);
+        assert_eq!(
+            (&claims[1]["ip"], &claims[2]["ip"]),
+            (&json!("192.0.2.30"), &json!("192.0.2.31"))
+        );
+        assert_eq!(after["final"]["pools"][0], json!({ "name": "pool-a" }));
+        let indexes = json!({ "c2": "192.0.2.30", "c3": "192.0.2.31" });
+        assert_eq!(after["final"]["pools"][1]["indexes"], indexes);
+        assert_eq!(after["final"]["addresses"][1]["name"], "b-192-0-2-31");
+    }
+
+    #[test]
+    fn claim_that_an_unowned_address_names_gets_another_and_others_keep_theirs() {
+        let unowned = json!({ "kind": "IPAddress", "metadata": { "name": "a-192-0-2-7" }, "spec": { "address": "192.0.2.7", "claim": { "name": "c2" } } });
+        let steps = json!([{ "apply": [on_pool("c1", "pool-a"), on_pool("c2", "pool-a")] }]);
+        let input = json!({ "objects": [range("pool-a", "a", "192.0.2.7"), unowned], "steps": steps });
+        let held = json!([{ "name": "a-192-0-2-7" }, { "name": "a-192-0-2-8" }]);
+        let pools = json!([{ "name": "pool-a", "indexes": { "c1": "192.0.2.8", "c2": "192.0.2.7" } }]);
+        let claims = json!([shown("c1", Some("192.0.2.8")), shown("c2", Some("192.0.2.7"))]);
+        let recorded = json!({ "final": { "addresses": held, "pools": pools }, "steps": [{ "claims": claims }] });
+        let after = predicted(&MATCH_BY_UID, &input, &recorded);
+        let indexes = json!({ "c1": "192.0.2.8", "c2": "192.0.2.9" });
+        assert_eq!(after["final"]["pools"][0]["indexes"], indexes);
+        assert_eq!(after["steps"][0]["claims"][0], claims[0]);
+        assert_eq!(after["steps"][0]["claims"][1]["ip"], "192.0.2.9");
+        assert!(list(&after, "/final/addresses").any(|held| *held == json!({ "name": "a-192-0-2-7" })));
+    }
+
+    #[test]
+    fn claim_whose_name_is_taken_in_another_pool_of_the_prefix_gets_the_next_address() {
+        let pools =
+            [("pool-a", "x"), ("pool-b", "x"), ("pool-c", "y")].map(|(pool, prefix)| range(pool, prefix, "192.0.2.7"));
+        let steps = json!([{ "apply": [on_pool("c1", "pool-a"), on_pool("c2", "pool-b"), on_pool("c3", "pool-c")] }]);
+        let input = json!({ "objects": pools, "steps": steps });
+        let of_a = json!({ "name": "x-192-0-2-7", "spec": { "address": "192.0.2.7", "pool": { "name": "pool-a" } } });
+        let recorded = json!({
+            "final": { "addresses": [of_a], "pools": [{ "name": "pool-b" }, { "name": "pool-c" }] },
+            "steps": [{ "claims": [shown("c1", Some("192.0.2.7")), shown("c2", None), shown("c3", None)] }],
+        });
+        let after = predicted(&NAME_COLLISION, &input, &recorded);
+        assert_eq!(after["steps"][0]["claims"][1]["ip"], "192.0.2.8");
+        assert_eq!(after["final"]["pools"][0]["indexes"], json!({ "c2": "192.0.2.8" }));
+        assert_eq!(
+            after["steps"][0]["claims"][2],
+            shown("c3", None),
+            "its prefix is its own"
+        );
+    }
+
+    #[test]
+    fn only_claims_applied_after_the_deletion_of_their_pool_are_refused() {
+        let delete = json!([{ "kind": "IPPool", "metadata": { "name": "pool-a" } }]);
+        let late = json!([on_pool("c2", "pool-a"), on_pool("c3", "pool-b")]);
+        let steps = json!([{ "apply": [on_pool("c1", "pool-a")] }, { "delete": delete }, { "apply": late }]);
+        let input = json!({ "objects": [], "steps": steps });
+        let held = ["c1", "c2", "c3"].map(|claim| json!({ "spec": { "claim": { "name": claim } } }));
+        let claims = ["c1", "c2", "c3"].map(|claim| shown(claim, Some("192.0.2.9")));
+        let pools = json!([{ "indexes": { "c1": "192.0.2.9", "c2": "192.0.2.9" } }]);
+        let recorded = json!({ "final": { "addresses": held, "pools": pools }, "steps": [{ "claims": claims }] });
+        let after = predicted(&POOL_DELETING, &input, &recorded);
+        assert_eq!(after["steps"][0]["claims"][0], claims[0]);
+        assert_eq!(
+            after["steps"][0]["claims"][1]["errorMessage"],
+            "The pool is being deleted"
+        );
+        assert_eq!(after["steps"][0]["claims"][2], claims[2]);
+        assert_eq!(after["final"]["addresses"], json!([held[0], held[2]]));
+        assert_eq!(after["final"]["pools"][0]["indexes"], json!({ "c1": "192.0.2.9" }));
+        let early = json!({ "steps": [{ "apply": [on_pool("c1", "pool-a")] }, { "delete": delete }] });
+        assert!(!(POOL_DELETING.touches)(&early));
     }
 }
