@@ -17,6 +17,8 @@ pub const DEPLOYMENT_NAME_LABEL: &str = "cluster.x-k8s.io/deployment-name";
 pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 /// Annotation that pauses an object, whatever its value.
 pub const PAUSED_ANNOTATION: &str = "cluster.x-k8s.io/paused";
+/// Label, whatever its value: `clusterctl move` moves the object with every cluster of its namespace.
+pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
 /// Annotation of `clusterctl move` on objects that it deletes; it has removed all other annotations by then.
 pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation on cluster infrastructure that is managed externally.

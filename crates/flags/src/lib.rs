@@ -19,7 +19,7 @@ mod variables;
 pub mod version;
 
 pub use flag::{Flag, Handling, Owner, Shape};
-pub use options::{AtOnce, CertificateSource, Election, ForeignDeployment, Options, Tls};
+pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, ForeignDeployment, Options, Tls};
 pub use page::page;
 pub use parse::{FlagError, Request, parse};
 pub use table::TABLE;

@@ -16,6 +16,15 @@ pub enum CertificateSource {
     SelfManaged,
 }
 
+/// Secrets that a host may name as the login of its BMC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BmcSecrets {
+    /// Those with the label for it, and those in use before.
+    Labelled,
+    /// Any of the namespace.
+    Any,
+}
+
 /// Timing of leader election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Election {
@@ -93,6 +102,8 @@ pub struct Options {
     pub retries: u32,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub plain_node_names: bool,
+    /// Secrets that a host may name as the login of its BMC.
+    pub bmc_secrets: BmcSecrets,
     /// Maximum number of provisioned hosts of a namespace that are deprovisioned per hour.
     pub deprovision_budget: u32,
     /// Whether a Metal3Cluster joins the Cluster with its name.
@@ -174,6 +185,7 @@ impl Reader<'_> {
                 .filter(|workers| *workers != 0),
             retries: self.count("max-provisioning-retries"),
             plain_node_names: given.switch("adopt-plain-node-names"),
+            bmc_secrets: self.bmc_secrets(),
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
             wakes_control_planes: given.switch("nudge-control-plane"),
@@ -297,6 +309,17 @@ impl Reader<'_> {
             other => {
                 self.invalid("webhook-certificates", other.to_owned(), "mounted or self-managed");
                 CertificateSource::Mounted
+            }
+        }
+    }
+
+    fn bmc_secrets(&mut self) -> BmcSecrets {
+        match self.given.text("bmc-secrets").as_str() {
+            "labelled" => BmcSecrets::Labelled,
+            "any" => BmcSecrets::Any,
+            other => {
+                self.invalid("bmc-secrets", other.to_owned(), "labelled or any");
+                BmcSecrets::Labelled
             }
         }
     }

@@ -22,6 +22,15 @@ pub const TABLE: &[Flag] = &[
         "Let a Metal3Cluster without a Cluster join the Cluster whose infrastructure has another kind and the same \
          name; it is then deleted and moved with that Cluster",
     ),
+    // differs (`host-secret-labelled`): the Go manager uses any.
+    text(
+        NO_GO_MANAGER,
+        "bmc-secrets",
+        "labelled",
+        "Secrets that a host may name as the login of its BMC and the network data of its agent: `labelled` for those \
+         with the label `environment.metal3.io: baremetal` and those in use before, `any` for every Secret of the \
+         namespace, as the Go manager does; a user who may edit a host can then send any of them to an address of his choice",
+    ),
     switch(HOSTS, "build-preprov-image", "").handled(NO_BUILDER),
     number(
         CAPM3,

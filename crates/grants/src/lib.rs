@@ -124,3 +124,47 @@ pub fn self_managed(certificates: &CertificateScope) -> Vec<(Scope, BTreeSet<Per
     let unnamed = Scope::Named(Vec::new());
     permissions.into_iter().filter(|(scope, _)| *scope != unnamed).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::cluster::{self, IPAddressClaim};
+    use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+    use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
+    use metal3_api::metal3::v1alpha1::BareMetalHost;
+    use metal3_runtime::access::verb;
+
+    use super::*;
+
+    /// An API server with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those change the owners of
+    /// an object who may delete it, and only those block the deletion of an owner who may update its finalizers.
+    #[test]
+    fn owner_references_can_be_written_where_their_permissions_are_enforced() {
+        let (ipam, capm3, hosts) = (Ipam::permissions(), Machines::permissions(), Hosts::permissions());
+        // Owners that are changed after the creation.
+        let deleted = [
+            (&ipam, Permission::of::<verb::Delete, IPPool>()),
+            (&ipam, Permission::of::<verb::Delete, cluster::IPAddress>()),
+            (&capm3, Permission::of::<verb::Delete, Metal3Cluster>()),
+        ];
+        // Owners whose deletion is blocked.
+        let blocked = [
+            (&ipam, Permission::of::<verb::UpdateFinalizers, IPPool>()),
+            (&ipam, Permission::of::<verb::UpdateFinalizers, IPClaim>()),
+            (&ipam, Permission::of::<verb::UpdateFinalizers, IPAddressClaim>()),
+            (&capm3, Permission::of::<verb::UpdateFinalizers, Metal3Cluster>()),
+            (&hosts, Permission::of::<verb::UpdateFinalizers, BareMetalHost>()),
+        ];
+        for (granted, needed) in deleted.into_iter().chain(blocked) {
+            assert!(granted.contains(&needed), "{needed:?}");
+        }
+    }
+
+    #[test]
+    fn host_controllers_can_delete_neither_secrets_nor_hosts() {
+        let granted = Hosts::permissions();
+        assert!(
+            granted.iter().all(|permission| permission.verb != "delete"),
+            "{granted:?}"
+        );
+    }
+}

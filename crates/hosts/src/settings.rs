@@ -5,6 +5,16 @@ use crate::node::NodeSettings;
 /// Upstream's default for failed deployments of one image in a row.
 pub const DEFAULT_RETRIES: u32 = 5;
 
+/// Which Secrets of its namespace a host may name as the login of its BMC and the network data of its agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BmcSecrets {
+    /// Those with the label `environment.metal3.io: baremetal`, and those that hosts used before.
+    #[default]
+    Labelled,
+    /// Any.
+    Any,
+}
+
 /// The flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -12,6 +22,8 @@ pub struct Settings {
     pub retries: u32,
     /// Whether a node is the host's also by the host's name without the namespace.
     pub plain_node_names: bool,
+    /// The Secrets that a host may name.
+    pub bmc_secrets: BmcSecrets,
     /// The settings of node records.
     pub node: NodeSettings,
 }
@@ -21,6 +33,7 @@ impl Default for Settings {
         Self {
             retries: DEFAULT_RETRIES,
             plain_node_names: false,
+            bmc_secrets: BmcSecrets::default(),
             node: NodeSettings::default(),
         }
     }

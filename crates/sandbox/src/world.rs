@@ -178,7 +178,10 @@ impl World {
     pub async fn add_host(&self, number: u32, labels: &Value) -> Result<(), WorldError> {
         let (name, secret_name) = (host_name(number), format!("{}-bmc", host_name(number)));
         let secret = json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": secret_name, "namespace": self.namespace },
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {
+                "name": secret_name, "namespace": self.namespace, "labels": { "environment.metal3.io": "baremetal" },
+            },
             "stringData": { "username": BMC_USER, "password": BMC_PASSWORD },
         });
         self.apply(&secret).await?;

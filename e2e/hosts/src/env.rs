@@ -156,7 +156,7 @@ impl TestEnv {
     }
 
     pub(crate) async fn create_secret(&self, name: &str, values: Value) -> anyhow::Result<()> {
-        self.create::<Secret>(json!({ "metadata": { "name": name }, "stringData": values }))
+        self.create::<Secret>(json!({ "metadata": { "name": name, "labels": { "environment.metal3.io": "baremetal" } }, "stringData": values }))
             .await
     }
 

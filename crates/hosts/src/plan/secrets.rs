@@ -1,7 +1,9 @@
-//! The Secrets that a host uses: marked while it uses them, released when it is deleted.
+//! The Secrets that a host uses: labelled by their owner, marked while it uses them, released when it is deleted.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::names::MOVE_LABEL;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
+use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
@@ -10,15 +12,67 @@ use serde_json::{Value, json};
 
 use crate::action::Action;
 use crate::facts::{Read, Secret};
+use crate::names::reason;
+use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::wait;
+use crate::settings::BmcSecrets;
+
+/// Requires that the owner of a Secret has labelled it for the host controllers. Otherwise a user who may edit a host could
+/// send the content of any Secret of the namespace to an address of his choice. Decided from metadata, before the
+/// content is read. A Secret that a host controller has marked, and the login of a host that was registered with it,
+/// were used before and stay usable.
+pub(crate) fn require_labelled(planner: &Planner<'_>, name: &str, secret: Secret<'_>, field: &str) -> PlanResult<()> {
+    // differs: `host-secret-labelled`. The Go manager reads any Secret that a host names, and labels it itself.
+    let is_usable = planner.facts.settings.bmc_secrets == BmcSecrets::Any
+        || is_labelled_or_marked(secret.metadata)
+        || (field == CREDENTIALS_FIELD && was_registered_with(planner, name));
+    if is_usable {
+        return Ok(());
+    }
+    let namespace = planner.host().metadata.namespace.as_deref().unwrap_or_default();
+    let message = format!(
+        "Secret {name} is not labelled for use by hosts, so it is not read. If {field} names the right Secret, run: \
+         kubectl label secret --namespace {namespace} {name} {ENVIRONMENT_LABEL}={ENVIRONMENT_BAREMETAL}"
+    );
+    let failure = Failure::until(ErrorType::Registration, message, wait::on_secret(name));
+    Err(Decision::Fail(failure.with_event(reason::CREDENTIAL_ERROR)))
+}
+
+/// The field of a host that names the Secret of its BMC.
+pub(crate) const CREDENTIALS_FIELD: &str = "spec.bmc.credentialsName";
+/// The field of a host that names the Secret with the network data of the agent.
+pub(crate) const AGENT_NETWORK_FIELD: &str = "spec.preprovisioningNetworkDataName";
+
+fn is_labelled_or_marked(metadata: &ObjectMeta) -> bool {
+    let label = metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get(ENVIRONMENT_LABEL));
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    label.is_some_and(|value| value == ENVIRONMENT_BAREMETAL) || finalizers.any(|one| one == SECRET_FINALIZER)
+}
+
+fn was_registered_with(planner: &Planner<'_>, name: &str) -> bool {
+    let status = &planner.host().status;
+    let recorded = [&status.good_credentials, &status.tried_credentials];
+    let mut names = recorded
+        .into_iter()
+        .filter_map(|used| used.credentials.as_ref()?.name.as_deref());
+    names.any(|used| used == name)
+}
 
 /// Whether the host has marked the Secret as the one with its credentials.
 pub(crate) fn is_secret_marked(planner: &Planner<'_>, secret: Secret<'_>) -> bool {
     change_secret("", secret, &marked(planner, secret, true)).is_none()
 }
 
-/// Marks a Secret as used by the host: label, finalizer, and an owner reference on the credentials. One patch before
-/// the values are sent, so that the new version does not look like new credentials.
+/// Marks a Secret as used by the host: label, finalizer, and on the credentials the label with which clusterctl moves
+/// them. One patch before the values are sent, so that the new version does not look like new credentials.
+///
+/// No owner reference: with it Kubernetes deletes the Secret with the host, so a user who may delete a host could delete any
+/// Secret that he may name in it. A reference that another manager left stays, since its removal requires the right
+/// to delete Secrets where the API server enforces permissions of owner references.
 pub(crate) fn mark_secret_used(
     planner: &mut Planner<'_>,
     name: &str,
@@ -45,19 +99,11 @@ fn marked(planner: &Planner<'_>, secret: Secret<'_>, is_login: bool) -> ObjectMe
     if !finalizers.iter().any(|one| one == SECRET_FINALIZER) {
         finalizers.push(SECRET_FINALIZER.to_owned());
     }
-    if is_login {
-        let owners = wanted.owner_references.get_or_insert_default();
-        match owners.iter_mut().find(|owner| owner.uid == planner.uid) {
-            // An older manager made the host the controller of the Secret.
-            Some(owner) => owner.controller = None,
-            None => owners.push(OwnerReference {
-                api_version: "metal3.io/v1alpha1".to_owned(),
-                kind: "BareMetalHost".to_owned(),
-                name: planner.host().metadata.name.clone().unwrap_or_default(),
-                uid: planner.uid.to_owned(),
-                ..Default::default()
-            }),
-        }
+    let owners = secret.metadata.owner_references.iter().flatten();
+    let moves_with_host = owners.into_iter().any(|owner| owner.uid == planner.uid);
+    if is_login && !moves_with_host {
+        // differs: `host-secret-not-owned`. The Go manager makes the host an owner of the Secret.
+        labels.entry(MOVE_LABEL.to_owned()).or_default();
     }
     wanted
 }

@@ -60,9 +60,8 @@ impl Stored {
 pub(crate) fn secret(name: &str, values: &[(&str, &str)]) -> Stored {
     let metadata = json!({
         "name": name, "namespace": "metal", "resourceVersion": "40",
-        "labels": { "environment.metal3.io": "baremetal" },
+        "labels": { "environment.metal3.io": "baremetal", "clusterctl.cluster.x-k8s.io/move": "" },
         "finalizers": ["baremetalhost.metal3.io/secret"],
-        "ownerReferences": [{ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": UID }],
     });
     let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
     Stored {

@@ -9,6 +9,7 @@ mod properties;
 mod recheck;
 mod refusals;
 mod rows;
+mod secrets;
 mod slot_use;
 mod tables;
 mod upstream_defects;

@@ -158,7 +158,7 @@ impl TestEnv {
 
     /// Creates the Secret of a BMC.
     pub(crate) async fn login(&self, number: u32) {
-        let login = json!({ "metadata": { "name": format!("bmc-{number}") },
+        let login = json!({ "metadata": { "name": format!("bmc-{number}"), "labels": { "environment.metal3.io": "baremetal" } },
             "stringData": { "username": "admin", "password": PASSWORD } });
         self.make::<Secret>(login).await;
     }

@@ -21,7 +21,7 @@ async fn tenant_host(env: &TestEnv, name: &str, annotations: Value, mac: &str) {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = serde_json::from_value(json!({ "metadata": { "name": TENANT } })).unwrap();
     namespaces.create(&PostParams::default(), &namespace).await.unwrap();
-    let login = json!({ "metadata": { "name": "bmc" }, "stringData": { "username": "mine", "password": "mine" } });
+    let login = json!({ "metadata": { "name": "bmc", "labels": { "environment.metal3.io": "baremetal" } }, "stringData": { "username": "mine", "password": "mine" } });
     let secrets: Api<Secret> = Api::namespaced(client.clone(), TENANT);
     let secret = serde_json::from_value(login).unwrap();
     secrets.create(&PostParams::default(), &secret).await.unwrap();
@@ -105,4 +105,54 @@ async fn address_of_a_machine_of_another_namespace_reveals_no_name() {
     for text in [&status.to_string(), &events] {
         assert!(!text.contains("default~") && !text.contains(PASSWORD), "{text}");
     }
+}
+
+/// A host of the same namespace that names a Secret of another user.
+async fn host_with_secret_of_another(env: &TestEnv) -> Api<Secret> {
+    let (secrets, document) = (env.api::<Secret>(), env.document(1, &json!({})));
+    let other = json!({ "metadata": { "name": "bmc-1" }, "stringData": { "username": "admin", "password": PASSWORD } });
+    env.make::<Secret>(other).await;
+    env.make::<BareMetalHost>(document).await;
+    secrets
+}
+
+#[tokio::test(start_paused = true)]
+async fn secret_without_the_label_is_neither_read_nor_changed_until_it_is_labelled() {
+    let env = TestEnv::new(Setup::default());
+    let secrets = host_with_secret_of_another(&env).await;
+    let before = secrets.get("bmc-1").await.unwrap();
+    sleep(Duration::from_hours(1)).await;
+    let status = env.get(1).await.unwrap().status;
+    let message = &status.error_message;
+    let cure = "kubectl label secret --namespace default bmc-1 environment.metal3.io=baremetal";
+    assert!(message.contains(cure), "{message}");
+    assert_eq!(secrets.get("bmc-1").await.unwrap(), before);
+    assert!(
+        env.node(1).await.is_none(),
+        "a node was created with the login of another"
+    );
+    let labels = json!({ "metadata": { "labels": { "environment.metal3.io": "baremetal" } } });
+    let change = kube::api::Patch::Merge(labels);
+    secrets
+        .patch("bmc-1", &kube::api::PatchParams::default(), &change)
+        .await
+        .unwrap();
+    env.until_state(1, "available").await;
+    let owners = secrets.get("bmc-1").await.unwrap().metadata.owner_references;
+    assert_eq!(owners, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_of_a_host_does_not_delete_the_secret_that_it_names() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    Phase::Delete.begin(&env, 1).await;
+    sleep(Duration::from_hours(1)).await;
+    assert!(env.get(1).await.is_none());
+    let secret = env.api::<Secret>().get("bmc-1").await.unwrap();
+    assert_eq!(
+        (secret.metadata.owner_references, secret.metadata.finalizers),
+        (None, None)
+    );
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::DeprovisionBudget;
-use metal3_hosts::settings::Settings;
+use metal3_hosts::settings::{BmcSecrets, Settings};
 use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
@@ -78,6 +78,10 @@ impl HostsConfig {
             settings: Settings {
                 retries: options.retries,
                 plain_node_names: options.plain_node_names,
+                bmc_secrets: match options.bmc_secrets {
+                    metal3_flags::BmcSecrets::Labelled => BmcSecrets::Labelled,
+                    metal3_flags::BmcSecrets::Any => BmcSecrets::Any,
+                },
                 node,
             },
             namespace: environment.namespace,

@@ -50,7 +50,7 @@ async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig
 /// A host without inspection, and its BMC Secret.
 async fn enrol(world: &TestCluster) {
     let secret = json!({
-        "metadata": { "name": "bmc" }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
+        "metadata": { "name": "bmc", "labels": { "environment.metal3.io": "baremetal" } }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
     });
     world.create::<Secret>(secret).await;
     let host = json!({

@@ -25,6 +25,10 @@ const ADDRESSES: Account = Account {
         ("get ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
         ("patch ipaddressclaims.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
         ("patch ipaddressclaims/status.ipam.cluster.x-k8s.io", OTHER_CLAIMS),
+        (
+            "delete ippools.ipam.metal3.io",
+            "checked when a Cluster becomes the owner of a pool, where permissions of owner references are enforced",
+        ),
         ("get ipaddresses.ipam.metal3.io", "a lost response to its creation"),
         ("get ipclaims.ipam.metal3.io", "a write that does not show"),
         ("patch events", AGAIN),

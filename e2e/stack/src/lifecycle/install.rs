@@ -118,8 +118,10 @@ pub(super) fn of_machine(fleet: &Fleet, machine: &Value) -> anyhow::Result<[Valu
     // The certificate is self-signed.
     let bmc = json!({"address": format!("{}{system}", root.trim_end_matches('/')), "credentialsName": login,
         "disableCertificateVerification": true});
+    let mut login = secret(&login, json!({"username": username, "password": password}));
+    login["metadata"]["labels"] = json!({"environment.metal3.io": "baremetal"});
     Ok([
-        secret(&login, json!({"username": username, "password": password})),
+        login,
         json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
             "metadata": {"name": host(number)},
             "spec": {"online": true, "bootMACAddress": machine["macs"][0], "bmc": bmc}}),

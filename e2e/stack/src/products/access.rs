@@ -116,9 +116,8 @@ pub(super) fn grants_are_used(stack: &Stack, _: &Candidate) -> Proof {
         let texts: Vec<String> = targets.iter().map(ToString::to_string).collect();
         texts.join(", ")
     };
-    let (admission_only, unused): (Vec<&Target>, Vec<&Target>) = granted
-        .unused(&counts)
-        .partition(|target| target.resource.ends_with(ADMISSION_ONLY));
+    let (admission_only, unused): (Vec<&Target>, Vec<&Target>) =
+        granted.unused(&counts).partition(|target| is_of_admission(target));
     let unused = texts(unused);
     let missing = texts(granted.missing(&counts).collect());
     let forbidden = texts(counts.forbidden.iter().collect());
@@ -132,6 +131,12 @@ pub(super) fn grants_are_used(stack: &Stack, _: &Candidate) -> Proof {
         granted.len(),
         admission_only.len()
     ))
+}
+
+/// Whether only admission checks a grant: with the permissions of owner references enforced, a Cluster becomes the owner of
+/// a pool only for who may delete the pool.
+fn is_of_admission(target: &Target) -> bool {
+    target.resource.ends_with(ADMISSION_ONLY) || target.to_string() == "delete ippools.ipam.metal3.io"
 }
 
 /// Deletes claims first, then pools: releasing addresses is the last use of a role.

@@ -18,14 +18,16 @@ use metal3_runtime::work::Next;
 use super::graph::Trigger;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
-use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read};
+use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::secrets::{is_secret_marked, mark_secret_used};
+use crate::plan::secrets::{
+    AGENT_NETWORK_FIELD, CREDENTIALS_FIELD, is_secret_marked, mark_secret_used, require_labelled,
+};
 use crate::plan::{status, wait};
 
 struct BmcAccess {
@@ -120,24 +122,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     if bmc.address.is_empty() {
         return Err(invalid_credentials(planner, "Empty BMC address; set spec.bmc.address"));
     }
-    let secret = match planner.facts.credentials {
-        Observed::Unknown(_) => return Err(Decision::read(Read::Credentials)),
-        Observed::Absent => {
-            let name = &bmc.credentials_name;
-            planner.count(Count::One("metal3_credentials_missing_total"));
-            return Err(Decision::Fail(
-                Failure::until(
-                    ErrorType::Registration,
-                    format!(
-                        "BMC CredentialsName secret doesn't exist: create Secret {name} with username and password"
-                    ),
-                    wait::on_secret(name),
-                )
-                .with_event(reason::CREDENTIAL_ERROR),
-            ));
-        }
-        Observed::Present(secret) => secret,
-    };
+    let secret = credentials_secret(planner, &bmc.credentials_name)?;
     require_supported(planner)?;
     let current = CredentialsStatus {
         credentials: Some(SecretReference {
@@ -156,7 +141,7 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
             Some(Credentials::of(values).map_err(|error| invalid_credentials(planner, &error.to_string()))?)
         }
     };
-    // Only what is a login: the owner reference deletes the Secret with the host.
+    // Only what is a login.
     // differs: `host-secret-read-first`. The Go manager marks whatever the host names.
     mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
     let network = agent_network(planner)?;
@@ -172,6 +157,31 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         is_new,
         record,
     })
+}
+
+/// The Secret with the credentials, which the host may use.
+fn credentials_secret<'a>(planner: &mut Planner<'a>, name: &str) -> PlanResult<Secret<'a>> {
+    let secret = match planner.facts.credentials {
+        Observed::Unknown(_) => return Err(Decision::read(Read::Credentials)),
+        Observed::Absent => {
+            planner.count(Count::One("metal3_credentials_missing_total"));
+            return Err(Decision::Fail(
+                Failure::until(
+                    ErrorType::Registration,
+                    format!(
+                        "BMC CredentialsName secret doesn't exist: create Secret {name} with username and password"
+                    ),
+                    wait::on_secret(name),
+                )
+                .with_event(reason::CREDENTIAL_ERROR),
+            ));
+        }
+        Observed::Present(secret) => secret,
+    };
+    require_labelled(planner, name, secret, CREDENTIALS_FIELD).inspect_err(|_| {
+        planner.count(Count::One("metal3_credentials_invalid_total"));
+    })?;
+    Ok(secret)
 }
 
 fn invalid_credentials(planner: &mut Planner<'_>, message: &str) -> Decision {
@@ -222,9 +232,16 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             wait::on_secret(&name),
         ))),
         Observed::Present(secret) => {
-            mark_secret_used(planner, &name, secret, false)?;
+            match require_labelled(planner, &name, secret, AGENT_NETWORK_FIELD) {
+                Err(_) if planner.is_deleting() => return Ok(AgentNetwork::Unread),
+                labelled => labelled?,
+            }
             match (secret.values, planner.facts.own_node()) {
-                (Some(values), _) => AgentNetwork::of(values).map_err(invalid),
+                (Some(values), _) => {
+                    let network = AgentNetwork::of(values).map_err(invalid)?;
+                    mark_secret_used(planner, &name, secret, false)?;
+                    Ok(network)
+                }
                 // Read once the node takes changes: earlier a difference cannot be written.
                 (None, Some((node, _))) if planner.facts.agent_network_on_node || !node::takes_changes(node) => {
                     Ok(AgentNetwork::Unread)

@@ -8,6 +8,7 @@ use super::Row;
 use super::given::{failing, new, provisioned, registering, written_for};
 use crate::facts::{ForeignNode, NodeFreshness, PreviousView, RefusalClass, Refused};
 use crate::names::FORMER_ANNOTATION;
+use crate::settings::BmcSecrets;
 use crate::tests::fixture::{Fixture, NODE, OTHER_UID, at, image, secret};
 
 pub(super) fn object() -> Vec<Row> {
@@ -42,6 +43,14 @@ pub(super) fn object() -> Vec<Row> {
     ]
 }
 
+const UNLABELLED: &str = "writes the status, registration error: Secret bmc is not labelled for use by hosts, so it is not read. If spec.bmc.credentialsName names the right Secret, run: kubectl label secret --namespace metal bmc environment.metal3.io=baremetal, waits for Secret bmc";
+
+fn unlabelled(fixture: &mut Fixture) {
+    if let Some(Some(one)) = &mut fixture.credentials {
+        (one.metadata.labels, one.metadata.finalizers) = (None, None);
+    }
+}
+
 pub(super) fn registration() -> Vec<Row> {
     vec![
         new().spec(json!({ "bmc": null })).row("no BMC", "writes the status, to unmanaged, replan"),
@@ -57,6 +66,13 @@ pub(super) fn registration() -> Vec<Row> {
         registering().with(|fixture| { if let Some(Some(one)) = &mut fixture.credentials { one.metadata.finalizers = None; } }).row("a Secret that is not marked", "changes Secret bmc, replan"),
         registering().with(|fixture| { if let Some(Some(one)) = &mut fixture.credentials { (one.metadata.finalizers, one.values) = (None, None); } }).row("the same, not read yet", "reads Credentials, replan"),
         registering().with(|fixture| { let mut other = secret("bmc", &[("tls.key", "k")]); other.metadata.finalizers = None; fixture.credentials = Some(Some(other)); }).row("a Secret that is not marked and holds no login", "writes the status, registration error: Validation error with BMC credentials: the Secret that spec.bmc.credentialsName names has no \"username\"; set it, waits for the user"),
+        registering().with(unlabelled).status(json!({ "triedCredentials": null, "goodCredentials": null })).row("a new host, and a Secret without the label", UNLABELLED),
+        registering().with(unlabelled).with(|fixture| if let Some(Some(one)) = &mut fixture.credentials { one.values = None; }).status(json!({ "triedCredentials": null, "goodCredentials": null })).row("the same, not read yet", UNLABELLED),
+        registering().with(unlabelled).with(|fixture| fixture.settings.bmc_secrets = BmcSecrets::Any).status(json!({ "triedCredentials": null, "goodCredentials": null })).row("the same, and any Secret is allowed", "changes Secret bmc, replan"),
+        registering().with(unlabelled).row("a host that was registered with a Secret without the label", "changes Secret bmc, replan"),
+        registering().with(unlabelled).status(json!({ "triedCredentials": { "credentials": { "name": "former" } }, "goodCredentials": { "credentials": { "name": "former" } } })).row("a host that was registered with another Secret", UNLABELLED),
+        registering().spec(json!({ "preprovisioningNetworkDataName": "net" })).with(|fixture| { let mut net = secret("net", &[("networkData", "{}")]); net.metadata.labels = None; net.metadata.finalizers = None; net.values = None; fixture.agent_network = Some(Some(net)); }).row("network data for the agent without the label", "writes the status, registration error: Secret net is not labelled for use by hosts, so it is not read. If spec.preprovisioningNetworkDataName names the right Secret, run: kubectl label secret --namespace metal net environment.metal3.io=baremetal, waits for Secret net"),
+        registering().no_node().spec(json!({ "preprovisioningNetworkDataName": "net" })).with(|fixture| { let mut net = secret("net", &[("tls.key", "k")]); net.metadata.finalizers = None; net.values = None; fixture.agent_network = Some(Some(net)); }).row("network data for the agent, not read yet", "reads AgentNetwork, replan"),
         registering().spec(json!({ "customDeploy": { "method": "install" } })).node("manageable").row("an unsupported feature", "writes the status, registration error: spec.customDeploy is not supported yet: custom deploy steps; remove it and set spec.image, waits for the user"),
         registering().row("node unknown", "reads Node, replan"),
         registering().no_node().row("no node", "requests create node, replan"),

@@ -118,7 +118,7 @@ impl StoryRun {
         env.interceptor.observe(Self::judge(&env, &history, &violated));
         for secret in [DATA, NETWORK] {
             env.make::<Secret>(
-                json!({ "metadata": { "name": secret }, "stringData": { "userData": "#!x", "value": "{}",
+                json!({ "metadata": { "name": secret, "labels": { "environment.metal3.io": "baremetal" } }, "stringData": { "userData": "#!x", "value": "{}",
                 "networkData": "{}", "metaData": "{}" } }),
             )
             .await;

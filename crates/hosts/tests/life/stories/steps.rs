@@ -90,7 +90,7 @@ impl StoryRun {
             Login::Right | Login::Deleted => json!({ "stringData": content("admin") }),
         };
         if secrets.get_opt("bmc-1").await.unwrap().is_none() {
-            let mut secret = json!({ "metadata": { "name": "bmc-1" }, "stringData": content("admin") });
+            let mut secret = json!({ "metadata": { "name": "bmc-1", "labels": { "environment.metal3.io": "baremetal" } }, "stringData": content("admin") });
             apply(&change, &mut secret);
             return self.env.make::<Secret>(secret).await;
         }

@@ -17,7 +17,7 @@ pub(super) fn set(stack: &Stack) -> anyhow::Result<()> {
     for number in 0..HOSTS {
         let login = format!("host-{number}-bmc");
         items.push(
-            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": login},
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": login, "labels": {"environment.metal3.io": "baremetal"}},
             "stringData": {"username": "admin", "password": "hunter2"}}),
         );
         let address = format!("redfish://192.0.2.1/redfish/v1/Systems/{number}");
