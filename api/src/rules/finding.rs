@@ -1,11 +1,16 @@
 //! Findings of the rules.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::FieldPath;
+use super::{Decision, FieldPath};
+
+/// Refusals, and warnings, that a review keeps. An object of a few MiB can violate a rule a million times.
+pub const KEPT: usize = 20;
+/// Longest text of a finding, and longest JSON of a value that is shown, in bytes.
+const LONGEST_TEXT: usize = 1024;
 
 /// Whether a finding rejects the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,28 +101,57 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Collects the findings of one rule.
+/// Collects the findings of a review: the first ones, and the number of the rest.
 #[derive(Debug)]
 pub struct Findings {
     rule: &'static str,
     found: Vec<Finding>,
+    refusals: usize,
+    warnings: usize,
 }
 
 impl Findings {
+    /// Collects findings, those of `rule` first.
     pub(super) fn of(rule: &'static str) -> Self {
         Self {
             rule,
             found: Vec::new(),
+            refusals: 0,
+            warnings: 0,
         }
     }
 
-    pub(super) fn into_vec(self) -> Vec<Finding> {
-        self.found
+    /// Collects the findings of this rule from now on.
+    pub(super) fn begin(&mut self, rule: &'static str) {
+        self.rule = rule;
+    }
+
+    pub(super) fn into_decision(mut self) -> Decision {
+        if self.refusals > 0 {
+            // The answer to a rejected request contains no warnings.
+            self.found.retain(|finding| finding.level == Level::Refuse);
+            self.warnings = 0;
+        }
+        Decision {
+            findings: self.found,
+            more_refusals: self.refusals.saturating_sub(KEPT),
+            more_warnings: self.warnings.saturating_sub(KEPT),
+        }
+    }
+
+    /// Whether one more finding is kept.
+    fn has_room(&mut self, level: Level) -> bool {
+        let count = match level {
+            Level::Refuse => &mut self.refusals,
+            Level::Warn => &mut self.warnings,
+        };
+        *count += 1;
+        *count <= KEPT
     }
 
     /// Reports a missing member.
     pub fn required(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
-        self.refuse(Reason::Required, path, None, problem, cure);
+        self.refuse(Reason::Required, path, None::<()>, problem, cure);
     }
 
     /// Reports an invalid value.
@@ -128,12 +162,12 @@ impl Findings {
         problem: impl Into<String>,
         cure: impl Into<String>,
     ) {
-        self.refuse(Reason::Invalid, path, serde_json::to_value(value).ok(), problem, cure);
+        self.refuse(Reason::Invalid, path, Some(value), problem, cure);
     }
 
     /// Reports an invalid value without showing it: it is long or may contain a credential.
     pub fn unreadable(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
-        self.refuse(Reason::Invalid, path, None, problem, cure);
+        self.refuse(Reason::Invalid, path, None::<()>, problem, cure);
     }
 
     /// Reports a duplicate value.
@@ -155,50 +189,102 @@ impl Findings {
         problem: impl Into<String>,
         cure: impl Into<String>,
     ) {
-        self.refuse(
-            Reason::NotSupported,
-            path,
-            serde_json::to_value(value).ok(),
-            problem,
-            cure,
-        );
+        self.refuse(Reason::NotSupported, path, Some(value), problem, cure);
     }
 
     /// Reports a member that may not be set or changed.
     pub fn forbidden(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
-        self.refuse(Reason::Forbidden, path, None, problem, cure);
+        self.refuse(Reason::Forbidden, path, None::<()>, problem, cure);
     }
 
     /// Reports a warning; the request is accepted.
     pub fn warn(&mut self, path: impl Into<FieldPath>, problem: impl Into<String>, cure: impl Into<String>) {
-        self.found.push(Finding {
-            rule: self.rule,
-            level: Level::Warn,
-            path: path.into(),
-            reason: Reason::Invalid,
-            value: None,
-            problem: problem.into(),
-            cure: cure.into(),
-        });
+        if self.has_room(Level::Warn) {
+            self.keep(
+                Level::Warn,
+                Reason::Invalid,
+                &path.into(),
+                None,
+                &problem.into(),
+                &cure.into(),
+            );
+        }
     }
 
     fn refuse(
         &mut self,
         reason: Reason,
         path: impl Into<FieldPath>,
-        value: Option<Value>,
+        value: Option<impl Serialize>,
         problem: impl Into<String>,
         cure: impl Into<String>,
     ) {
+        if self.has_room(Level::Refuse) {
+            let value = value.and_then(short_value);
+            self.keep(
+                Level::Refuse,
+                reason,
+                &path.into(),
+                value,
+                &problem.into(),
+                &cure.into(),
+            );
+        }
+    }
+
+    fn keep(
+        &mut self,
+        level: Level,
+        reason: Reason,
+        path: &FieldPath,
+        value: Option<Value>,
+        problem: &str,
+        cure: &str,
+    ) {
         self.found.push(Finding {
             rule: self.rule,
-            level: Level::Refuse,
-            path: path.into(),
+            level,
+            path: short_text(path.as_str()).into(),
             reason,
             value,
-            problem: problem.into(),
-            cure: cure.into(),
+            problem: short_text(problem),
+            cure: short_text(cure),
         });
+    }
+}
+
+/// The text, cut when it is long.
+fn short_text(text: &str) -> String {
+    if text.len() <= LONGEST_TEXT {
+        return text.to_owned();
+    }
+    let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end));
+    format!("{}...", text.get(..end.unwrap_or_default()).unwrap_or_default())
+}
+
+/// The value as JSON; `None` for a long one, of which no copy is made.
+///
+/// differs: `short-findings`
+fn short_value(value: impl Serialize) -> Option<Value> {
+    let mut text = ShortText(Vec::new());
+    serde_json::to_writer(&mut text, &value).ok()?;
+    serde_json::from_slice(&text.0).ok()
+}
+
+/// Receives a short text. A write beyond the limit is an error.
+struct ShortText(Vec<u8>);
+
+impl io::Write for ShortText {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len().saturating_add(bytes.len()) > LONGEST_TEXT {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -210,7 +296,7 @@ mod tests {
     fn found(by: impl FnOnce(&mut Findings)) -> Finding {
         let mut findings = Findings::of("row");
         by(&mut findings);
-        let mut found = findings.into_vec();
+        let mut found = findings.into_decision().findings;
         assert_eq!(found.len(), 1);
         found.remove(0)
     }
@@ -263,5 +349,43 @@ mod tests {
             (finding.level, finding.detail().as_str()),
             (Level::Warn, "is odd; write 8")
         );
+    }
+
+    #[test]
+    fn a_review_keeps_the_first_findings_and_counts_the_rest() {
+        let decide = |is_refused: bool| {
+            let mut findings = Findings::of("row");
+            for number in 0..KEPT + 3 {
+                findings.warn(format!("spec.b[{number}]"), "is odd", "write 8");
+            }
+            findings.begin("other");
+            for number in 0..if is_refused { KEPT + 5 } else { 0 } {
+                findings.invalid(format!("spec.a[{number}]"), number, "is odd", "write 8");
+            }
+            findings.into_decision()
+        };
+        let kept = |decision: &Decision, rule: &str| decision.findings.iter().filter(|it| it.rule == rule).count();
+        let accepted = decide(false);
+        assert_eq!((accepted.more_refusals, accepted.more_warnings), (0, 3));
+        assert_eq!((kept(&accepted, "row"), kept(&accepted, "other")), (KEPT, 0));
+        let refused = decide(true);
+        assert_eq!(
+            (refused.more_refusals, refused.more_warnings),
+            (5, 0),
+            "no warnings then"
+        );
+        assert_eq!((kept(&refused, "row"), kept(&refused, "other")), (0, KEPT));
+    }
+
+    #[test]
+    fn a_finding_about_a_long_value_is_short() {
+        let long = "\u{e9}".repeat(LONGEST_TEXT);
+        let finding = found(|it| it.invalid(long.clone(), [&long], format!("{long} is odd"), long.clone()));
+        assert_eq!(finding.value, None);
+        for text in [finding.path.as_str(), &finding.problem, &finding.cure] {
+            assert_eq!(text, format!("{}...", "\u{e9}".repeat(LONGEST_TEXT / 2)));
+        }
+        let finding = found(|it| it.invalid("spec.a", "x".repeat(LONGEST_TEXT - 2), "is odd", ""));
+        assert_eq!(finding.value, Some("x".repeat(LONGEST_TEXT - 2).into()));
     }
 }

@@ -14,7 +14,7 @@ mod path;
 mod review;
 mod table;
 
-pub use finding::{Finding, Findings, Level, Reason};
+pub use finding::{Finding, Findings, KEPT, Level, Reason};
 pub use path::FieldPath;
 pub use review::{Decision, Operation, ReviewError, Reviewer, Row};
 pub use table::{AdmissionRules, Change, Defaulting, On, Rule, Unserved, WriteRequest, review, set_defaults};

@@ -33,8 +33,12 @@ pub struct Row {
 /// The result of a review.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decision {
-    /// All findings, in the order of the table.
+    /// The first findings, in the order of the table: at most [`KEPT`](super::KEPT) of each level.
     pub findings: Vec<Finding>,
+    /// Number of refusals that are not kept.
+    pub more_refusals: usize,
+    /// Number of warnings that are not kept.
+    pub more_warnings: usize,
 }
 
 impl Decision {
@@ -52,11 +56,9 @@ impl Decision {
     /// The warnings for the user.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        self.findings
-            .iter()
-            .filter(|finding| finding.level == Level::Warn)
-            .map(Finding::detail)
-            .collect()
+        let kept = self.findings.iter().filter(|finding| finding.level == Level::Warn);
+        let more = (self.more_warnings > 0).then(|| format!("and {} more warnings", self.more_warnings));
+        kept.map(Finding::detail).chain(more).collect()
     }
 }
 
@@ -143,15 +145,14 @@ fn review_documents<K: AdmissionRules>(
     let missing = |which: &str| ReviewError(format!("the request carries no {which} object"));
     let old = || decode::<K>(old.ok_or_else(|| missing("old"))?);
     let new = || decode::<K>(new.ok_or_else(|| missing("new"))?);
-    let findings = match operation {
+    Ok(match operation {
         Operation::Create => review(&Change::Create(&new()?)),
         Operation::Update => review(&Change::Update {
             old: &old()?,
             new: &new()?,
         }),
         Operation::Delete => review(&Change::Delete(&old()?)),
-    };
-    Ok(Decision { findings })
+    })
 }
 
 /// Sets the defaults and keeps all other members, including those unknown to the type.
@@ -219,9 +220,7 @@ mod tests {
         let decision = |by: fn(&mut Findings)| {
             let mut findings = Findings::of("row");
             by(&mut findings);
-            Decision {
-                findings: findings.into_vec(),
-            }
+            findings.into_decision()
         };
         let warned = decision(|it| it.warn("spec.a", "is odd", "write 8"));
         assert!(warned.allowed() && warned.refusals().next().is_none());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Finding, Findings, Level};
+use super::{Decision, Findings};
 use crate::crd::defaults::equal_with_defaults;
 use crate::kind::Kind;
 
@@ -177,56 +177,53 @@ impl Unserved {
     }
 
     /// differs: `kind-unserved`. The Go manager serves the kind.
-    fn warning(self, kind: &str) -> Vec<Finding> {
-        let mut findings = Findings::of(Self::ROW);
+    fn warn(self, kind: &str, findings: &mut Findings) {
+        findings.begin(Self::ROW);
         findings.warn(
             "spec",
             format!("no controller of this program serves a {kind}: {}", self.consequence),
             format!("keep the Go manager ({}) for it, or delete the object", self.served_by),
         );
-        findings.into_vec()
     }
 }
 
 /// Runs all validation rows of the kind.
 #[must_use]
-pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Vec<Finding> {
+pub fn review<K: AdmissionRules>(change: &Change<'_, K>) -> Decision {
     // Decided once: an object can be large, and a kind has many rows about the spec.
     let has_new_spec = match change {
         Change::Update { old, new } => spec_changes(*old, *new),
         Change::Create(_) | Change::Delete(_) => true,
     };
-    let all = K::RULES.iter();
-    let mut findings: Vec<Finding> = all.flat_map(|rule| run(rule, change, has_new_spec)).collect();
-    if has_new_spec && !matches!(change, Change::Delete(_)) {
-        findings.extend(K::UNSERVED.into_iter().flat_map(|unserved| unserved.warning(K::KIND)));
+    let mut findings = Findings::of("");
+    for rule in K::RULES {
+        findings.begin(rule.name);
+        run(rule, change, has_new_spec, &mut findings);
     }
-    if findings.iter().any(|finding| finding.level == Level::Refuse) {
-        // The answer to a rejected request contains no warnings.
-        findings.retain(|finding| finding.level == Level::Refuse);
+    if has_new_spec
+        && !matches!(change, Change::Delete(_))
+        && let Some(unserved) = K::UNSERVED
+    {
+        unserved.warn(K::KIND, &mut findings);
     }
-    findings
+    findings.into_decision()
 }
 
-fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>, has_new_spec: bool) -> Vec<Finding> {
-    let mut findings = Findings::of(rule.name);
+fn run<K: AdmissionRules>(rule: &Rule<K>, change: &Change<'_, K>, has_new_spec: bool, findings: &mut Findings) {
     match (&rule.on, change) {
-        (On::Write(check) | On::Spec(check), Change::Create(new)) => {
-            check(&WriteRequest { old: None, new }, &mut findings)
-        }
-        (On::Write(check), Change::Update { old, new }) => check(&WriteRequest { old: Some(old), new }, &mut findings),
+        (On::Write(check) | On::Spec(check), Change::Create(new)) => check(&WriteRequest { old: None, new }, findings),
+        (On::Write(check), Change::Update { old, new }) => check(&WriteRequest { old: Some(old), new }, findings),
         (On::Spec(check), Change::Update { old, new }) if has_new_spec => {
-            check(&WriteRequest { old: Some(old), new }, &mut findings);
+            check(&WriteRequest { old: Some(old), new }, findings);
         }
-        (On::Create(check), Change::Create(new)) => check(new, &mut findings),
-        (On::Update(check), Change::Update { old, new }) => check(old, new, &mut findings),
-        (On::Delete(check), Change::Delete(old)) => check(old, &mut findings),
+        (On::Create(check), Change::Create(new)) => check(new, findings),
+        (On::Update(check), Change::Update { old, new }) => check(old, new, findings),
+        (On::Delete(check), Change::Delete(old)) => check(old, findings),
         (On::Write(_) | On::Spec(_), Change::Delete(_))
         | (On::Spec(_) | On::Create(_) | On::Delete(_), Change::Update { .. })
         | (On::Create(_) | On::Update(_), Change::Delete(_))
         | (On::Update(_) | On::Delete(_), Change::Create(_)) => {}
     }
-    findings.into_vec()
 }
 
 /// Whether an update changes the spec by more than defaults: those of its schema and those of the kind.

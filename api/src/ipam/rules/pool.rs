@@ -1,11 +1,11 @@
 //! IPPool: valid ranges, and grants that stay inside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use metal3_domain::ip::{EntryError, parse_address};
 
-use super::ranges::{admits, grants, read};
+use super::ranges::{Ranges, read};
 use super::{check_address, check_addresses};
 use crate::ipam::v1alpha1::{AllocationStrategy, IPPool, PoolRange};
 use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
@@ -92,8 +92,9 @@ fn each_changed_range(
     findings: &mut Findings,
     check: fn(&PoolRange, &FieldPath, &mut Findings),
 ) {
+    let old: BTreeSet<&PoolRange> = pool.old.iter().flat_map(|old| &old.spec.pools).collect();
     for (position, range) in pool.new.spec.pools.iter().enumerate() {
-        if pool.old.is_none_or(|old| !old.spec.pools.contains(range)) {
+        if !old.contains(range) {
             check(range, &FieldPath::new("spec.pools").index(position), findings);
         }
     }
@@ -197,8 +198,9 @@ fn pre_allocations(pool: &IPPool) -> impl Iterator<Item = (&str, IpAddr)> {
 }
 
 fn pre_allocations_are_in_range(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
+    let ranges = Ranges::of(&pool.new.spec);
     for (claim, address) in pre_allocations(pool.new) {
-        if !admits(&pool.new.spec, address) {
+        if !ranges.admits(address) {
             let problem = format!("is out of bounds of the pools given (claim {claim})");
             findings.invalid("spec.preAllocations", address, problem, "add a range that holds it");
         }
@@ -221,8 +223,9 @@ fn pre_allocations_are_unique(pool: &WriteRequest<'_, IPPool>, findings: &mut Fi
 }
 
 fn pre_allocations_are_granted(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
+    let ranges = Ranges::of(&pool.new.spec);
     for (claim, address) in pre_allocations(pool.new) {
-        if admits(&pool.new.spec, address) && !grants(&pool.new.spec, address) {
+        if ranges.admits(address) && !ranges.grants(address) {
             findings.warn(
                 pre_allocation_path(claim),
                 format!("spec.preAllocations.{claim}: no range of the pool grants {address}"),
@@ -233,8 +236,9 @@ fn pre_allocations_are_granted(pool: &WriteRequest<'_, IPPool>, findings: &mut F
 }
 
 fn gateways_are_not_granted(pool: &WriteRequest<'_, IPPool>, findings: &mut Findings) {
+    let ranges = Ranges::of(&pool.new.spec);
     for (path, text) in gateways(pool.new) {
-        if parse_address(text).is_ok_and(|address| grants(&pool.new.spec, address)) {
+        if parse_address(text).is_ok_and(|address| ranges.grants(address)) {
             let problem = format!("{path}: the gateway {text} lies inside a range and may be granted to a claim");
             findings.warn(path, problem, "start the range after it, or pre-allocate it");
         }
@@ -269,7 +273,8 @@ impl IPPool {
     /// The given addresses that are in no entry of the pool. Invalid addresses are skipped.
     #[must_use]
     pub fn out_of_range<'a>(&self, granted: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-        let outside = |text: &&str| parse_address(text).is_ok_and(|address| !admits(&self.spec, address));
+        let ranges = Ranges::of(&self.spec);
+        let outside = |text: &&str| parse_address(text).is_ok_and(|address| !ranges.admits(address));
         granted.into_iter().filter(outside).map(str::to_owned).collect()
     }
 }
@@ -278,8 +283,9 @@ fn grants_are_in_range(old: &IPPool, new: &IPPool, findings: &mut Findings) {
     if old.spec.pools == new.spec.pools {
         return;
     }
+    let ranges = Ranges::of(&new.spec);
     for (claim, text) in &old.status.indexes {
-        let lost = parse_address(text.as_str()).is_ok_and(|address| !admits(&new.spec, address));
+        let lost = parse_address(text.as_str()).is_ok_and(|address| !ranges.admits(address));
         if lost {
             let problem = format!("is in use but out of bounds of the pools given (claim {claim})");
             findings.invalid(

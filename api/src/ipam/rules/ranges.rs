@@ -1,12 +1,15 @@
 //! The ranges of a pool at admission.
 //!
-//! Two similar checks differ. [`admits`] follows the Go manager's webhook: `end` bounds an entry that has a subnet
-//! only, an entry with `end` alone begins at the first address, the network address is included. [`grants`] follows the
-//! allocator. An address that is admitted but never granted causes a warning.
+//! Two similar checks differ. [`Ranges::admits`] follows the Go manager's webhook: `end` bounds an entry that has a
+//! subnet only, an entry with `end` alone begins at the first address, the network address is included.
+//! [`Ranges::grants`] follows the allocator. An address that is admitted but never granted causes a warning.
+//!
+//! A pool of the size that the API server accepts has tens of thousands of entries and addresses. So a rule reads the
+//! entries once, and a check of an address is logarithmic.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use metal3_domain::ip::{AnyPrefix, AnyRange, EntryError, EntryText, PoolEntry};
+use metal3_domain::ip::{Address, AnyPrefix, AnyRange, EntryError, EntryText, IntervalSet, PoolEntry, Prefix, Range};
 
 use crate::ipam::v1alpha1::{IPPoolSpec, PoolRange};
 
@@ -19,37 +22,185 @@ pub(super) fn read(range: &PoolRange) -> Result<PoolEntry, EntryError> {
     })
 }
 
-fn entries(spec: &IPPoolSpec) -> impl Iterator<Item = PoolEntry> {
-    spec.pools.iter().filter_map(|range| read(range).ok())
+/// Addresses of both families.
+#[derive(Debug, Default)]
+struct Addresses {
+    v4: IntervalSet<Ipv4Addr>,
+    v6: IntervalSet<Ipv6Addr>,
 }
 
-/// Whether the address passes admission. A pool without entries admits none.
-pub(super) fn admits(spec: &IPPoolSpec, address: IpAddr) -> bool {
-    entries(spec).any(|entry| {
-        let same_family = |other: IpAddr| other.is_ipv4() == address.is_ipv4();
+impl Addresses {
+    fn contain(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.v4.contains(address),
+            IpAddr::V6(address) => self.v6.contains(address),
+        }
+    }
+
+    fn insert(&mut self, range: AnyRange) {
+        match range {
+            AnyRange::V4(range) => self.v4.insert(range),
+            AnyRange::V6(range) => self.v6.insert(range),
+        }
+    }
+}
+
+/// The addresses of all entries of a pool.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    admitted: Addresses,
+    granted: Addresses,
+}
+
+impl Ranges {
+    /// Reads the entries. Those that cannot be read have no address.
+    pub(super) fn of(spec: &IPPoolSpec) -> Self {
+        let mut ranges = Self::default();
+        for entry in spec.pools.iter().filter_map(|range| read(range).ok()) {
+            if let Some(range) = admitted(&entry) {
+                ranges.admitted.insert(range);
+            }
+            if let Ok(Some(range)) = entry.range() {
+                ranges.granted.insert(range);
+            }
+        }
+        ranges
+    }
+
+    /// Whether the address passes admission. A pool without entries admits none.
+    pub(super) fn admits(&self, address: IpAddr) -> bool {
+        self.admitted.contain(address)
+    }
+
+    /// Whether the allocator can grant the address.
+    pub(super) fn grants(&self, address: IpAddr) -> bool {
+        self.granted.contain(address)
+    }
+}
+
+/// The addresses of an entry that pass admission: none when the members that bound it are of two families.
+fn admitted(entry: &PoolEntry) -> Option<AnyRange> {
+    let (subnet_v4, subnet_v6) = (
+        entry.subnet.and_then(AnyPrefix::v4),
+        entry.subnet.and_then(AnyPrefix::v6),
+    );
+    // A start and an end that are both given bound the entry alone.
+    match (entry.start, entry.end) {
+        (Some(IpAddr::V4(start)), Some(IpAddr::V4(end))) => within(start, end, None).map(AnyRange::V4),
+        (Some(IpAddr::V6(start)), Some(IpAddr::V6(end))) => within(start, end, None).map(AnyRange::V6),
+        (Some(_), Some(_)) => None,
+        (Some(IpAddr::V4(start)), None) => bounded(start, Ipv4Addr::HIGHEST, entry.subnet, subnet_v4).map(AnyRange::V4),
+        (Some(IpAddr::V6(start)), None) => bounded(start, Ipv6Addr::HIGHEST, entry.subnet, subnet_v6).map(AnyRange::V6),
+        (None, Some(IpAddr::V4(end))) => bounded(Ipv4Addr::UNSPECIFIED, end, entry.subnet, subnet_v4).map(AnyRange::V4),
+        (None, Some(IpAddr::V6(end))) => bounded(Ipv6Addr::UNSPECIFIED, end, entry.subnet, subnet_v6).map(AnyRange::V6),
+        (None, None) => match entry.subnet? {
+            AnyPrefix::V4(subnet) => Some(AnyRange::V4(subnet.range())),
+            AnyPrefix::V6(subnet) => Some(AnyRange::V6(subnet.range())),
+        },
+    }
+}
+
+/// The range inside the subnet, if there is one: `own` is the subnet when it is of the same family.
+fn bounded<A: Address>(first: A, last: A, subnet: Option<AnyPrefix>, own: Option<Prefix<A>>) -> Option<Range<A>> {
+    match (subnet, own) {
+        (None, _) => within(first, last, None),
+        (Some(_), Some(own)) => within(first, last, Some(own.range())),
+        (Some(_), None) => None,
+    }
+}
+
+fn within<A: Address>(first: A, last: A, bound: Option<Range<A>>) -> Option<Range<A>> {
+    let range = Range::try_new(first, last).ok()?;
+    match bound {
+        Some(bound) => range.intersection(&bound),
+        None => Some(range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_domain::ip::parse_address;
+
+    use super::*;
+
+    fn same_family(one: IpAddr, other: IpAddr) -> bool {
+        one.is_ipv4() == other.is_ipv4()
+    }
+
+    fn contains(subnet: AnyPrefix, address: IpAddr) -> bool {
+        match subnet {
+            AnyPrefix::V4(prefix) => AnyRange::V4(prefix.range()).contains(address),
+            AnyPrefix::V6(prefix) => AnyRange::V6(prefix.range()).contains(address),
+        }
+    }
+
+    /// The definition of the Go manager's webhook, for one entry and one address.
+    fn is_admitted(entry: &PoolEntry, address: IpAddr) -> bool {
         let above = match (entry.start, entry.subnet) {
-            (Some(start), _) => same_family(start) && start <= address,
+            (Some(start), _) => same_family(start, address) && start <= address,
             (None, Some(subnet)) => contains(subnet, address),
             (None, None) => true,
         };
         let below = match (entry.end, entry.subnet) {
-            (Some(end), _) => same_family(end) && address <= end,
+            (Some(end), _) => same_family(end, address) && address <= end,
             (None, Some(subnet)) => contains(subnet, address),
             (None, None) => true,
         };
         above && below
-    })
-}
+    }
 
-/// Whether the allocator can grant the address.
-pub(super) fn grants(spec: &IPPoolSpec, address: IpAddr) -> bool {
-    entries(spec).any(|entry| matches!(entry.range(), Ok(Some(range)) if range.contains(address)))
-}
-
-fn contains(subnet: AnyPrefix, address: IpAddr) -> bool {
-    let range = match subnet {
-        AnyPrefix::V4(prefix) => AnyRange::V4(prefix.range()),
-        AnyPrefix::V6(prefix) => AnyRange::V6(prefix.range()),
-    };
-    range.contains(address)
+    #[test]
+    fn ranges_contain_what_one_of_their_entries_contains() {
+        let addresses = [
+            "0.0.0.0",
+            "10.0.0.0",
+            "10.0.0.9",
+            "10.0.0.255",
+            "255.255.255.255",
+            "::",
+            "2001:db8::9",
+            "2001:db8::1:0",
+        ];
+        let ends: Vec<Option<&str>> = addresses
+            .iter()
+            .copied()
+            .map(Some)
+            .chain([None, Some("router")])
+            .collect();
+        let subnets = [
+            None,
+            Some("10.0.0.4/24"),
+            Some("0.0.0.0/0"),
+            Some("2001:db8::/112"),
+            Some("10.0.0.0/33"),
+        ];
+        let mut spec = IPPoolSpec::default();
+        let mut checked = 0;
+        for (start, end, subnet) in ends
+            .iter()
+            .flat_map(|start| ends.iter().map(move |end| (*start, *end)))
+            .flat_map(|(start, end)| subnets.iter().map(move |subnet| (start, end, *subnet)))
+        {
+            spec.pools = vec![PoolRange {
+                start: start.map(Into::into),
+                end: end.map(Into::into),
+                subnet: subnet.map(Into::into),
+                ..PoolRange::default()
+            }];
+            let ranges = Ranges::of(&spec);
+            let entry = read(&spec.pools[0]).ok();
+            for address in addresses.map(|text| parse_address(text).unwrap()) {
+                checked += 1;
+                let case = format!("{start:?} {end:?} {subnet:?} {address}");
+                assert_eq!(
+                    ranges.admits(address),
+                    entry.is_some_and(|entry| is_admitted(&entry, address)),
+                    "{case}"
+                );
+                let granted = |entry: PoolEntry| matches!(entry.range(), Ok(Some(range)) if range.contains(address));
+                assert_eq!(ranges.grants(address), entry.is_some_and(granted), "{case}");
+            }
+        }
+        assert_eq!(checked, 10 * 10 * 5 * 8);
+    }
 }

@@ -49,7 +49,7 @@ pub struct IPPoolSpec {
 }
 
 /// A range, given by its ends, by a network, or by both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolRange {
     /// First address. Absent: the second address of the subnet.

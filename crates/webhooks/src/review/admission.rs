@@ -76,7 +76,12 @@ fn validate(
             ..Admitted::default()
         });
     }
-    Err(Refusal::invalid(reviewer, name(request), &refusals))
+    Err(Refusal::invalid(
+        reviewer,
+        name(request),
+        &refusals,
+        decision.more_refusals,
+    ))
 }
 
 /// Name of the object, or `generateName` in a create request without a name.

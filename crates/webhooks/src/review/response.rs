@@ -28,8 +28,9 @@ impl Refusal {
     /// The object violates rules. The format is that of the API server's own rejections.
     ///
     /// differs: `refusal-is-invalid`. The Go managers respond so for two of the three groups.
-    pub(crate) fn invalid(reviewer: &Reviewer, name: &str, findings: &[&Finding]) -> Self {
-        let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    pub(crate) fn invalid(reviewer: &Reviewer, name: &str, findings: &[&Finding], more: usize) -> Self {
+        let texts = findings.iter().map(ToString::to_string);
+        let texts: Vec<String> = texts.chain((more > 0).then(|| format!("and {more} more"))).collect();
         let text = match texts.as_slice() {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
