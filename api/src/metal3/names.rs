@@ -12,6 +12,9 @@ pub const PAUSED_ANNOTATION: &str = "baremetalhost.metal3.io/paused";
 pub const DETACHED_ANNOTATION: &str = "baremetalhost.metal3.io/detached";
 /// The status as JSON, restored once into a host without status.
 pub const STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
+/// The instance that the node of a moved host still serves: the UID of the host in the former cluster. A node that serves it
+/// may be erased for the host.
+pub const FORMER_INSTANCE_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
 /// One reboot or, followed by `/` and a key, the host stays off until the client removes the annotation.
 pub const REBOOT_ANNOTATION: &str = "reboot.metal3.io";
 /// Prefix of the annotations that keep a host powered off.

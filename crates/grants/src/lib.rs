@@ -38,6 +38,13 @@ role! {
 }
 
 role! {
+    /// Reviews of the rights of users whose requests are admitted.
+    pub struct Admission {
+        SubjectAccessReview: Create;
+    }
+}
+
+role! {
     /// Events about an idle controller group.
     pub struct StatusEvents {
         Event: Create, Patch;
@@ -79,7 +86,10 @@ pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
 /// Permissions of hosts.
 #[must_use]
 pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
-    let needs = Hosts::permissions().into_iter().chain(UnservedKinds::permissions());
+    let needs = Hosts::permissions()
+        .into_iter()
+        .chain(UnservedKinds::permissions())
+        .chain(Admission::permissions());
     product(needs.collect(), guard::HOSTS)
 }
 

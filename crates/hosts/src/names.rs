@@ -2,8 +2,8 @@
 
 /// Annotation that allows deprovisioning a host beyond the budget. Any value.
 pub(crate) const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
-/// Annotation with the instance that the node of a moved host still serves: the host's UID in the former cluster.
-pub(crate) const FORMER_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
+pub(crate) use metal3_api::metal3::names::FORMER_INSTANCE_ANNOTATION as FORMER_ANNOTATION;
+
 /// Condition: a change is withheld on purpose. Present only while it holds.
 pub(crate) const HELD: &str = "Held";
 

@@ -13,6 +13,7 @@
 #![warn(missing_docs)]
 
 pub mod certificates;
+pub mod guarded;
 pub mod manifest;
 pub mod related_objects;
 mod review;

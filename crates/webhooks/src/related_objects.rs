@@ -5,6 +5,7 @@
 //! a cache is not synced, the request is rejected.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_api::ipam::v1alpha1::IPPool;
@@ -12,6 +13,8 @@ use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostNetworkAttachment};
 use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer};
 use serde_json::Value;
+
+use crate::guarded::AccessQuestion;
 
 /// A read from a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +37,16 @@ pub trait RelatedObjects: Send + Sync {
         let _ = (namespace, pool);
         Observation::Unknown("this process does not watch addresses".into())
     }
+
+    /// Whether a user has a right. An error is the reason why it is unknown.
+    fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
+        let _ = question;
+        Box::pin(async { Err("this process does not review rights".to_owned()) })
+    }
 }
+
+/// The pending decision about a right.
+pub type Decision<'a> = Pin<Box<dyn Future<Output = Result<bool, String>> + Send + 'a>>;
 
 /// A process without watches.
 #[derive(Clone, Copy, Debug)]

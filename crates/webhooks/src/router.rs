@@ -13,10 +13,9 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use metal3_domain::clock::Clock;
 use metal3_runtime::metrics::ServerMetrics;
-use serde_json::Value;
 
-use crate::related_objects::RelatedObjects;
-use crate::review::{self, InvalidReview, conversion};
+use crate::related_objects::{NoRelatedObjects, RelatedObjects};
+use crate::review::{self, InvalidReview, Reviewed, conversion};
 use crate::table::{Hook, Suite};
 
 /// Path of conversion reviews.
@@ -74,11 +73,13 @@ async fn admit(State(state): State<RouteState>, body: Bytes) -> Response {
         related_objects,
         endpoint,
     } = state;
-    endpoint.answer(|| review::admit(&hook, &body, &*related_objects))
+    let review = || review::admit(&hook, &body, &*related_objects);
+    endpoint.answer(review, &*related_objects).await
 }
 
 async fn convert(State(endpoint): State<Endpoint>, body: Bytes) -> Response {
-    endpoint.answer(|| conversion::convert(&body))
+    let review = || conversion::convert(&body).map(Reviewed::Answered);
+    endpoint.answer(review, &NoRelatedObjects).await
 }
 
 /// A path with its metrics.
@@ -98,16 +99,29 @@ impl Endpoint {
     }
 
     /// Runs a review and builds the response. A panic must not end the connection, which other requests share.
-    fn answer(&self, review: impl FnOnce() -> Result<Value, InvalidReview>) -> Response {
+    async fn answer(
+        &self,
+        review: impl FnOnce() -> Result<Reviewed, InvalidReview>,
+        related_objects: &dyn RelatedObjects,
+    ) -> Response {
         let (path, begun) = (self.path, self.instrumentation.clock.monotonic());
         let request = self.instrumentation.metrics.begin(path);
-        let response = match catch_unwind(AssertUnwindSafe(review)) {
+        let reviewed = match catch_unwind(AssertUnwindSafe(review)) {
+            Ok(Ok(Reviewed::Asks(pending))) => {
+                let decision = related_objects.may(&pending.question).await;
+                Ok(Ok(pending.answer(&decision)))
+            }
+            Ok(Ok(Reviewed::Answered(review))) => Ok(Ok(review)),
+            Ok(Err(problem)) => Ok(Err(problem)),
+            Err(_) => Err(()),
+        };
+        let response = match reviewed {
             Ok(Ok(review)) => ([(header::CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
             Ok(Err(problem)) => {
                 tracing::warn!(path, %problem, "invalid review");
                 (StatusCode::BAD_REQUEST, problem.to_string()).into_response()
             }
-            Err(_) => {
+            Err(()) => {
                 self.instrumentation.metrics.panicked();
                 tracing::error!(path, "a rule panicked; the request is rejected");
                 (StatusCode::INTERNAL_SERVER_ERROR, DEFECT).into_response()

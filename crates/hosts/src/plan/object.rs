@@ -89,7 +89,7 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(text) = planner.host().saved_status() else {
         return Ok(());
     };
-    if planner.host().status.last_updated.is_some() && planner.host().status.provisioning.state != State::None {
+    if !planner.host().takes_saved_status() {
         remove_annotation(planner, STATUS_ANNOTATION);
         return Err(Decision::Wait(Next::Requeue));
     }

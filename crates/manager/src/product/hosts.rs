@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use metal3_api::metal3::names::GROUP;
+use metal3_grants::Admission;
 use metal3_hosts::needs::{Hosts, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::unserved;
+use metal3_runtime::admin::SubjectReviewer;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
+use metal3_webhooks::guarded::AccessQuestion;
+use metal3_webhooks::related_objects::{Decision, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
 
 use super::{EVENTS, Product, Running, Task, WriteAccess};
@@ -46,7 +50,26 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let of_unserved = unserved::Caches::default();
     let watches = caches.watches(&watch_config).chain(of_unserved.watches(&watch_config));
     let task = controllers(session, (caches, of_unserved), write_access, metal);
-    Ok(Running::new(watches, task))
+    let rights = Rights(SubjectReviewer::new::<Admission>(&session.client));
+    Ok(Running {
+        related_objects: Arc::new(rights),
+        ..Running::new(watches, task)
+    })
+}
+
+/// The rights of users, for the webhook of hosts. A replica that does not lead reviews them too.
+struct Rights(SubjectReviewer);
+
+impl RelatedObjects for Rights {
+    fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
+        Box::pin(async {
+            let decision = self.0.may(question.user.clone(), question.right.clone()).await;
+            decision.map_err(|error| {
+                tracing::warn!(%error, "the right of a user is not known, so the request is rejected");
+                "the API server did not review it".to_owned()
+            })
+        })
+    }
 }
 
 fn controllers(

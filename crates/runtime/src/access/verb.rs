@@ -43,4 +43,7 @@ verbs! {
     /// Name an object as an owner whose deletion waits for its dependents; the server requires it for
     /// `blockOwnerDeletion`.
     UpdateFinalizers = "update" on "finalizers";
+    /// Set the annotations of a host that restore a status or name a former instance. No object has this subresource:
+    /// admission asks for the permission.
+    UpdateRestore = "update" on "restore";
 }

@@ -18,7 +18,7 @@ mod review;
 pub use diagnostics::{diagnostics, insecure_diagnostics};
 pub use gate::Gate;
 pub use health::{CheckResult, Health, health};
-pub use review::{AccessDecision, ClusterReviewer, Reviewer};
+pub use review::{AccessDecision, ClusterReviewer, Reviewer, SubjectReviewer};
 
 #[cfg(test)]
 mod tests;

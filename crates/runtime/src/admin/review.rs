@@ -5,7 +5,9 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
-use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
 use kube::api::PostParams;
 use kube::{Api, Client};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -87,25 +89,65 @@ impl ClusterReviewer {
     }
 
     async fn may(&self, user: UserInfo, verb: &str, path: &str) -> kube::Result<bool> {
-        let review = SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: user.username,
-                uid: user.uid,
-                groups: user.groups,
-                extra: user.extra.map(BTreeMap::from_iter),
-                non_resource_attributes: Some(NonResourceAttributes {
-                    path: Some(path.to_owned()),
-                    verb: Some(verb.to_owned()),
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
+        let path = NonResourceAttributes {
+            path: Some(path.to_owned()),
+            verb: Some(verb.to_owned()),
         };
-        let answer = self.accesses.create(&PostParams::default(), &review).await?;
-        // A denial overrides an allowance.
-        Ok(answer
-            .status
-            .is_some_and(|status| status.allowed && status.denied != Some(true)))
+        let spec = SubjectAccessReviewSpec {
+            non_resource_attributes: Some(path),
+            ..of_user(user)
+        };
+        is_allowed(&self.accesses, spec).await
+    }
+}
+
+fn of_user(user: UserInfo) -> SubjectAccessReviewSpec {
+    SubjectAccessReviewSpec {
+        user: user.username,
+        uid: user.uid,
+        groups: user.groups,
+        extra: user.extra.map(BTreeMap::from_iter),
+        ..SubjectAccessReviewSpec::default()
+    }
+}
+
+async fn is_allowed(accesses: &Api<SubjectAccessReview>, spec: SubjectAccessReviewSpec) -> kube::Result<bool> {
+    let review = SubjectAccessReview {
+        spec,
+        ..SubjectAccessReview::default()
+    };
+    let answer = accesses.create(&PostParams::default(), &review).await?;
+    // A denial overrides an allowance.
+    Ok(answer
+        .status
+        .is_some_and(|status| status.allowed && status.denied != Some(true)))
+}
+
+/// Reviews the rights of known users with SubjectAccessReview.
+#[derive(Debug)]
+pub struct SubjectReviewer {
+    accesses: Api<SubjectAccessReview>,
+}
+
+impl SubjectReviewer {
+    /// Reviews through this client.
+    #[must_use]
+    pub fn new<R: Permits<verb::Create, SubjectAccessReview>>(client: &Client) -> Self {
+        Self {
+            accesses: Api::all(client.clone()),
+        }
+    }
+
+    /// Whether a user has a right on a resource.
+    ///
+    /// # Errors
+    /// When the API server does not answer: the right is unknown.
+    pub async fn may(&self, user: UserInfo, right: ResourceAttributes) -> kube::Result<bool> {
+        let spec = SubjectAccessReviewSpec {
+            resource_attributes: Some(right),
+            ..of_user(user)
+        };
+        is_allowed(&self.accesses, spec).await
     }
 }
 

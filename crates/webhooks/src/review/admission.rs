@@ -1,10 +1,12 @@
 //! Mutation and validation of a request by the rules of a hook.
 
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use metal3_api::rules::{Operation, ReviewError};
 use serde_json::Value;
 
 use super::request::AdmissionRequest;
 use super::response::{Admitted, Refusal};
+use crate::guarded::{self, AccessQuestion};
 use crate::related_objects::{self, RelatedObjects};
 use crate::table::{Hook, Task};
 
@@ -40,6 +42,32 @@ pub(super) fn answer(
         Task::Mutate => mutate(hook, request),
         Task::Validate => validate(hook, request, related_objects),
     }
+}
+
+/// The right that the request requires, if any.
+pub(super) fn question(hook: &Hook, request: &AdmissionRequest<'_>) -> Option<AccessQuestion> {
+    if hook.task != Task::Validate || !request.subresource.is_empty() {
+        return None;
+    }
+    let reviewer = &hook.reviewer;
+    let documents = (request.old_object, request.object);
+    let annotation = guarded::guarded_annotation(reviewer, request.operation, documents)?;
+    let object = request.object.unwrap_or(&Value::Null);
+    let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    Some(AccessQuestion {
+        user: request.user.clone(),
+        right: ResourceAttributes {
+            group: text(reviewer.group),
+            resource: text(reviewer.plural),
+            subresource: text(guarded::SUBRESOURCE),
+            verb: text(guarded::VERB),
+            namespace: namespace.and_then(text),
+            name: text(name(request)),
+            ..ResourceAttributes::default()
+        },
+        annotation,
+    })
 }
 
 fn mutate(hook: &Hook, request: &AdmissionRequest<'_>) -> Result<Admitted, Refusal> {

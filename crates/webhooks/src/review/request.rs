@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use k8s_openapi::api::authentication::v1::UserInfo;
 use metal3_api::rules::Operation;
 use serde_json::{Value, json};
 
@@ -74,6 +75,8 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) subresource: &'a str,
     /// Name of the object; empty for a generated name.
     pub(crate) name: &'a str,
+    /// The user who sent the request.
+    pub(crate) user: UserInfo,
     /// The object to store.
     pub(crate) object: Option<&'a Value>,
     /// The stored object.
@@ -100,10 +103,16 @@ impl<'a> AdmissionRequest<'a> {
             resource: [part("group")?, part("version")?, part("resource")?],
             subresource: text(request, "subResource").unwrap_or_default(),
             name: text(request, "name").unwrap_or_default(),
+            user: request.get("userInfo").and_then(user).unwrap_or_default(),
             object: object("object")?,
             old_object: object("oldObject")?,
         })
     }
+}
+
+/// A user that does not decode is one without name, groups and rights.
+fn user(info: &Value) -> Option<UserInfo> {
+    serde_json::from_value(info.clone()).ok()
 }
 
 fn operation(text: &str) -> Result<Operation, String> {

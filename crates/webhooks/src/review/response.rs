@@ -48,6 +48,17 @@ impl Refusal {
         Self::status(reviewer, name, problem, json!([]))
     }
 
+    /// The user lacks a right.
+    pub(crate) fn forbidden(reviewer: &Reviewer, name: &str, problem: &str) -> Self {
+        let Reviewer { kind, group, .. } = reviewer;
+        Self {
+            code: 403,
+            reason: "Forbidden",
+            message: format!("{kind}.{group} {name:?} is forbidden: {problem}"),
+            details: json!({ "group": group, "kind": kind, "name": name }),
+        }
+    }
+
     fn status(reviewer: &Reviewer, name: &str, text: &str, causes: Value) -> Self {
         let Reviewer { kind, group, .. } = reviewer;
         Self {

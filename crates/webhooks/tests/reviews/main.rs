@@ -4,6 +4,7 @@
 mod api_server;
 mod conversion;
 mod examples;
+mod guarded;
 mod hostile;
 mod manifests;
 mod related_objects;

@@ -7,7 +7,8 @@ use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
 use metal3_runtime::guard;
 use metal3_webhooks::certificates::CertificateScope;
-use metal3_webhooks::table::Suite;
+use metal3_webhooks::guarded;
+use metal3_webhooks::table::{HOSTS, Suite};
 use serde_json::{Value, json};
 
 use super::layout::{Layout, Mounted};
@@ -28,6 +29,7 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     ];
     documents.extend(roles(layout, certificates));
     documents.extend(endpoint_reader(layout));
+    documents.extend(host_restorer(layout));
     documents.extend(layout.settings());
     documents.extend(layout.webhooks().iter().map(|suite| service(layout, suite)));
     documents.extend([
@@ -168,6 +170,17 @@ pub(super) fn endpoint_reader(layout: &Layout) -> Vec<Value> {
             binding(layout, "ClusterRole", &name),
         ),
     ]
+}
+
+/// The role of users who move hosts to this cluster: they set the annotations that restore a host. It is not aggregated to
+/// `admin`, which the users of one namespace usually have; `cluster-admin` includes it.
+fn host_restorer(layout: &Layout) -> Option<Value> {
+    let serves_hosts = layout.webhooks().iter().any(|suite| suite.group == HOSTS.group);
+    let role = json!({ "rules": [{
+        "apiGroups": [HOSTS.group], "resources": [format!("baremetalhosts/{}", guarded::SUBRESOURCE)],
+        "verbs": [guarded::VERB],
+    }] });
+    serves_hosts.then(|| cluster_object(layout, RBAC, "ClusterRole", &HOSTS.named("host-restore"), role))
 }
 
 fn service(layout: &Layout, suite: &Suite) -> Value {

@@ -16,7 +16,12 @@ use crate::wait::until;
 const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 
 /// Subresources that the admission of other requests checks in roles. The audit log does not show their use.
-pub(super) const ADMISSION_ONLY: &str = "/finalizers";
+const ADMISSION_ONLY: [&str; 2] = ["/finalizers", "/restore"];
+
+/// Whether the target is such a subresource.
+pub(super) fn is_admission_only(target: &Target) -> bool {
+    ADMISSION_ONLY.iter().any(|name| target.resource.ends_with(name))
+}
 
 /// The namespace label admits the Pods of the release, and rejects Pods with a single relaxed field.
 pub(super) fn restricted(stack: &Stack, _: &Candidate) -> Proof {
@@ -136,7 +141,7 @@ pub(super) fn grants_are_used(stack: &Stack, _: &Candidate) -> Proof {
 /// Whether only admission checks a grant: with the permissions of owner references enforced, a Cluster becomes the owner of
 /// a pool only for who may delete the pool.
 fn is_of_admission(target: &Target) -> bool {
-    target.resource.ends_with(ADMISSION_ONLY) || target.to_string() == "delete ippools.ipam.metal3.io"
+    is_admission_only(target) || target.to_string() == "delete ippools.ipam.metal3.io"
 }
 
 /// Deletes claims first, then pools: releasing addresses is the last use of a role.

@@ -6,7 +6,7 @@ use metal3_domain::bmc::{BmcAddress, BmcAddressError};
 
 use super::{BareMetalHost, BootMode, InspectionMode};
 use crate::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED, PAUSED_ANNOTATION, STATUS_ANNOTATION};
-use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface};
+use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface, ProvisioningState};
 
 impl BareMetalHost {
     /// Value of an annotation.
@@ -46,6 +46,12 @@ impl BareMetalHost {
     #[must_use]
     pub fn saved_status(&self) -> Option<&str> {
         self.annotation(STATUS_ANNOTATION)
+    }
+
+    /// Whether a saved status is restored into the host: it has none of its own.
+    #[must_use]
+    pub fn takes_saved_status(&self) -> bool {
+        self.status.last_updated.is_none() || self.status.provisioning.state == ProvisioningState::None
     }
 
     /// Whether the host must not be inspected, by its spec or by an annotation.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::access::ADMISSION_ONLY;
+use crate::products::access::is_admission_only;
 
 /// Grants that the life cycle of one cluster does not use, and their purpose. The tests of the package that declares a
 /// grant use it.
@@ -121,7 +121,7 @@ pub(crate) fn used(stack: &Stack, account: &Account, refused: &[&str]) -> anyhow
         granted.add(&role)?;
     }
     let texts = |targets: Vec<&Target>| -> Vec<String> { targets.iter().map(ToString::to_string).collect() };
-    let is_audited = |target: &&Target| !target.resource.ends_with(ADMISSION_ONLY);
+    let is_audited = |target: &&Target| !is_admission_only(target);
     let unused = texts(granted.unused(&counts).filter(is_audited).collect());
     let unexpected = |targets: Vec<&Target>| -> Vec<String> {
         let texts_of = texts(targets).into_iter();
