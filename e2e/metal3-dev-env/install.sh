@@ -59,4 +59,8 @@ kubectl rollout status deployment/baremetal-operator-controller-manager --namesp
 
 # The hosts that SKIP_APPLY_BMH kept from being applied.
 kubectl apply --namespace "${NAMESPACE}" --filename "${WORKING_DIR}/bmhosts_crs.yaml"
+# A new host uses only a Secret that its owner has labelled, and upstream's have no label.
+kubectl get baremetalhosts --namespace "${NAMESPACE}" \
+  --output=jsonpath='{range .items[*]}{.spec.bmc.credentialsName}{"\n"}{end}' | sort --unique |
+  xargs --no-run-if-empty -I'{}' kubectl label secret '{}' --namespace "${NAMESPACE}" --overwrite environment.metal3.io=baremetal
 echo "hosts are enrolled by ${overlay##*/}; watch them: kubectl get baremetalhosts --namespace ${NAMESPACE} --watch"
