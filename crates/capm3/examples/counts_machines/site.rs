@@ -119,8 +119,8 @@ impl Site {
         let address = format!("redfish-virtualmedia://10.0.{high}.{low}/redfish/v1/Systems/1");
         let macs = self.ironic.machine_at(&address, |machine| machine.macs());
         let mac = macs.and_then(|macs| macs.into_iter().next()).context("a MAC address")?;
-        let login = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("bmc-{number}") },
-            "stringData": { "username": "admin", "password": "x" } });
+        let login = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": format!("bmc-{number}"),
+            "labels": { "environment.metal3.io": "baremetal" } }, "stringData": { "username": "admin", "password": "x" } });
         self.user.make(CORE, "secrets", login).await;
         let bmc = json!({ "address": address, "credentialsName": format!("bmc-{number}") });
         let host = json!({
