@@ -48,6 +48,15 @@ const HOSTS: Account = Account {
     unused_grants: &[
         ("get hardwaredata.metal3.io", "a lost response to its creation"),
         ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
+        ("get bmceventsubscriptions.metal3.io", LEFT_BEHIND),
+        ("patch bmceventsubscriptions.metal3.io", LEFT_BEHIND),
+        ("patch bmceventsubscriptions/status.metal3.io", LEFT_BEHIND),
+        ("get dataimages.metal3.io", LEFT_BEHIND),
+        ("patch dataimages.metal3.io", LEFT_BEHIND),
+        ("patch dataimages/status.metal3.io", LEFT_BEHIND),
+        ("get preprovisioningimages.metal3.io", LEFT_BEHIND),
+        ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
+        ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
         ("patch events", AGAIN),
         ("create subjectaccessreviews.authorization.k8s.io", METRICS),
         ("create tokenreviews.authentication.k8s.io", METRICS),
@@ -81,6 +90,7 @@ pub(super) static MANAGERS: [Manager; 3] = [
 
 const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this template has none";
 const AGAIN: &str = "a repeated event about the same object";
+const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.
