@@ -13,8 +13,16 @@ use metal3_domain::ip::{Address, AnyPrefix, AnyRange, EntryError, EntryText, Int
 
 use crate::ipam::v1alpha1::{IPPoolSpec, PoolRange};
 
+#[cfg(test)]
+thread_local! {
+    /// Entries that this thread has parsed: the tests compare their number.
+    static PARSED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Parses an entry.
 pub(super) fn read(range: &PoolRange) -> Result<PoolEntry, EntryError> {
+    #[cfg(test)]
+    PARSED.set(PARSED.get() + 1);
     PoolEntry::parse(EntryText {
         start: range.start.as_ref().map(|text| text.as_str()),
         end: range.end.as_ref().map(|text| text.as_str()),
@@ -120,8 +128,11 @@ fn within<A: Address>(first: A, last: A, bound: Option<Range<A>>) -> Option<Rang
 #[cfg(test)]
 mod tests {
     use metal3_domain::ip::parse_address;
+    use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::ipam::v1alpha1::IPPool;
+    use crate::rules::{Change, review};
 
     fn same_family(one: IpAddr, other: IpAddr) -> bool {
         one.is_ipv4() == other.is_ipv4()
@@ -202,5 +213,54 @@ mod tests {
             }
         }
         assert_eq!(checked, 10 * 10 * 5 * 8);
+    }
+
+    fn address(number: usize) -> String {
+        format!("10.0.{}.{}", number / 256, number % 256)
+    }
+
+    fn pool(ranges: Vec<Value>, pre_allocated: Map<String, Value>, granted: Map<String, Value>) -> IPPool {
+        let spec = json!({ "namePrefix": "p", "pools": ranges, "preAllocations": pre_allocated });
+        let metadata = json!({ "name": "p", "namespace": "metal" });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec, "status": { "indexes": granted } })).unwrap()
+    }
+
+    fn addresses(count: usize, address: impl Fn(usize) -> String) -> Map<String, Value> {
+        let named = |number: usize| (format!("claim-{number}"), Value::from(address(number)));
+        (0..count).map(named).collect()
+    }
+
+    fn parsed(work: impl FnOnce()) -> usize {
+        let before = PARSED.get();
+        work();
+        PARSED.get() - before
+    }
+
+    #[test]
+    fn a_review_parses_each_entry_once_for_each_rule_whatever_the_number_of_addresses() {
+        const COUNT: usize = 300;
+        let single = |number| json!({ "start": address(number), "end": address(number), "gateway": "9.0.0.1" });
+        let disjoint: Vec<Value> = (0..COUNT).map(single).collect();
+        let wide = |number| json!({ "start": address(number), "end": address(4 * COUNT - number) });
+        let nested: Vec<Value> = (0..COUNT).map(wide).collect();
+        let outside = |number| address(5 * COUNT + number);
+        let last = |_| address(COUNT - 1);
+        // Each address is looked up in the last entry, or in all in vain.
+        for (ranges, pre_allocated, granted) in [
+            (disjoint, addresses(COUNT, address), addresses(COUNT, last)),
+            (nested, addresses(COUNT, outside), addresses(COUNT, outside)),
+        ] {
+            let old = pool(vec![json!({ "subnet": "11.0.0.0/8" })], Map::new(), granted);
+            let new = pool(ranges, pre_allocated, Map::new());
+            let rules = <IPPool as crate::rules::AdmissionRules>::RULES.len();
+            let created = parsed(|| drop(review(&Change::Create(&new))));
+            let updated = parsed(|| drop(review(&Change::Update { old: &old, new: &new })));
+            let compared = parsed(|| {
+                drop(new.out_of_range((0..COUNT).map(address).collect::<Vec<_>>().iter().map(String::as_str)))
+            });
+            assert!((COUNT..=rules * COUNT).contains(&created), "{created}");
+            assert!((COUNT..=rules * (COUNT + 1)).contains(&updated), "{updated}");
+            assert_eq!(compared, COUNT);
+        }
     }
 }
