@@ -290,6 +290,9 @@ where
                 writer.patch_status::<K>(&MetadataOf(&self.cache), key, patch).await?;
             }
         }
-        Ok(Next::waiting_with_recheck(wait.reason, wait.message, wait.recheck))
+        Ok(match wait.recheck {
+            Some(recheck) => Next::waiting_with_recheck(wait.reason, wait.message, recheck),
+            None => Next::waiting(wait.reason, wait.message),
+        })
     }
 }

@@ -19,8 +19,7 @@ pub(super) const HOST_OF_IMAGE: &str = "baremetalhost.metal3.io/preprovisioningI
 pub(super) const IMAGE: &str = "preprovisioningimage.metal3.io";
 
 /// The time for another program that builds images to remove its own finalizer: no Deployment of a well-known name shows
-/// whether it runs. It needs seconds. The
-/// time begins with each start.
+/// whether it runs. It needs seconds. The time begins with each start.
 pub(super) const IMAGE_BUILDER_GRACE: Duration = Duration::from_mins(10);
 /// Neither Ironic nor a BMC reports when a drive or a subscription changes.
 pub(super) const RECHECK: Duration = Duration::from_mins(1);
@@ -51,7 +50,8 @@ pub(super) enum Step {
 pub(super) struct Wait {
     pub(super) reason: Reason,
     pub(super) message: String,
-    pub(super) recheck: Duration,
+    /// `None` where a watch tells when it ends.
+    pub(super) recheck: Option<Duration>,
     /// Whether the status says so. Not where the wait ends by itself, or where a Go manager writes the status.
     pub(super) is_reported: bool,
 }
@@ -74,7 +74,7 @@ pub(super) fn plan(facts: &Facts) -> Step {
             return quiet(
                 OTHER_FINALIZERS,
                 "its other finalizers are removed first".to_owned(),
-                RECHECK,
+                None,
             );
         }
         let left = IMAGE_BUILDER_GRACE.saturating_sub(deleted_for);
@@ -189,16 +189,16 @@ fn reported(reason: Reason, message: &str, remedy: &str) -> Step {
         message: format!(
             "no controller of this program serves this kind, and its finalizer stays: {message}; {remedy}"
         ),
-        recheck: RECHECK,
+        recheck: Some(RECHECK),
         is_reported: true,
     })
 }
 
-fn quiet(reason: Reason, message: String, recheck: Duration) -> Step {
+fn quiet(reason: Reason, message: String, recheck: impl Into<Option<Duration>>) -> Step {
     Step::Wait(Wait {
         reason,
         message,
-        recheck,
+        recheck: recheck.into(),
         is_reported: false,
     })
 }
