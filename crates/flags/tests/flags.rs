@@ -248,6 +248,10 @@ fn invalid_arguments_are_reported_with_flag_and_remedy() {
             "--controllers=ipam --webhook-certificates=none",
             ["--webhook-certificates:", "self-managed"],
         ),
+        (
+            "--controllers=hosts --bmc-secrets=none",
+            ["--bmc-secrets:", "labelled or any"],
+        ),
         ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
             "--controllers=capm3 --metal3remediation-concurrency=3",

@@ -145,3 +145,19 @@ fn the_installed_configuration_is_valid() {
 fn manifests_round_trip() {
     assert_round_trip(&layout::HOSTS, "hosts");
 }
+
+/// The webhook's denial and `docs/install.md` name this role.
+#[test]
+fn role_of_users_who_restore_hosts_grants_only_that() {
+    for form in FORMS {
+        let documents = installed(form);
+        let name = |role: &&Value| role["metadata"]["name"] == "baremetal-operator-host-restore";
+        let role = of_kind(&documents, "ClusterRole").find(name).unwrap();
+        let rule = json!({ "apiGroups": ["metal3.io"], "resources": ["baremetalhosts/restore"], "verbs": ["update"] });
+        assert_eq!(role["rules"], json!([rule]));
+        assert!(role["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-admin"].is_null());
+        let bound = of_kind(&documents, "ClusterRoleBinding")
+            .all(|binding| binding["roleRef"]["name"] != role["metadata"]["name"]);
+        assert!(bound, "the manifests bind it to no one");
+    }
+}
