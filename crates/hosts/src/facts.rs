@@ -51,9 +51,9 @@ pub struct Facts<'a> {
     pub agent_network_on_node: bool,
     /// The HardwareData with the host's name.
     pub hardware_data: Observed<&'a HardwareData>,
-    /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, plain name and boot
-    /// MAC address without a result, or Ironic confirmed its deletion in this reconcile. Unknown: not read, the read
-    /// failed, or the change feed does not contain it.
+    /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, boot MAC address and,
+    /// with `--adopt-plain-node-names`, plain name without a result, or Ironic confirmed its deletion in this
+    /// reconcile. Unknown: not read, the read failed, or the change feed does not contain it.
     pub node: &'a Observed<FoundNode>,
     /// This process has seen the port of the boot MAC address on this node.
     pub boot_port_exists: bool,
@@ -246,8 +246,8 @@ pub struct Budget {
 /// A read that a plan needs. Each is live, whatever a cache contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
-    /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name, boot MAC address. If any of these
-    /// reads fails, the node stays unknown.
+    /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name (`--adopt-plain-node-names`), boot MAC
+    /// address. If any of these reads fails, the node stays unknown.
     Node,
     /// The Secret with the BMC's credentials, with its values.
     Credentials,
