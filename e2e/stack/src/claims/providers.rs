@@ -2,6 +2,7 @@
 //!
 //! It is one claim because each step depends on the previous ones.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -111,12 +112,8 @@ fn describe(stack: &Stack) -> anyhow::Result<()> {
 /// Deletes one provider at a time with its CRDs: clusterctl's discovery cache becomes stale while it deletes them, and it
 /// stops half-way. Cluster API's CRDs stay.
 fn delete(stack: &Stack) -> anyhow::Result<()> {
-    stack.run(
-        "clusterctl",
-        &["delete", "--infrastructure", "test-server", "--include-crd"],
-        None,
-    )?;
-    stack.run("clusterctl", &["delete", "--all"], None)?;
+    clusterctl_delete(stack, &["--infrastructure", "test-server", "--include-crd"])?;
+    clusterctl_delete(stack, &["--all"])?;
     until(TIMEOUT, "the end of all managers", || {
         let left = stack.kubectl(&[
             "get",
@@ -128,6 +125,32 @@ fn delete(stack: &Stack) -> anyhow::Result<()> {
         ])?;
         Ok(left.trim().is_empty().then_some(()))
     })
+}
+
+/// clusterctl lists the objects of every kind in discovery and fails on a kind whose CRD is gone. Discovery is behind the
+/// deletion of CRDs for a moment: the next deletion waits for it.
+fn clusterctl_delete(stack: &Stack, providers: &[&str]) -> anyhow::Result<()> {
+    until(TIMEOUT, "discovery without the kinds of deleted CRDs", || {
+        let served = stack.kubectl(&["api-resources", "--cached=false", "--output=name"])?;
+        let defined = stack.kubectl(&["get", "customresourcedefinitions", CRDS_NOT_BEING_DELETED])?;
+        Ok(kinds_without_crd(&served, &defined).is_empty().then_some(()))
+    })?;
+    stack
+        .run("clusterctl", &[&["delete"], providers].concat(), None)
+        .map(drop)
+}
+
+/// The names of the CRDs, one a line. A CRD has the name that `kubectl api-resources --output=name` prints for its kind.
+const CRDS_NOT_BEING_DELETED: &str = r#"--output=go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}}{{"\n"}}{{end}}{{end}}"#;
+
+/// The kinds of providers that discovery lists although no CRD defines them.
+fn kinds_without_crd<'a>(served: &'a str, defined: &str) -> Vec<&'a str> {
+    let defined: BTreeSet<&str> = defined.lines().collect();
+    served
+        .lines()
+        .filter(|name| name.ends_with(".x-k8s.io") || name.ends_with(".metal3.io"))
+        .filter(|name| !defined.contains(name))
+        .collect()
 }
 
 fn image(stack: &Stack) -> anyhow::Result<String> {
@@ -242,7 +265,7 @@ fn third_parties(stack: &Stack, folder: &Path) -> anyhow::Result<()> {
         without_binary(stack, namespace).with_context(|| namespace.to_owned())?;
     }
     for provider in ["--infrastructure", "--ipam"] {
-        stack.run("clusterctl", &["delete", provider, "metal3", "--include-crd"], None)?;
+        clusterctl_delete(stack, &[provider, "metal3", "--include-crd"])?;
     }
     stack
         .kubectl(&["delete", "--filename", operator, "--ignore-not-found", "--wait=false"])
@@ -260,4 +283,20 @@ fn without_binary(stack: &Stack, namespace: &str) -> anyhow::Result<()> {
             None => Ok(None),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kinds_without_crd;
+
+    #[test]
+    fn kind_in_discovery_whose_crd_is_gone_is_found() {
+        let served = "pods\ndeployments.apps\ntestclusters.infrastructure.cluster.x-k8s.io\nclusters.cluster.x-k8s.io\nippools.ipam.metal3.io\n";
+        let defined = "clusters.cluster.x-k8s.io\nippools.ipam.metal3.io\n";
+        assert_eq!(
+            kinds_without_crd(served, defined),
+            ["testclusters.infrastructure.cluster.x-k8s.io"]
+        );
+        assert!(kinds_without_crd(defined, defined).is_empty());
+    }
 }
