@@ -5,6 +5,7 @@
 //! workload cluster.
 
 pub mod kubeconfig;
+mod node;
 mod remote;
 
 use std::pin::Pin;
@@ -15,7 +16,11 @@ use metal3_runtime::plan::Observed;
 pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
+pub use node::WorkloadNode;
 pub use remote::{ConnectFn, Remote, Workload};
+
+const HOST_UID_LABEL: &str = "metal3.io/uuid";
+const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 
 /// The relevant fields of a Node. Missing ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

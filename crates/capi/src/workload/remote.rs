@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{self, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
@@ -19,18 +19,18 @@ use metal3_runtime::write::{NoCache, Writer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Node, WakeFn, Workloads, kubeconfig};
+use super::{Node, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
-const HOST_UID_LABEL: &str = "metal3.io/uuid";
-const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+/// Nodes that are kept of one cluster. Kubernetes supports half as many.
+const MOST_NODES: usize = 10_000;
 
 role! {
     /// Permissions in workload clusters, with the credentials of their own kubeconfigs. The manager's role does not
     /// grant them.
     pub struct Workload {
-        v1::Node: List, Watch, Patch;
+        WorkloadNode: List, Watch, Patch;
     }
 }
 
@@ -80,7 +80,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
 
 impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     type Name = Key;
-    type Object = v1::Node;
+    type Object = WorkloadNode;
     type Interest = ();
     type Target = ClusterConnection;
     type Error = String;
@@ -108,9 +108,10 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
         })
     }
 
-    fn watch(&self, connection: &ClusterConnection, cache: SharedCache<v1::Node>) -> Watch<v1::Node> {
+    fn watch(&self, connection: &ClusterConnection, cache: SharedCache<WorkloadNode>) -> Watch<WorkloadNode> {
         let clock = Arc::clone(&self.clock);
         Watch::whole::<Workload>(connection.client.clone(), cache, &(), Scope::everywhere(), clock)
+            .of_tenant(MOST_NODES)
     }
 
     fn error(&self, _: &ClusterConnection, failing: Failing) -> String {
@@ -118,8 +119,8 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     }
 
     /// Heartbeats change a Node every few seconds and do not count.
-    fn concerns(change: &Change<'_, v1::Node>) -> impl Fn(&()) -> bool {
-        let is_relevant = !change.is_same(|old, new| node_of(old) == node_of(new));
+    fn concerns(change: &Change<'_, WorkloadNode>) -> impl Fn(&()) -> bool {
+        let is_relevant = !change.is_same(|old, new| old.fields() == new.fields());
         move |()| is_relevant
     }
 }
@@ -142,7 +143,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
             source.cache.read(|cache| {
                 cache
                     .synced()
-                    .then(|| cache.objects().map(|(_, node)| node_of(node)).collect::<Vec<_>>())
+                    .then(|| cache.objects().map(|(_, node)| node.fields()).collect::<Vec<_>>())
             })
         });
         let why = match (nodes, error) {
@@ -188,23 +189,12 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
             };
             let writer: Writer<Workload> = Writer::new(client, self.nodes.source().reader.mode());
             // The server accepts a provider ID once and never another one: no precondition is needed.
-            writer.patch(&cache, &key, patch).await?;
-            Ok(())
+            let written = writer.patch(&cache, &key, patch).await;
+            // The error of the server is text of a tenant.
+            written.map(drop).map_err(|_| {
+                let op = format!("give Node {node} its provider ID");
+                Fault::transient(op, Category::UNREACHABLE, "the workload cluster did not accept it")
+            })
         })
-    }
-}
-
-fn node_of(node: &v1::Node) -> Node {
-    let labels = node.metadata.labels.as_ref();
-    let label = |key: &str| labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default();
-    Node {
-        name: node.metadata.name.clone().unwrap_or_default(),
-        provider_id: node
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.provider_id.clone())
-            .unwrap_or_default(),
-        host_uid: label(HOST_UID_LABEL),
-        hostname: label(HOSTNAME_LABEL),
     }
 }

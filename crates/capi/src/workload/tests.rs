@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::Api;
@@ -220,4 +221,148 @@ async fn error_of_a_connected_cluster_is_reported_once_and_old_nodes_are_not_ret
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), actions);
+}
+
+/// The text that the hostile servers send in errors.
+const CANARY: &str = "canary-of-a-tenant";
+
+/// The code and body of the response to a request with this number.
+type Answer = Box<dyn Fn(u32) -> (u16, String) + Send + Sync>;
+
+/// A workload cluster whose API server sends what a tenant wants.
+fn hostile(answer: impl Fn(u32) -> (u16, String) + Clone + Send + Sync + 'static) -> (kube::Client, Arc<AtomicU32>) {
+    let requests = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&requests);
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        let (code, text) = answer(counted.fetch_add(1, Ordering::Relaxed));
+        async move {
+            let body = kube::client::Body::from(text.into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
+        }
+    });
+    (kube::Client::new(service, "default"), requests)
+}
+
+/// What a waiting key shows of the Nodes after a few minutes.
+async fn shown(client: kube::Client) -> String {
+    let management = Cluster::start(&Options::seeded(1));
+    create_kubeconfig(management.client("user")).await;
+    let (remote, stop) = (remote(&management, move || client.clone()), CancellationToken::new());
+    let waiting = async {
+        remote.nodes(&key("edge"), &key("m0"));
+        tokio::time::sleep(Duration::from_mins(5)).await;
+        let shown = describe(&remote.nodes(&key("edge"), &key("m0"))).join(", ");
+        stop.cancel();
+        shown
+    };
+    tokio::join!(remote.run(stop.clone()), waiting).1
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_of_a_hostile_cluster_that_never_ends_is_not_kept() {
+    let nodes: Vec<_> = (0..500)
+        .map(|number| json!({ "metadata": { "name": format!("n{number}"), "uid": "u", "resourceVersion": "1" } }))
+        .collect();
+    let page = json!({ "metadata": { "resourceVersion": "1", "continue": "more" }, "items": nodes }).to_string();
+    let (client, requests) = hostile(move |_| (200, page.clone()));
+    let shown = shown(client).await;
+    assert!(shown.contains("larger than any that a cluster needs"), "{shown}");
+    assert!(requests.load(Ordering::Relaxed) < 500, "each attempt reads 21 pages");
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_of_a_hostile_cluster_are_bounded() {
+    let node = json!({ "metadata": { "name": "x".repeat(1 << 20), "uid": "u", "resourceVersion": "1" } });
+    let page = json!({ "metadata": { "resourceVersion": "1" }, "items": [node] }).to_string();
+    let (client, _) = hostile(move |_| (200, page.clone()));
+    let shown = shown(client).await;
+    assert!(
+        shown.contains("larger than any that a cluster needs") && shown.len() < 500,
+        "{shown}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_in_events_of_a_hostile_cluster_are_bounded() {
+    let long = "x".repeat(1 << 20);
+    // Objects that cannot be decoded are kept with their names.
+    let event = |kind: &str, metadata: serde_json::Value| {
+        // The same text is an empty list and an event.
+        json!({ "metadata": { "resourceVersion": "1" }, "items": [], "type": kind,
+            "object": { "metadata": metadata, "spec": 7 } })
+    };
+    let events = [
+        event("ADDED", json!({ "name": long, "uid": "u", "resourceVersion": "2" })),
+        event(
+            "ADDED",
+            json!({ "name": "n", "namespace": long, "uid": "u", "resourceVersion": "2" }),
+        ),
+        event("DELETED", json!({ "name": "n", "uid": long, "resourceVersion": "2" })),
+        event("BOOKMARK", json!({ "resourceVersion": "2".repeat(1 << 20) })),
+    ];
+    for event in events {
+        let event = event.to_string();
+        let shown = shown(hostile(move |_| (200, event.clone())).0).await;
+        assert!(shown.contains("larger than any that a cluster needs"), "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn line_of_a_hostile_cluster_that_never_ends_is_not_read_on() {
+    const FRAME: usize = 1 << 16;
+    let list = json!({ "metadata": { "resourceVersion": "1" }, "items": [] }).to_string();
+    let (watches, frames) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let (begun, sent) = (Arc::clone(&watches), Arc::clone(&frames));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let frames = if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+            begun.fetch_add(1, Ordering::Relaxed);
+            let sent = Arc::clone(&sent);
+            let endless = futures::stream::repeat_with(move || {
+                sent.fetch_add(1, Ordering::Relaxed);
+                vec![b' '; FRAME]
+            });
+            endless.boxed()
+        } else {
+            futures::stream::iter([list.clone().into_bytes()]).boxed()
+        };
+        let body = frames.map(|frame| Ok::<_, std::convert::Infallible>(http_body::Frame::data(frame.into())));
+        async move { Ok::<_, std::convert::Infallible>(http::Response::new(http_body_util::StreamBody::new(body))) }
+    });
+    let shown = shown(kube::Client::new(service, "default")).await;
+    assert!(
+        shown.contains("an event is larger than any that a cluster needs"),
+        "{shown}"
+    );
+    let (watches, frames) = (watches.load(Ordering::Relaxed), frames.load(Ordering::Relaxed));
+    assert!(
+        watches > 0 && frames <= watches * 65,
+        "{frames} frames in {watches} watches"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn condition_contains_no_text_of_a_workload_cluster() {
+    let refusal = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": CANARY,
+        "message": CANARY })
+    .to_string();
+    let list = json!({ "metadata": { "resourceVersion": "1" }, "items": [] }).to_string();
+    let ended = json!({ "type": "ERROR", "object": { "code": 500, "message": CANARY } }).to_string();
+    let event = json!({ "type": CANARY, "object": {} }).to_string();
+    let rows: [Answer; 4] = [
+        Box::new(move |_| (403, refusal.clone())),
+        Box::new(|_| (200, CANARY.to_owned())),
+        Box::new({
+            let list = list.clone();
+            move |number| (200, if number == 0 { list.clone() } else { ended.clone() })
+        }),
+        Box::new(move |number| (200, if number == 0 { list.clone() } else { event.clone() })),
+    ];
+    for row in rows {
+        let row = Arc::new(row);
+        let shown = shown(hostile(move |number| row(number)).0).await;
+        assert!(
+            shown.contains("cannot be reached") && !shown.contains(CANARY),
+            "{shown}"
+        );
+    }
 }

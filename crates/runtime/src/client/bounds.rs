@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response, Uri};
+use http_body_util::Limited;
 use kube::client::Body;
 use metal3_domain::clock::Clock;
 use parking_lot::Mutex;
@@ -34,6 +35,7 @@ struct Shared {
     host: String,
     user_agent: HeaderValue,
     timeout: Duration,
+    longest_response: usize,
     slots: Arc<Semaphore>,
     rate_limit: Option<Mutex<RateLimiter>>,
     clock: Arc<dyn Clock>,
@@ -48,6 +50,7 @@ impl<S> Bounds<S> {
             host: host.to_owned(),
             user_agent: settings.user_agent.clone(),
             timeout: settings.timeout,
+            longest_response: settings.longest_response.unwrap_or(usize::MAX),
             slots: Arc::new(Semaphore::new(settings.in_flight.max(1))),
             rate_limit: settings
                 .rate_limit
@@ -116,7 +119,8 @@ impl<S> Bounds<S> {
         if watch && answer.status().is_success() {
             return with_wait(answer).await;
         }
-        with_wait(answer.map(|body| Bounded::new(body, deadline, within, slot))).await
+        let longest = shared.longest_response;
+        with_wait(answer.map(|body| Bounded::new(Limited::new(body, longest), deadline, within, slot))).await
     }
 }
 

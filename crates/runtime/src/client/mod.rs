@@ -54,6 +54,9 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// that an API server processes at once.
 pub const IN_FLIGHT: usize = 64;
 
+/// The longest response of an API server of a tenant: a page of 500 Nodes with room to spare.
+const TENANT_RESPONSE: usize = 32 << 20;
+
 /// The limits and the user agent of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -65,6 +68,8 @@ pub struct Settings {
     pub in_flight: usize,
     /// The rate limit.
     pub rate_limit: Option<RateLimit>,
+    /// The length of a response in bytes; `None` for no limit. Watches are exempt: they limit their lines.
+    pub longest_response: Option<usize>,
 }
 
 impl Settings {
@@ -79,7 +84,15 @@ impl Settings {
             timeout: TIMEOUT,
             in_flight: IN_FLIGHT,
             rate_limit: None,
+            longest_response: None,
         }
+    }
+
+    /// The same for clusters of tenants, whose API servers may send anything.
+    #[must_use]
+    pub const fn for_tenants(mut self) -> Self {
+        self.longest_response = Some(TENANT_RESPONSE);
+        self
     }
 
     /// The same for leases: a response is useful only while there is time to act on it, so the timeout is half of the

@@ -129,6 +129,27 @@ async fn a_slow_answer_within_the_time_arrives_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_response_of_a_tenant_beyond_the_limit_is_not_read() {
+    let list = |limit| async move {
+        let api = served(&factory(|settings| settings.longest_response = limit), |_| async {
+            whole(200, EMPTY_LIST)
+        });
+        api.list(&ListParams::default()).await
+    };
+    assert!(list(Some(EMPTY_LIST.len())).await.is_ok());
+    assert!(list(Some(EMPTY_LIST.len() - 1)).await.is_err());
+    assert!(Settings::new("manager", "v1").for_tenants().longest_response.is_some());
+    // An error response has a limit too.
+    let api = served(&factory(|settings| settings.longest_response = Some(10)), |_| async {
+        whole(500, EMPTY_LIST)
+    });
+    assert!(!matches!(
+        api.list(&ListParams::default()).await,
+        Err(kube::Error::Api(_)) | Ok(_)
+    ));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_may_be_silent_for_an_hour() {
     let api = served(&factory(|_| {}), |_| async {
         in_pieces("", Duration::from_hours(1), EVENT)

@@ -4,10 +4,11 @@
 //! Error messages contain nothing of its content, which may be a secret.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use kube_core::{ObjectMeta, Resource};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
 use serde_json::value::RawValue;
 
 use crate::cache::{Identity, Item, Key, MissingMetadata, prune};
@@ -25,6 +26,9 @@ pub enum DecodeError {
     /// A list or bookmark has no comparable version.
     #[error(transparent)]
     Version(#[from] NotComparable),
+    /// The server sent more than is kept.
+    #[error("{0} is larger than any that a cluster needs, so it is not kept")]
+    TooLarge(&'static str),
     /// The event type is unknown.
     #[error("the watch sent an event of the unknown type {0:?}")]
     Event(String),
@@ -48,7 +52,7 @@ pub(super) struct Page<K> {
 struct ListBody<'a> {
     metadata: ListMetadata,
     #[serde(borrow)]
-    items: Option<Vec<&'a RawValue>>,
+    items: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -60,15 +64,56 @@ struct ListMetadata {
     rest: String,
 }
 
-/// Reads a page of a list.
-pub(super) fn page<K: Resource + DeserializeOwned>(text: &str) -> Result<Page<K>, DecodeError> {
+/// Reads a page of a list. A page of more than `most` objects is an error before any of them is decoded.
+pub(super) fn page<K: Resource + DeserializeOwned>(text: &str, most: usize) -> Result<Page<K>, DecodeError> {
     let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| envelope_error("list", &error))?;
-    let items = body.items.unwrap_or_default();
+    let objects = body.items.map(|items| elements(items, most)).transpose()?;
+    let objects = objects.unwrap_or_default();
     Ok(Page {
-        items: items.into_iter().map(item).collect::<Result<_, _>>()?,
+        items: objects.into_iter().map(item).collect::<Result<_, _>>()?,
         at: ResourceVersion::parse(&body.metadata.resource_version)?,
         rest: Some(body.metadata.rest).filter(|rest| !rest.is_empty()),
     })
+}
+
+/// The elements of an array, undecoded.
+fn elements(array: &RawValue, most: usize) -> Result<Vec<&RawValue>, DecodeError> {
+    let mut is_longer = false;
+    let reader = AtMost {
+        most,
+        is_longer: &mut is_longer,
+    };
+    let read = serde_json::Deserializer::from_str(array.get()).deserialize_seq(reader);
+    if is_longer {
+        return Err(DecodeError::TooLarge("the list"));
+    }
+    read.map_err(|error| envelope_error("list", &error))
+}
+
+/// Reads an array up to a number of elements.
+struct AtMost<'a> {
+    most: usize,
+    is_longer: &'a mut bool,
+}
+
+impl<'de> Visitor<'de> for AtMost<'_> {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = array.next_element()? {
+            if elements.len() >= self.most {
+                *self.is_longer = true;
+                return Err(A::Error::custom("too many elements"));
+            }
+            elements.push(element);
+        }
+        Ok(elements)
+    }
 }
 
 /// An event of a watch.
@@ -183,7 +228,7 @@ mod tests {
             {"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}]}},
             {"metadata":{"name":"b","namespace":"n","uid":"v","resourceVersion":"8"},"type":["hunter2, expected x"]},
             {"metadata":{"name":"c","namespace":"n","uid":"w","resourceVersion":"8"},"data":{"password":"hunter2!"}}]}"#;
-        let page: Page<Secret> = page(text).unwrap();
+        let page: Page<Secret> = page(text, usize::MAX).unwrap();
         assert_eq!((page.at, page.rest.as_deref()), (version(9), Some("more")));
         let [
             Item::Object(first),
@@ -208,15 +253,26 @@ mod tests {
     fn object_without_identity_is_rejected() {
         let text = r#"{"metadata":{"resourceVersion":"9"},"items":[{"data":7}]}"#;
         assert!(matches!(
-            page::<ConfigMap>(text),
+            page::<ConfigMap>(text, usize::MAX),
             Err(DecodeError::MissingMetadata(MissingMetadata::Missing("name")))
         ));
     }
 
     #[test]
     fn empty_lists_come_as_null_too() {
-        let page: Page<ConfigMap> = page(r#"{"metadata":{"resourceVersion":"9"},"items":null}"#).unwrap();
+        let page: Page<ConfigMap> = page(r#"{"metadata":{"resourceVersion":"9"},"items":null}"#, usize::MAX).unwrap();
         assert!(page.items.is_empty() && page.rest.is_none());
+    }
+
+    #[test]
+    fn page_of_more_objects_than_are_kept_is_an_error_before_they_are_decoded() {
+        // Without names: an error of its own, if one of them were decoded.
+        let text = r#"{"metadata":{"resourceVersion":"9"},"items":[{"data":7},{"data":7},{"data":7}]}"#;
+        let decoded = |most| page::<ConfigMap>(text, most);
+        assert!(matches!(decoded(2), Err(DecodeError::TooLarge("the list"))));
+        assert!(matches!(decoded(3), Err(DecodeError::MissingMetadata(_))));
+        let other = page::<ConfigMap>(r#"{"metadata":{"resourceVersion":"9"},"items":{}}"#, 2);
+        assert!(matches!(other, Err(DecodeError::Envelope("list", ..))));
     }
 
     #[test]

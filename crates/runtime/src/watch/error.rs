@@ -81,6 +81,21 @@ impl WatchError {
         }
     }
 
+    /// The message without text that the server chose.
+    pub(super) fn without_text_of_server(&self) -> String {
+        match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) => format!("the server answers with the code {}", status.code),
+                _ => "the server cannot be reached, or its response cannot be read".to_owned(),
+            },
+            Self::Ended { code, .. } => format!("the server ended the watch with the code {code}"),
+            Self::DecodeError(DecodeError::TooLarge(_)) => self.to_string(),
+            Self::DecodeError(_) => "the response of the server cannot be decoded".to_owned(),
+            Self::Broken(_) => "the watch broke".to_owned(),
+            Self::Expired | Self::Silent(_) | Self::Short | Self::Behind { .. } => self.to_string(),
+        }
+    }
+
     /// The class of the error, if the server responded.
     pub(super) fn class(&self) -> Option<Class> {
         match self {

@@ -37,6 +37,7 @@ mod backoff;
 mod decode;
 mod error;
 mod health;
+mod limits;
 mod on_demand;
 mod refresh;
 mod scope;

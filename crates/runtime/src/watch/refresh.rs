@@ -22,6 +22,7 @@ use crate::cache::{CacheRefresher, Indexes, Key, SharedCache, UncertainWrite};
 use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Page};
 use super::error::WatchError;
+use super::limits;
 use super::scope::Requests;
 
 /// The response timeout.
@@ -118,7 +119,8 @@ impl<'a, K: Resource + DeserializeOwned, I: Indexes<K>> Refresher<'a, K, I> {
             .await
             .map_err(|_| WatchError::Silent(RESPONSE_TIMEOUT))?;
         drop(permit);
-        let page: Page<K> = decode::page(&answer.map_err(WatchError::of)?)?;
+        let page: Page<K> = decode::page(&answer.map_err(WatchError::of)?, 1)?;
+        limits::check_page(&page)?;
         let found = page.items.into_iter().next();
         self.cache
             .refreshed(object, found, &page.at)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{AsyncBufRead, AsyncBufReadExt as _};
+use futures::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 use kube::Client;
 use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
@@ -21,6 +21,7 @@ use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Event, Page};
 use super::error::WatchError;
 use super::health::{Failing, SILENCE_LIMIT, WatchHealth};
+use super::limits;
 use super::refresh::Refresher;
 use super::scope::{Form, Requests, Scope};
 
@@ -53,6 +54,8 @@ pub struct Watch<K, I = ()> {
     /// Whether the next step is a list.
     relist: bool,
     behind: u32,
+    /// For the API server of a tenant: the number of objects in a list, and of events until the next list.
+    bound: Option<usize>,
     /// Whether the kind may be missing: then the cache is empty until it is installed.
     is_optional: bool,
 }
@@ -98,6 +101,14 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
         self
     }
 
+    /// A watch of the API server of a tenant, which may send anything: with a limit of objects in the cache, and without
+    /// the server's text in errors and logs.
+    #[must_use]
+    pub const fn of_tenant(mut self, objects: usize) -> Self {
+        self.bound = Some(objects);
+        self
+    }
+
     /// The health of this watch.
     #[must_use]
     pub fn health(&self) -> WatchHealth {
@@ -120,6 +131,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
             backoff: Backoff::seeded(0),
             relist: true,
             behind: 0,
+            bound: None,
             is_optional: false,
         }
     }
@@ -173,8 +185,9 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     async fn recover(&mut self, error: &WatchError) {
         let wait = self.backoff.fail();
         let failures = self.backoff.failures();
-        tracing::warn!(kind = self.health.kind(), failures, %error, "watch interrupted");
-        self.health.record(Some(error.to_string()), |stats| {
+        let why = self.text_of(error);
+        tracing::warn!(kind = self.health.kind(), failures, error = why, "watch interrupted");
+        self.health.record(Some(why.clone()), |stats| {
             stats.failures = stats.failures.saturating_add(1);
             let is_silent = matches!(error, WatchError::Silent(_));
             stats.frozen = stats.frozen.saturating_add(u64::from(is_silent));
@@ -184,7 +197,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
                 verb: if self.relist { "list" } else { "watch" },
                 class: error.class(),
                 is_final: error.is_final(),
-                why: error.to_string(),
+                why,
             });
         }
         let expired = matches!(error, WatchError::Expired);
@@ -194,6 +207,13 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             return;
         }
         tokio::time::sleep(wait.max(error.retry_after())).await;
+    }
+
+    fn text_of(&self, error: &WatchError) -> String {
+        match self.bound {
+            Some(_) => error.without_text_of_server(),
+            None => error.to_string(),
+        }
     }
 
     async fn list(&mut self) -> Result<(), WatchError> {
@@ -222,7 +242,13 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
             let text = async { self.client.request_text(request?).await };
             let text = within(RESPONSE_TIMEOUT, text).await?.map_err(WatchError::of)?;
-            let page: Page<K> = decode::page(&text)?;
+            // Across pages, too: a server decides how many there are.
+            let most = self.bound.unwrap_or(usize::MAX).saturating_sub(items.len());
+            let page: Page<K> = decode::page(&text, most)?;
+            drop(text);
+            if self.bound.is_some() {
+                limits::check_page(&page)?;
+            }
             items.extend(page.items);
             rest = page.rest;
             if rest.is_none() {
@@ -250,16 +276,30 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
 
     async fn follow(&mut self, stream: impl AsyncBufRead) -> Result<(), WatchError> {
         let mut stream = std::pin::pin!(stream);
-        let (mut line, mut has_events) = (Vec::new(), false);
+        let (mut line, mut events) = (Vec::new(), 0_usize);
+        let longest = limits::longest_line(self.bound.is_some());
         loop {
             line.clear();
-            within(SILENCE_LIMIT, stream.read_until(b'\n', &mut line)).await??;
-            if line.trim_ascii().is_empty() {
-                return if has_events { Ok(()) } else { Err(WatchError::Short) };
+            let mut bounded = stream.as_mut().take(longest);
+            within(SILENCE_LIMIT, bounded.read_until(b'\n', &mut line)).await??;
+            if bounded.limit() == 0 {
+                return Err(DecodeError::TooLarge("an event").into());
             }
-            self.apply(decode::event(&line)?)?;
+            if line.trim_ascii().is_empty() {
+                return if events > 0 { Ok(()) } else { Err(WatchError::Short) };
+            }
+            let event = decode::event(&line)?;
+            if self.bound.is_some() {
+                limits::check_event(&event)?;
+            }
+            self.apply(event)?;
             self.backoff.succeed();
-            has_events = true;
+            events = events.saturating_add(1);
+            if self.bound.is_some_and(|most| events >= most) {
+                // The list replaces what the events added.
+                self.relist = true;
+                return Ok(());
+            }
         }
     }
 

@@ -72,6 +72,9 @@ async fn discover(client: &kube::Client, group: &str, kind: &str) -> Result<ApiR
             Ok(resource("", "v1", kind, &plural))
         });
     }
+    if !is_group(group) {
+        return Err(other_error("its group is not a DNS name"));
+    }
     let found: Group = get(client, &format!("/apis/{group}")).await?;
     let others = found.versions.into_iter().map(|one| one.version);
     for version in std::iter::once(found.preferred_version.version).chain(others) {
@@ -80,6 +83,16 @@ async fn discover(client: &kube::Client, group: &str, kind: &str) -> Result<ApiR
         }
     }
     Err(DiscoveryError::NotServed)
+}
+
+/// Whether a text that a user wrote is the name of a group, and no path or query. Reserved characters would make this
+/// program read another path with its own rights.
+fn is_group(group: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !label.is_empty() && label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    group.len() <= 253 && group.split('.').all(is_label)
 }
 
 /// The plural of a kind, if it is served.
@@ -133,5 +146,31 @@ pub(super) fn path(resource: &ApiResource) -> String {
         resource.plural.clone()
     } else {
         format!("{}.{}", resource.plural, resource.group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_of_a_user_is_no_path() {
+        for group in ["apps", "controlplane.cluster.x-k8s.io"] {
+            assert!(is_group(group), "{group}");
+        }
+        let paths = [
+            "a/../..",
+            "../api/v1/secrets",
+            "a?watch=true",
+            "a#b",
+            "a%2f",
+            "A.example",
+            "-a",
+            "a..b",
+            ".",
+        ];
+        for group in paths {
+            assert!(!is_group(group), "{group}");
+        }
     }
 }
