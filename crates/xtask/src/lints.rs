@@ -4,6 +4,7 @@
 //! The length of a file excludes its tests. Files that contain only tests may have any length. Of a difference only the
 //! name is checked; comparisons check the behaviour.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -12,12 +13,15 @@ use metal3_files::{documents, workspace};
 
 mod differences;
 mod paths;
+mod threats;
 mod words;
 
 use differences::Differences;
 
 /// Maximum number of lines without tests.
 const LONGEST: usize = 400;
+/// The page with the threat model.
+const SECURITY: &str = "SECURITY.md";
 /// Folders with source of the project.
 const FOLDERS: [&str; 3] = ["api", "crates", "e2e"];
 /// Files that name coined words: the list and its page.
@@ -29,12 +33,14 @@ const MARKERS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("
 pub(crate) fn run() -> Result<bool> {
     let root = workspace::root()?;
     let (mut files, mut found, mut differences) = (0, Vec::new(), Differences::default());
+    let mut tests = BTreeSet::new();
     for folder in FOLDERS {
         for file in documents::files(&root.join(folder), &["rs"])? {
             let name = file.strip_prefix(&root).unwrap_or(&file);
             let text = documents::text(&file)?;
             files += 1;
             differences.read(&text);
+            tests.extend(threats::tests(&text));
             found.extend(
                 complaints(name, &text)
                     .into_iter()
@@ -49,9 +55,12 @@ pub(crate) fn run() -> Result<bool> {
             .iter()
             .map(|complaint| format!("docs/parity.md: {complaint}")),
     );
-    let page = "ARCHITECTURE.md";
-    let complaints = paths::complaints(&documents::text(&root.join(page))?, &root);
-    found.extend(complaints.iter().map(|complaint| format!("{page}: {complaint}")));
+    for page in ["ARCHITECTURE.md", SECURITY] {
+        let complaints = paths::complaints(&documents::text(&root.join(page))?, &root);
+        found.extend(complaints.iter().map(|complaint| format!("{page}: {complaint}")));
+    }
+    let complaints = threats::complaints(&documents::text(&root.join(SECURITY))?, &tests);
+    found.extend(complaints.iter().map(|complaint| format!("{SECURITY}: {complaint}")));
     for page in pages(&root)? {
         let name = page.strip_prefix(&root).unwrap_or(&page);
         found.extend(coined(name, &documents::text(&page)?));
@@ -70,7 +79,7 @@ pub(crate) fn run() -> Result<bool> {
 /// Pages in Markdown: those of the root, and those below `docs`.
 fn pages(root: &Path) -> Result<Vec<PathBuf>> {
     let mut pages = documents::files(&root.join("docs"), &["md"])?;
-    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|page| root.join(page)));
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", SECURITY].map(|page| root.join(page)));
     Ok(pages)
 }
 
