@@ -124,6 +124,10 @@ pub struct Options {
     pub webhook_folder: PathBuf,
     /// Source of the certificate.
     pub certificates: CertificateSource,
+    /// CA of the client certificates of webhooks.
+    pub webhook_client_ca: Option<PathBuf>,
+    /// Accepted common names of these certificates.
+    pub webhook_client_names: Vec<String>,
     /// TLS settings of the servers.
     pub tls: Tls,
     /// `text` or `json`.
@@ -196,6 +200,8 @@ impl Reader<'_> {
             webhook_port: self.number("webhook-port", 0..=65_535).and_then(port),
             webhook_folder: given.text("webhook-cert-dir").into(),
             certificates: self.certificates(),
+            webhook_client_ca: non_empty(given.text("webhook-client-ca-file")).map(PathBuf::from),
+            webhook_client_names: given.list("webhook-client-names"),
             tls: Tls {
                 min_version: given.text("tls-min-version"),
                 max_version: given.text("tls-max-version"),
@@ -215,6 +221,12 @@ impl Reader<'_> {
     fn refuse_contradictions(&mut self, options: &Options) {
         if options.controllers.contains(&Owner::Hosts) {
             self.refuse_for_hosts(options);
+        }
+        if options.webhook_client_ca.is_none() && !options.webhook_client_names.is_empty() {
+            self.errors.push(FlagError::Refused {
+                flag: "webhook-client-names",
+                why: "no certificate is requested without --webhook-client-ca-file; name the file of the CA".to_owned(),
+            });
         }
         if options.observe_only && options.certificates == CertificateSource::SelfManaged {
             self.errors.push(FlagError::Refused {

@@ -264,6 +264,18 @@ pub const TABLE: &[Flag] = &[
          the roles of the files `*-components-self-managed.yaml`. A certificate of cert-manager is then left unchanged, \
          and the program does not become ready; not together with `--observe-only`",
     ),
+    text(
+        NO_GO_MANAGER,
+        "webhook-client-ca-file",
+        "",
+        "File with the CA of the client certificate of the API server, read at the start. Admission reviews without such a \
+         certificate are then rejected; conversion reviews are not, because the API server sends none with them",
+    ),
+    list(
+        NO_GO_MANAGER,
+        "webhook-client-names",
+        "Accepted common names of the client certificate, with `--webhook-client-ca-file`; empty for every one",
+    ),
     number(ALL, "webhook-port", "9443", "Port of the webhooks; 0 to disable"),
 ];
 

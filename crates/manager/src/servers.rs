@@ -7,7 +7,7 @@ use metal3_runtime::admin::{self, CheckResult, ClusterReviewer, Gate, Health};
 use metal3_runtime::tls::{Certificates, KeyPairFiles, Server, TlsOptions, TlsOptionsError};
 use metal3_webhooks::certificates::{CertificateController, CertificateScope, Pair};
 use metal3_webhooks::related_objects::RelatedObjects;
-use metal3_webhooks::router::{Instrumentation, router};
+use metal3_webhooks::router::{Callers, Instrumentation, router};
 use metal3_webhooks::table::Suite;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::RunError;
 use crate::session::Session;
-use metal3_flags::{CertificateSource, Tls};
+use metal3_flags::{CertificateSource, Options, Tls};
 use metal3_grants::MetricsAccess;
 
 /// The tasks of servers and watches, and their shutdown.
@@ -97,10 +97,22 @@ pub(crate) async fn metrics_and_webhooks(
             metrics: session.metrics.servers(),
             clock: Arc::clone(&session.clock),
         };
-        let routes = router(products, &instrumentation);
+        let (offer, callers) = callers(options, offer).await?;
+        let routes = router(products, &instrumentation, &callers);
         servers.open(Server::secure(listener, routes, &offer, certificates)?, "webhooks");
     }
     Ok(())
+}
+
+/// Who may send admission reviews, and the TLS options to find out.
+async fn callers(options: &Options, offer: TlsOptions) -> Result<(TlsOptions, Callers), RunError> {
+    let Some(path) = &options.webhook_client_ca else {
+        return Ok((offer, Callers::Any));
+    };
+    let read = tokio::fs::read(path).await;
+    let pem = read.map_err(|error| TlsOptionsError::ClientCa(format!("{}: {error}", path.display())))?;
+    let names = options.webhook_client_names.iter().cloned().collect();
+    Ok((offer.with_client_ca(&pem)?, Callers::Certified { names }))
 }
 
 fn offer(tls: &Tls) -> Result<TlsOptions, TlsOptionsError> {

@@ -7,6 +7,7 @@
 //! dry run is handled as any other request.
 //!
 //! Invariants:
+//! - memory and time of a review are limited before its body is parsed;
 //! - it fails closed: a request that cannot be decoded, is unexpected, or causes a panic is rejected;
 //! - a rejection names the field and the cure;
 //! - an object with an unchanged spec can be relabelled, moved and deleted.
@@ -14,6 +15,7 @@
 
 pub mod certificates;
 pub mod guarded;
+mod limits;
 pub mod manifest;
 pub mod related_objects;
 mod review;

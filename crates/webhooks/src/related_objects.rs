@@ -77,7 +77,7 @@ pub(crate) fn findings_of_related(
 }
 
 fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
-    serde_json::from_value(document?.clone()).ok()
+    K::deserialize(document?).ok()
 }
 
 /// An attachment in use cannot be changed or deleted.

@@ -1,22 +1,29 @@
 //! The routes: one for each hook of the [`table`](crate::table), and `/convert`.
 //!
-//! The handlers read bodies, write responses and catch panics of rules. Listening and TLS are left to the server.
+//! The handlers check callers, receive bodies and write responses; the [`limits`](crate::limits) of memory and time apply
+//! to all of them together. Listening and TLS are left to the server.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use metal3_domain::clock::Clock;
 use metal3_runtime::metrics::ServerMetrics;
+use metal3_runtime::tls::{ClientAddress, ClientName};
+use tokio::time::{Instant, timeout_at};
 
-use crate::related_objects::{NoRelatedObjects, RelatedObjects};
-use crate::review::{self, InvalidReview, Reviewed, conversion};
-use crate::table::{Hook, Suite};
+use crate::limits::{Limits, Rejection, Reviewed, Size};
+use crate::related_objects::RelatedObjects;
+use crate::review::{self, InvalidReview, Pending, conversion};
+use crate::table::{Hook, Suite, Task};
 
 /// Path of conversion reviews.
 pub const CONVERSION_PATH: &str = "/convert";
@@ -26,6 +33,32 @@ pub const CONVERSION_PATH: &str = "/convert";
 const ADMISSION_LIMIT: usize = 7 << 20;
 /// A list may be converted in one request.
 const CONVERSION_LIMIT: usize = 16 << 20;
+/// Depth of an item of `request.objects`.
+const ITEM_DEPTH: u32 = 3;
+
+/// An object of the older version contains itself once more, as text in an annotation.
+const CONVERSION: Size = Size {
+    body: CONVERSION_LIMIT,
+    item_depth: Some(ITEM_DEPTH),
+    copies: 5,
+    answer: 6,
+};
+
+/// The size of the reviews of a hook: a mutation writes the object before and after, and compares.
+const fn size(task: Task) -> Size {
+    Size {
+        body: ADMISSION_LIMIT,
+        item_depth: None,
+        copies: match task {
+            Task::Validate => 2,
+            Task::Mutate => 4,
+        },
+        answer: 0,
+    }
+}
+
+/// The time for the decision about a right of the user.
+const QUESTION_TIME: Duration = Duration::from_secs(5);
 
 /// Metrics of the requests.
 #[derive(Clone, Debug)]
@@ -36,27 +69,60 @@ pub struct Instrumentation {
     pub clock: Arc<dyn Clock>,
 }
 
+/// Who may send admission reviews. Conversion reviews are accepted from every caller: the API server has no setting for
+/// a client certificate in these requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Callers {
+    /// Every caller.
+    #[default]
+    Any,
+    /// Callers with a client certificate that the server has verified.
+    Certified {
+        /// Accepted common names; empty for every one.
+        names: BTreeSet<String>,
+    },
+}
+
+impl Callers {
+    fn accept(&self, client: Option<&ClientName>) -> bool {
+        match (self, client) {
+            (Self::Any, _) => true,
+            (Self::Certified { names }, Some(ClientName(name))) => names.is_empty() || names.contains(name),
+            (Self::Certified { .. }, None) => false,
+        }
+    }
+}
+
 /// The routes of these suites, each with its access to other objects.
-pub fn router(suites: &[(Suite, Arc<dyn RelatedObjects>)], instrumentation: &Instrumentation) -> Router {
-    let mut admission = Router::new();
+pub fn router(
+    suites: &[(Suite, Arc<dyn RelatedObjects>)],
+    instrumentation: &Instrumentation,
+    callers: &Callers,
+) -> Router {
+    let (mut admission, limits) = (Router::new(), Limits::default());
     for (suite, related_objects) in suites {
         for hook in suite.hooks() {
             let path = hook.path();
             let state = RouteState {
                 hook,
                 related_objects: Arc::clone(related_objects),
-                endpoint: Endpoint::new(&path, instrumentation),
+                endpoint: Endpoint::new(&path, instrumentation, &limits),
             };
             admission = admission.route(&path, post(admit).with_state(state));
         }
     }
-    let conversion = post(convert).with_state(Endpoint::new(CONVERSION_PATH, instrumentation));
-    let conversion = Router::new()
-        .route(CONVERSION_PATH, conversion)
-        .layer(DefaultBodyLimit::max(CONVERSION_LIMIT));
+    let conversion = post(convert).with_state(Endpoint::new(CONVERSION_PATH, instrumentation, &limits));
     admission
-        .layer(DefaultBodyLimit::max(ADMISSION_LIMIT))
-        .merge(conversion)
+        .layer(from_fn_with_state(callers.clone(), authenticate))
+        .merge(Router::new().route(CONVERSION_PATH, conversion))
+}
+
+async fn authenticate(State(callers): State<Callers>, request: Request, next: Next) -> Response {
+    if callers.accept(request.extensions().get::<ClientName>()) {
+        return next.run(request).await;
+    }
+    let text = "send a client certificate that --webhook-client-ca-file and --webhook-client-names accept\n";
+    (StatusCode::UNAUTHORIZED, text).into_response()
 }
 
 /// The state of a route.
@@ -67,19 +133,28 @@ struct RouteState {
     endpoint: Endpoint,
 }
 
-async fn admit(State(state): State<RouteState>, body: Bytes) -> Response {
+async fn admit(State(state): State<RouteState>, request: Request) -> Response {
     let RouteState {
         hook,
         related_objects,
         endpoint,
     } = state;
-    let review = || review::admit(&hook, &body, &*related_objects);
-    endpoint.answer(review, &*related_objects).await
+    let objects = Arc::clone(&related_objects);
+    let review = move |body: &[u8], _: usize| review::admit(&hook, body, &*objects);
+    let ask = async move |pending: Box<Pending>, deadline: Instant| {
+        let until = deadline.min(Instant::now() + QUESTION_TIME);
+        let late = |_| Err("the API server did not answer in time".to_owned());
+        let decision = timeout_at(until, related_objects.may(&pending.question)).await;
+        let decision = decision.unwrap_or_else(late);
+        pending.answer(&decision)
+    };
+    endpoint.answer(request, size(hook.task), review, ask).await
 }
 
-async fn convert(State(endpoint): State<Endpoint>, body: Bytes) -> Response {
-    let review = || conversion::convert(&body).map(Reviewed::Answered);
-    endpoint.answer(review, &NoRelatedObjects).await
+async fn convert(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    let review = |body: &[u8], longest: usize| conversion::convert(body, longest).map(Reviewed::Answered);
+    let never = async |never: Infallible, _: Instant| match never {};
+    endpoint.answer(request, CONVERSION, review, never).await
 }
 
 /// A path with its metrics.
@@ -87,50 +162,85 @@ async fn convert(State(endpoint): State<Endpoint>, body: Bytes) -> Response {
 struct Endpoint {
     path: &'static str,
     instrumentation: Instrumentation,
+    limits: Limits,
 }
 
 impl Endpoint {
     /// The path is leaked, because it is a metric label.
-    fn new(path: &str, instrumentation: &Instrumentation) -> Self {
+    fn new(path: &str, instrumentation: &Instrumentation, limits: &Limits) -> Self {
         Self {
             path: path.to_owned().leak(),
             instrumentation: instrumentation.clone(),
+            limits: limits.clone(),
         }
     }
 
     /// Runs a review and builds the response. A panic must not end the connection, which other requests share.
-    async fn answer(
+    async fn answer<Q, F, A>(
         &self,
-        review: impl FnOnce() -> Result<Reviewed, InvalidReview>,
-        related_objects: &dyn RelatedObjects,
-    ) -> Response {
+        request: Request,
+        size: Size,
+        review: F,
+        ask: impl FnOnce(Q, Instant) -> A,
+    ) -> Response
+    where
+        Q: Send + 'static,
+        F: FnOnce(&[u8], usize) -> Result<Reviewed<Q>, InvalidReview> + Send + 'static,
+        A: Future<Output = Vec<Bytes>>,
+    {
+        let client = request.extensions().get::<ClientAddress>().map(|client| client.0);
+        let body = (client, request.into_body());
         let (path, begun) = (self.path, self.instrumentation.clock.monotonic());
         let request = self.instrumentation.metrics.begin(path);
-        let reviewed = match catch_unwind(AssertUnwindSafe(review)) {
-            Ok(Ok(Reviewed::Asks(pending))) => {
-                let decision = related_objects.may(&pending.question).await;
-                Ok(Ok(pending.answer(&decision)))
-            }
-            Ok(Ok(Reviewed::Answered(review))) => Ok(Ok(review)),
-            Ok(Err(problem)) => Ok(Err(problem)),
-            Err(_) => Err(()),
-        };
-        let response = match reviewed {
-            Ok(Ok(review)) => ([(header::CONTENT_TYPE, "application/json")], review.to_string()).into_response(),
+        let response = match self.limits.review(body, size, review, ask).await {
+            Ok(Ok(answer)) => ([(header::CONTENT_TYPE, "application/json")], Body::new(answer)).into_response(),
             Ok(Err(problem)) => {
                 tracing::warn!(path, %problem, "invalid review");
                 (StatusCode::BAD_REQUEST, problem.to_string()).into_response()
             }
-            Err(()) => {
-                self.instrumentation.metrics.panicked();
-                tracing::error!(path, "a rule panicked; the request is rejected");
-                (StatusCode::INTERNAL_SERVER_ERROR, DEFECT).into_response()
+            Err(rejection) => {
+                self.report(rejection);
+                rejection.response().into_response()
             }
         };
         let took = self.instrumentation.clock.monotonic().since(begun);
         request.end(response.status().as_u16(), took);
         response
     }
+
+    fn report(&self, rejection: Rejection) {
+        let path = self.path;
+        if rejection == Rejection::Panicked {
+            self.instrumentation.metrics.panicked();
+            tracing::error!(path, "a rule panicked; the request is rejected");
+        } else {
+            tracing::warn!(path, ?rejection, "review rejected without an answer");
+        }
+    }
 }
 
-const DEFECT: &str = "a rule failed on this object, which is a defect of the provider; report it with the object";
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_are_accepted_by_their_certificate() {
+        let certified = |names: &[&str]| Callers::Certified {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let table = [
+            (Callers::Any, None, true),
+            (Callers::Any, Some("other"), true),
+            (certified(&[]), None, false),
+            (certified(&[]), Some("other"), true),
+            (certified(&["api", "api-2"]), Some("api-2"), true),
+            (certified(&["api", "api-2"]), Some("other"), false),
+            (certified(&["api"]), Some(""), false),
+            (certified(&["api"]), None, false),
+        ];
+        for (callers, name, accepted) in table {
+            let client = name.map(|name| ClientName(name.to_owned()));
+            assert_eq!(callers.accept(client.as_ref()), accepted, "{callers:?} {name:?}");
+        }
+    }
+}

@@ -6,17 +6,23 @@
 //!   key pair before stays in use.
 //! - [`Server`]: a router on a port, with or without TLS, that stops gracefully.
 //!
-//! A renewal breaks no connection: open ones keep their session, new ones get the new certificate. Client certificates
-//! are not requested: callers authenticate with tokens.
+//! A renewal breaks no connection: open ones keep their session, new ones get the new certificate.
+//!
+//! Client certificates are requested where a CA is given for them, and never required by the handshake: a handler decides
+//! by the [`ClientName`] of the request. The number and the age of connections, and what they may send unread, are
+//! limited.
 //!
 //! The invariant: there is always one complete key pair in use.
 
 mod certificates;
+mod client;
+mod connections;
 mod key_pair;
 mod options;
 mod server;
 
 pub use certificates::{Certificates, RELOAD_PERIOD};
+pub use client::{ClientAddress, ClientName};
 pub use key_pair::{KeyPairError, KeyPairFiles};
 pub use options::{TlsOptions, TlsOptionsError};
 pub use server::Server;

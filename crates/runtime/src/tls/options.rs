@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
-use rustls::server::ResolvesServerCert;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::server::{ResolvesServerCert, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion};
 
 /// Versions and cipher suites.
 #[derive(Debug, Clone)]
@@ -13,6 +15,8 @@ pub struct TlsOptions {
     versions: Vec<&'static SupportedProtocolVersion>,
     provider: Arc<CryptoProvider>,
     ignored: Vec<String>,
+    /// The CA of client certificates.
+    client_ca: Option<Arc<RootCertStore>>,
 }
 
 /// Why flags are invalid. Each message names the flag and its valid values.
@@ -21,6 +25,9 @@ pub enum TlsOptionsError {
     /// Unknown version.
     #[error("--tls-min-version, --tls-max-version: {0:?} is not a TLS version; use VersionTLS12 or VersionTLS13")]
     Version(String),
+    /// No certificate in the file of the CA.
+    #[error("--webhook-client-ca-file: {0}; write the PEM certificates of the CA that signs the client certificates")]
+    ClientCa(String),
     /// No version is left between the two.
     #[error("--tls-max-version: must not be older than --tls-min-version")]
     Order,
@@ -125,6 +132,7 @@ impl Default for TlsOptions {
             versions: vec![&TLS13, &TLS12],
             provider: Arc::new(ring::default_provider()),
             ignored: Vec::new(),
+            client_ca: None,
         }
     }
 }
@@ -176,6 +184,24 @@ impl TlsOptions {
         Ok(self)
     }
 
+    /// The same, with a request for client certificates of this CA. The handshake of a client without one succeeds.
+    ///
+    /// # Errors
+    /// When the text has no certificate, or one that cannot be used.
+    pub fn with_client_ca(mut self, pem: &[u8]) -> Result<Self, TlsOptionsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|error| TlsOptionsError::ClientCa(error.to_string()))?;
+            let added = roots.add(certificate);
+            added.map_err(|error| TlsOptionsError::ClientCa(error.to_string()))?;
+        }
+        if roots.is_empty() {
+            return Err(TlsOptionsError::ClientCa("the file has no certificate".to_owned()));
+        }
+        self.client_ca = Some(Arc::new(roots));
+        Ok(self)
+    }
+
     /// Requested suites and curves that are not offered. The caller logs them.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
@@ -219,10 +245,17 @@ impl TlsOptions {
     /// The rustls configuration of these options.
     pub(super) fn server(&self, certificates: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
-        let mut config = builder
-            .with_protocol_versions(&self.versions)?
-            .with_no_client_auth()
-            .with_cert_resolver(certificates);
+        let builder = builder.with_protocol_versions(&self.versions)?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(roots) => {
+                let provider = Arc::clone(&self.provider);
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider);
+                let verifier = verifier.allow_unauthenticated().build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| rustls::Error::General(error.to_string()))?)
+            }
+        };
+        let mut config = builder.with_cert_resolver(certificates);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }

@@ -10,7 +10,6 @@ use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
@@ -345,7 +344,7 @@ async fn a_silent_client_is_disconnected_after_ten_seconds() {
     for acceptor in [Some(TlsAcceptor::from(Arc::new(config))), None] {
         let plain = acceptor.is_none();
         let (mut near, far) = duplex(1024);
-        let server = connect(far, acceptor, Router::new(), GracefulShutdown::new().watcher());
+        let server = connect(far, acceptor, Router::new(), CancellationToken::new());
         if plain {
             near.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
         }
@@ -359,8 +358,8 @@ async fn a_silent_client_is_disconnected_after_ten_seconds() {
 async fn a_broken_http2_connection_is_closed_within_a_minute() {
     // The preface of HTTP/2 and an empty frame of settings; then nothing, not even a reply to a ping.
     let hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-    let ((mut near, far), running) = (duplex(1024), GracefulShutdown::new());
-    let server = connect(far, None, Router::new(), running.watcher());
+    let (mut near, far) = duplex(1024);
+    let server = connect(far, None, Router::new(), CancellationToken::new());
     near.write_all(hello).await.unwrap();
     let mut received = Vec::new();
     let both = async { tokio::join!(server, near.read_to_end(&mut received)) };
@@ -474,4 +473,92 @@ async fn both_generations_of_http_are_offered() {
     let (_, certificates) = certificates_of_pair().await;
     let config = TlsOptions::default().server(Arc::new(certificates)).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_no_answer_is_disconnected_within_six_minutes() {
+    let (mut near, far) = duplex(1024);
+    let router = Router::new().route("/", get(|| async { "x".repeat(1 << 20) }));
+    let server = connect(far, None, router, CancellationToken::new());
+    near.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    assert!(timeout(Duration::from_mins(6), server).await.is_ok());
+    drop(near);
+}
+
+/// The name that a client with this certificate, if any, has in its requests.
+async fn name_of_client(options: &TlsOptions, certificates: &Certificates, client: &TlsConnector) -> Option<String> {
+    let name = |name: Option<axum::Extension<ClientName>>| async move {
+        name.map_or_else(
+            || "none".to_owned(),
+            |axum::Extension(ClientName(name))| format!("name {name}"),
+        )
+    };
+    let (near, far) = duplex(64 * 1024);
+    let acceptor = TlsAcceptor::from(Arc::new(options.server(Arc::new(certificates.clone())).unwrap()));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connect(
+        far,
+        Some(acceptor),
+        Router::new().route("/", get(name)),
+        CancellationToken::new(),
+    ));
+    let stream = client.connect(localhost(), near).await.ok()?;
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.ok()?;
+    tasks.spawn(async move { drop(connection.await) });
+    let answer = ask(&mut sender, "/").await.ok()?;
+    Some(String::from_utf8(answer.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn requests_carry_the_name_of_a_verified_client_certificate() {
+    let (server, certificates) = certificates_of_pair().await;
+    let ca_key = KeyPair::generate().unwrap();
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let ca_pem = ca.self_signed(&ca_key).unwrap().pem();
+    let client = |signed_by: &KeyPair| {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, "kube-apiserver");
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        let certificate = params
+            .signed_by(&key, &rcgen::Issuer::from_params(&ca, signed_by))
+            .unwrap();
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(server.certificate.as_bytes()).unwrap())
+            .unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&BOTH)
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_client_auth_cert(vec![certificate.der().clone()], key);
+        TlsConnector::from(Arc::new(config.unwrap()))
+    };
+    let (known, unknown) = (client(&ca_key), client(&KeyPair::generate().unwrap()));
+    let without = trusting(&[&server], &BOTH);
+    let requesting = TlsOptions::default().with_client_ca(ca_pem.as_bytes()).unwrap();
+    let table = [
+        (&requesting, &known, Some("name kube-apiserver")),
+        (&requesting, &without, Some("none")),
+        (&requesting, &unknown, None),
+        (&TlsOptions::default(), &known, Some("none")),
+    ];
+    for (options, client, expected) in table {
+        let found = name_of_client(options, &certificates, client).await;
+        assert_eq!(found.as_deref(), expected);
+    }
+    for text in [
+        "",
+        "no PEM",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    ] {
+        let error = TlsOptions::default().with_client_ca(text.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("--webhook-client-ca-file"), "{error}");
+    }
 }

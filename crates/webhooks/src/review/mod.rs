@@ -4,22 +4,17 @@ mod admission;
 pub(crate) mod conversion;
 mod request;
 mod response;
+mod text;
 
+use axum::body::Bytes;
 use serde_json::Value;
 
 use crate::guarded::AccessQuestion;
+use crate::limits::Reviewed;
 use crate::related_objects::RelatedObjects;
 use crate::table::Hook;
 
 pub(crate) use request::InvalidReview;
-
-/// A review.
-pub(crate) enum Reviewed {
-    /// The response.
-    Answered(Value),
-    /// The response depends on a right of the user.
-    Asks(Box<Pending>),
-}
 
 /// A request that all rules accept, if its user has a right.
 pub(crate) struct Pending {
@@ -32,7 +27,7 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// The response with the decision about the right.
-    pub(crate) fn answer(self, decision: &Result<bool, String>) -> Value {
+    pub(crate) fn answer(self, decision: &Result<bool, String>) -> Vec<Bytes> {
         let answer = match decision {
             Ok(true) => Ok(self.admitted),
             Ok(false) | Err(_) => {
@@ -40,13 +35,17 @@ impl Pending {
                 Err(response::Refusal::forbidden(&self.hook.reviewer, &self.name, &denial))
             }
         };
-        self.envelope.reply(response::response(&self.envelope.uid, answer))
+        written(&self.envelope.reply(response::response(&self.envelope.uid, answer)))
     }
 }
 
 /// Responds to an `AdmissionReview`. A body without a `uid` is an error, because the response must contain it.
-pub(crate) fn admit(hook: &Hook, body: &[u8], related_objects: &dyn RelatedObjects) -> Result<Reviewed, InvalidReview> {
-    let envelope = request::envelope(body, "admission.k8s.io/v1", "AdmissionReview")?;
+pub(crate) fn admit(
+    hook: &Hook,
+    body: &[u8],
+    related_objects: &dyn RelatedObjects,
+) -> Result<Reviewed<Box<Pending>>, InvalidReview> {
+    let mut envelope = request::envelope(body, "admission.k8s.io/v1", "AdmissionReview")?;
     let answer = request::AdmissionRequest::read(&envelope.request)
         .map_err(response::Refusal::unreadable)
         .and_then(|request| {
@@ -55,16 +54,24 @@ pub(crate) fn admit(hook: &Hook, body: &[u8], related_objects: &dyn RelatedObjec
             Ok((admitted, question.map(|question| (question, request.name.to_owned()))))
         });
     match answer {
-        Ok((admitted, Some((question, name)))) => Ok(Reviewed::Asks(Box::new(Pending {
-            question,
-            envelope,
-            hook: *hook,
-            name,
-            admitted,
-        }))),
+        Ok((admitted, Some((question, name)))) => {
+            // The object is not needed any more, and the question is asked without its memory.
+            envelope.request = Value::Null;
+            Ok(Reviewed::Asks(Box::new(Pending {
+                question,
+                envelope,
+                hook: *hook,
+                name,
+                admitted,
+            })))
+        }
         answer => {
             let response = response::response(&envelope.uid, answer.map(|(admitted, _)| admitted));
-            Ok(Reviewed::Answered(envelope.reply(response)))
+            Ok(Reviewed::Answered(written(&envelope.reply(response))))
         }
     }
+}
+
+fn written(response: &Value) -> Vec<Bytes> {
+    vec![response.to_string().into()]
 }

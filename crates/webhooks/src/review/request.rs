@@ -11,6 +11,35 @@ use serde_json::{Value, json};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InvalidReview(String);
 
+impl InvalidReview {
+    /// The body is not JSON.
+    pub(super) fn not_json(error: &serde_json::Error, api_version: &str, kind: &str) -> Self {
+        Self(format!("the body is not JSON: {error}; post a {kind} of {api_version}"))
+    }
+
+    /// The request has no `uid`.
+    pub(super) fn without_uid() -> Self {
+        Self("request.uid: is missing; set it, the answer refers to it".into())
+    }
+}
+
+/// Checks `apiVersion` and `kind`.
+pub(super) fn check_type(found: [Option<&str>; 2], api_version: &str, kind: &str) -> Result<(), InvalidReview> {
+    let members = ["apiVersion", "kind"].into_iter().zip(found).zip([api_version, kind]);
+    for ((member, found), wanted) in members {
+        if found != Some(wanted) {
+            let found: String = found.unwrap_or_default().chars().take(LONGEST_NAME).collect();
+            return Err(InvalidReview(format!(
+                "{member}: found {found:?}; post a {kind} of {api_version}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Longest name in a message, in characters.
+const LONGEST_NAME: usize = 253;
+
 impl fmt::Display for InvalidReview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -37,17 +66,13 @@ impl Envelope {
 
 /// Decodes the outer part of a review.
 pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static str) -> Result<Envelope, InvalidReview> {
-    let document: Value = serde_json::from_slice(body)
-        .map_err(|error| InvalidReview(format!("the body is not JSON: {error}; post a {kind} of {api_version}")))?;
-    for (member, wanted) in [("apiVersion", api_version), ("kind", kind)] {
-        let found = text(&document, member);
-        if found != Some(wanted) {
-            let found = found.unwrap_or_default();
-            return Err(InvalidReview(format!(
-                "{member}: found {found:?}; post a {kind} of {api_version}"
-            )));
-        }
-    }
+    let document: Value =
+        serde_json::from_slice(body).map_err(|error| InvalidReview::not_json(&error, api_version, kind))?;
+    check_type(
+        [text(&document, "apiVersion"), text(&document, "kind")],
+        api_version,
+        kind,
+    )?;
     let Value::Object(mut members) = document else {
         return Err(InvalidReview(format!(
             "the body is no object; post a {kind} of {api_version}"
@@ -55,7 +80,7 @@ pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static st
     };
     let request = members.remove("request").unwrap_or_default();
     let uid = text(&request, "uid").filter(|uid| !uid.is_empty());
-    let uid = uid.ok_or_else(|| InvalidReview("request.uid: is missing; set it, the answer refers to it".into()))?;
+    let uid = uid.ok_or_else(InvalidReview::without_uid)?;
     Ok(Envelope {
         api_version,
         kind,
@@ -110,8 +135,14 @@ impl<'a> AdmissionRequest<'a> {
     }
 }
 
-/// A user that does not decode is one without name, groups and rights.
+/// Longest description of a user, in bytes. It is sent on when a right is asked for.
+const LONGEST_USER: usize = 128 << 10;
+
+/// A user that does not decode, or is described at too great length, is one without name, groups and rights.
 fn user(info: &Value) -> Option<UserInfo> {
+    if info.to_string().len() > LONGEST_USER {
+        return None;
+    }
     serde_json::from_value(info.clone()).ok()
 }
 
