@@ -22,6 +22,7 @@ use super::*;
 use crate::client::{ClientFactory, Settings};
 use crate::logs::{self, Format, Level};
 use crate::metrics::Metrics;
+use crate::tls::ClientAddress;
 
 async fn ask(router: &Router, request: Request<Body>) -> (StatusCode, String) {
     let answer = router.clone().oneshot(request).await.unwrap();
@@ -191,30 +192,69 @@ async fn a_decision_is_cached_for_its_time_and_its_request_only() {
     assert_eq!(asked(), 7, "a failed review is not cached");
 }
 
-#[tokio::test]
-async fn many_unknown_callers_neither_fill_the_cache_nor_flood_the_reviewer() {
-    let admin = admin();
-    for number in 0..1000 {
-        let header = format!("Bearer stranger-{number}");
-        assert_eq!(
-            ask(&admin.router, with_token("GET", "/metrics", &header, "")).await.0,
-            StatusCode::UNAUTHORIZED
-        );
+/// Sends a request from this address.
+async fn call_from(router: &Router, address: u8, token: &str) -> StatusCode {
+    let mut request = with_token("GET", "/metrics", &format!("Bearer {token}"), "");
+    request
+        .extensions_mut()
+        .insert(ClientAddress([192, 0, 2, address].into()));
+    ask(router, request).await.0
+}
+
+/// Starts reviews that never end, and returns once they run.
+async fn hang(admin: &Admin, addresses: std::ops::Range<u8>) -> tokio::task::JoinSet<StatusCode> {
+    let mut tasks = tokio::task::JoinSet::new();
+    let wanted = admin.judge.asked.lock().len() + 2 * addresses.len();
+    for address in addresses.flat_map(|address| [address; 2]) {
+        let router = admin.router.clone();
+        tasks.spawn(async move { call_from(&router, address, "hung").await });
     }
-    let (hung, router) = (tokio_util::task::TaskTracker::new(), admin.router.clone());
-    let tasks: Vec<_> = (0..8)
-        .map(|_| {
-            let router = router.clone();
-            hung.spawn(async move { ask(&router, with_token("GET", "/metrics", "Bearer hung", "")).await })
-        })
-        .collect();
-    while admin.judge.asked.lock().len() < 1008 {
+    while admin.judge.asked.lock().len() < wanted {
         tokio::task::yield_now().await;
     }
-    let (code, _) = ask(&admin.router, with_token("GET", "/metrics", "Bearer good", "")).await;
-    assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
-    for task in tasks {
-        task.abort();
+    tasks
+}
+
+#[tokio::test]
+async fn unknown_callers_do_not_lock_out_a_caller_that_was_allowed_before() {
+    let admin = admin();
+    assert_eq!(call_from(&admin.router, 1, "good").await, StatusCode::OK);
+    // More than both caches hold.
+    for number in 0..1000 {
+        let status = call_from(&admin.router, 2, &format!("stranger-{number}")).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED);
+    }
+    let asked = || admin.judge.asked.lock().len();
+    assert_eq!(
+        (call_from(&admin.router, 1, "good").await, asked()),
+        (StatusCode::OK, 1001),
+        "still cached"
+    );
+    // Reviews of every kind hang, those of the caller's own address too, and the decision is outdated.
+    let hung = hang(&admin, 1..5).await;
+    admin.clock.advance(Duration::from_secs(61));
+    assert_eq!(call_from(&admin.router, 1, "good").await, StatusCode::OK);
+    drop(hung);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_with_many_reviews_leaves_some_to_others() {
+    let admin = admin();
+    let hung = hang(&admin, 1..2).await;
+    assert_eq!(
+        call_from(&admin.router, 1, "other").await,
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    assert_eq!(call_from(&admin.router, 2, "good").await, StatusCode::OK);
+    let more = hang(&admin, 2..5).await;
+    assert_eq!(
+        call_from(&admin.router, 6, "new").await,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "after its turn"
+    );
+    drop((hung, more));
+    while call_from(&admin.router, 6, "new").await != StatusCode::UNAUTHORIZED {
+        tokio::task::yield_now().await;
     }
 }
 
