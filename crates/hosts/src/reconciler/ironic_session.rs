@@ -61,7 +61,7 @@ impl IronicSession {
             index,
             waker,
             changed_at: Mutex::default(),
-            slots: Mutex::new(Slots::with_unknown_holders(limit)),
+            slots: Mutex::new(Slots::with_unknown_holders(limit).grouped_by(|host: &Key| &host.namespace)),
         }))
     }
 
