@@ -93,16 +93,6 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
     product(needs.collect(), guard::HOSTS)
 }
 
-/// Permissions of a process that runs all controllers.
-#[must_use]
-pub fn everything() -> Vec<(Scope, BTreeSet<Permission>)> {
-    let mut permissions: BTreeMap<Scope, BTreeSet<Permission>> = BTreeMap::new();
-    for (scope, needs) in [ipam(), capm3(), hosts()].into_iter().flatten() {
-        permissions.entry(scope).or_default().extend(needs);
-    }
-    permissions.into_iter().collect()
-}
-
 /// Permissions of a product that replaces the Deployment of a Go manager.
 fn product(needs: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Scope, BTreeSet<Permission>)> {
     let cluster_needs = needs
@@ -133,6 +123,18 @@ pub fn self_managed(certificates: &CertificateScope) -> Vec<(Scope, BTreeSet<Per
     // A role without names applies to all objects.
     let unnamed = Scope::Named(Vec::new());
     permissions.into_iter().filter(|(scope, _)| *scope != unnamed).collect()
+}
+
+/// Whether the resource of a permission belongs to no namespace, so that a role of a namespace cannot grant it.
+#[must_use]
+pub fn is_cluster_scoped(need: &Permission) -> bool {
+    const GROUPS: [&str; 4] = [
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+    ];
+    GROUPS.contains(&need.group.as_str())
 }
 
 #[cfg(test)]

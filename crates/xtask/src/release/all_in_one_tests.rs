@@ -85,3 +85,55 @@ fn the_arguments_are_valid_and_the_role_is_the_union_of_the_three() {
         assert_eq!(needs(&layout::ALL_IN_ONE), sum);
     }
 }
+
+/// The rules of the roles for all namespaces, by name.
+fn cluster_roles(layout: &Layout, form: CertificateSource) -> BTreeMap<String, Value> {
+    let documents = documents_of(layout, IMAGE, form);
+    of_kind(&documents, "ClusterRole")
+        .map(|role| {
+            (
+                role["metadata"]["name"].as_str().unwrap().to_owned(),
+                role["rules"].clone(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn each_product_has_the_role_that_it_has_alone() {
+    for form in FORMS {
+        let roles = cluster_roles(&layout::ALL_IN_ONE, form);
+        for (product, name, layout) in [
+            ("metal3-ipam-manager-role", "ipam-manager-role", layout::IPAM),
+            (
+                "metal3-capm3-manager-role",
+                "capm3-manager-role",
+                layout::INFRASTRUCTURE,
+            ),
+            (
+                "metal3-hosts-manager-role",
+                "baremetal-operator-manager-role",
+                layout::HOSTS,
+            ),
+        ] {
+            assert_eq!(
+                roles[product],
+                cluster_roles(&layout, CertificateSource::Mounted)[name],
+                "{product}"
+            );
+        }
+        assert_eq!(
+            roles.contains_key("metal3-certificates-role"),
+            form == CertificateSource::SelfManaged
+        );
+        let documents = documents_of(&layout::ALL_IN_ONE, IMAGE, form);
+        let own = roles
+            .keys()
+            .filter(|name| name.ends_with("-manager-role") || name.ends_with("-certificates-role"));
+        for name in own {
+            let bound =
+                of_kind(&documents, "ClusterRoleBinding").filter(|binding| binding["roleRef"]["name"] == **name);
+            assert_eq!(bound.count(), 1, "{name}");
+        }
+    }
+}

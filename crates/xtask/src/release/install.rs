@@ -1,32 +1,27 @@
 //! Objects of a product other than CRDs and webhook configurations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metal3_flags::CertificateSource;
 use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
 use metal3_runtime::guard;
-use metal3_webhooks::certificates::CertificateScope;
 use metal3_webhooks::guarded;
 use metal3_webhooks::table::{HOSTS, Suite};
 use serde_json::{Value, json};
 
 use super::layout::{Layout, Mounted};
+use super::policies;
 use super::rules::rules;
 
 /// Folder of the certificate: the default of `--webhook-cert-dir`.
 const CERTIFICATE_FOLDER: &str = "/tmp/k8s-webhook-server/serving-certs";
 
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
+pub(super) const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The objects of a product.
 pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSource) -> Vec<Value> {
-    let mut documents = vec![
-        namespace(layout),
-        account(layout),
-        role_binding(layout),
-        cluster_role_binding(layout),
-    ];
+    let mut documents = vec![namespace(layout), account(layout), role_binding(layout)];
     documents.extend(roles(layout, certificates));
     documents.extend(endpoint_reader(layout));
     documents.extend(host_restorer(layout));
@@ -39,12 +34,12 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     ]);
     match certificates {
         CertificateSource::Mounted => documents.extend([certificate(layout), issuer(layout)]),
-        CertificateSource::SelfManaged => {}
+        CertificateSource::SelfManaged => documents.extend(policies::documents(layout)),
     }
     documents
 }
 
-fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
+pub(super) fn cluster_object(layout: &Layout, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
     let mut object = layout.object(api_version, kind, name, rest);
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("namespace");
@@ -76,49 +71,79 @@ fn account(layout: &Layout) -> Value {
     layout.object("v1", "ServiceAccount", layout.account, json!({}))
 }
 
+/// A role that is granted for all namespaces, with its permissions.
+pub(super) struct ClusterGrant {
+    /// Name of the role.
+    pub(super) role: String,
+    /// The permissions; with names, for objects of these names.
+    pub(super) needs: Vec<(BTreeSet<Permission>, Vec<String>)>,
+}
+
 /// Permissions of the service account.
+#[cfg(test)]
 pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Scope, BTreeSet<Permission>)> {
-    let mut granted = (layout.grants)();
+    let parts = layout.parts.iter().flat_map(|part| (part.grants)());
+    parts.chain(certificate_grants(layout, certificates)).collect()
+}
+
+fn certificate_grants(layout: &Layout, certificates: CertificateSource) -> Vec<(Scope, BTreeSet<Permission>)> {
     match certificates {
-        CertificateSource::Mounted => {}
-        CertificateSource::SelfManaged => {
-            granted.extend(grants::self_managed(&CertificateScope::of(
-                &layout.webhooks(),
-                layout.suite.namespace,
-            )));
-        }
+        CertificateSource::Mounted => Vec::new(),
+        CertificateSource::SelfManaged => grants::self_managed(&layout.certificate_scope()),
     }
-    granted
+}
+
+/// The roles for all namespaces, and the rules for the namespace of the process.
+pub(super) fn grants_of(layout: &Layout, certificates: CertificateSource) -> (Vec<ClusterGrant>, Vec<Value>) {
+    let mut parts: Vec<_> = layout
+        .parts
+        .iter()
+        .map(|part| (layout.suite.named(part.role), (part.grants)()))
+        .collect();
+    let more = certificate_grants(layout, certificates);
+    match parts.as_mut_slice() {
+        [(_, only)] => only.extend(more),
+        _ if more.is_empty() => {}
+        _ => parts.push((layout.suite.named("certificates-role"), more)),
+    }
+    let (mut roles, mut own) = (Vec::new(), BTreeMap::<Vec<String>, BTreeSet<Permission>>::new());
+    for (role, granted) in parts {
+        let mut needs = Vec::new();
+        for (scope, permissions) in granted {
+            match scope {
+                Scope::Cluster => needs.push((permissions, Vec::new())),
+                Scope::Named(names) => needs.push((permissions, names)),
+                Scope::Namespace => own.entry(Vec::new()).or_default().extend(permissions),
+                Scope::NamespaceNamed(names) => own.entry(names).or_default().extend(permissions),
+            }
+        }
+        roles.push(ClusterGrant { role, needs });
+    }
+    let own = own.iter().flat_map(|(names, needs)| rules(needs, names)).collect();
+    (roles, own)
 }
 
 fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
-    let (mut cluster_rules, mut namespace_rules) = (Vec::new(), Vec::new());
-    for (scope, needs) in granted(layout, certificates) {
-        match scope {
-            Scope::Cluster => cluster_rules.extend(rules(&needs, &[])),
-            Scope::Named(names) => cluster_rules.extend(rules(&needs, &names)),
-            Scope::Namespace => namespace_rules.extend(rules(&needs, &[])),
-            Scope::NamespaceNamed(names) => namespace_rules.extend(rules(&needs, &names)),
-        }
+    let (roles, own) = grants_of(layout, certificates);
+    let name = layout.suite.named("leader-election-role");
+    let mut documents = vec![layout.object(RBAC, "Role", &name, json!({ "rules": own }))];
+    for ClusterGrant { role, needs } in roles {
+        let rules: Vec<Value> = needs.iter().flat_map(|(needs, names)| rules(needs, names)).collect();
+        documents.extend([
+            cluster_object(layout, RBAC, "ClusterRole", &role, json!({ "rules": rules })),
+            cluster_object(
+                layout,
+                RBAC,
+                "ClusterRoleBinding",
+                &format!("{role}binding"),
+                binding(layout, "ClusterRole", &role),
+            ),
+        ]);
     }
-    vec![
-        layout.object(
-            RBAC,
-            "Role",
-            &layout.suite.named("leader-election-role"),
-            json!({ "rules": namespace_rules }),
-        ),
-        cluster_object(
-            layout,
-            RBAC,
-            "ClusterRole",
-            &layout.suite.named("manager-role"),
-            json!({ "rules": cluster_rules }),
-        ),
-    ]
+    documents
 }
 
-fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
+pub(super) fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {
     json!({
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role },
         "subjects": [{ "kind": "ServiceAccount", "name": layout.account, "namespace": layout.suite.namespace }],
@@ -131,17 +156,6 @@ fn role_binding(layout: &Layout) -> Value {
         RBAC,
         "RoleBinding",
         &layout.suite.named("leader-election-rolebinding"),
-        binding,
-    )
-}
-
-fn cluster_role_binding(layout: &Layout) -> Value {
-    let binding = binding(layout, "ClusterRole", &layout.suite.named("manager-role"));
-    cluster_object(
-        layout,
-        RBAC,
-        "ClusterRoleBinding",
-        &layout.suite.named("manager-rolebinding"),
         binding,
     )
 }

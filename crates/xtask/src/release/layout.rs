@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
+use metal3_webhooks::certificates::CertificateScope;
 use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};
 
@@ -35,8 +36,27 @@ pub(super) struct Layout {
     pub(super) secrets: &'static [Mounted],
     /// Label of ClusterRoles of the administrator that extend its permissions.
     pub(super) aggregated_by: Option<&'static str>,
-    /// Permissions of its account.
+    /// Permissions of its account, by product.
+    pub(super) parts: &'static [Part],
+}
+
+/// The permissions of a product. A process of several products has a role for each, so that an administrator withdraws
+/// the role of a product that is not enabled.
+pub(super) struct Part {
+    /// Name of the ClusterRole, without the prefix.
+    pub(super) role: &'static str,
+    /// The permissions.
     pub(super) grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>,
+    /// Whether it creates Secrets with data for machines.
+    pub(super) creates_data: bool,
+}
+
+const fn part(role: &'static str, grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>) -> Part {
+    Part {
+        role,
+        grants,
+        creates_data: false,
+    }
 }
 
 /// An optional Secret.
@@ -69,7 +89,7 @@ pub(super) const IPAM: Layout = Layout {
     environment: None,
     secrets: &[],
     aggregated_by: None,
-    grants: grants::ipam,
+    parts: &[part("manager-role", grants::ipam)],
 };
 
 /// Clusters, machines and their data.
@@ -100,7 +120,10 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
     )),
     secrets: &[],
     aggregated_by: Some(READERS),
-    grants: grants::capm3,
+    parts: &[Part {
+        creates_data: true,
+        ..part("manager-role", grants::capm3)
+    }],
 };
 
 /// Hosts. Without a provider label, so that `clusterctl delete` does not delete them.
@@ -128,7 +151,7 @@ pub(super) const HOSTS: Layout = Layout {
     )),
     secrets: IRONIC_SECRETS,
     aggregated_by: None,
-    grants: grants::hosts,
+    parts: &[part("manager-role", grants::hosts)],
 };
 
 /// All products in one process. Without a provider label, so that `clusterctl delete` does not delete hosts.
@@ -161,7 +184,14 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
     )),
     secrets: IRONIC_SECRETS,
     aggregated_by: Some(READERS),
-    grants: grants::everything,
+    parts: &[
+        part("ipam-manager-role", grants::ipam),
+        Part {
+            creates_data: true,
+            ..part("capm3-manager-role", grants::capm3)
+        },
+        part("hosts-manager-role", grants::hosts),
+    ],
 };
 
 /// Label of roles that permit reading endpoints from kinds of other providers.
@@ -195,6 +225,11 @@ impl Layout {
             suite
         })
         .collect()
+    }
+
+    /// What a process that issues its own certificates writes.
+    pub(super) fn certificate_scope(&self) -> CertificateScope {
+        CertificateScope::of(&self.webhooks(), self.suite.namespace)
     }
 
     /// Reference to its webhook certificate for cert-manager.

@@ -5,11 +5,15 @@
 //! and machines have `infrastructure-components.yaml`. `hosts-components.yaml` and `all-in-one.yaml`, which runs all
 //! three in one process, are installed by `kubectl`.
 //!
+//! `PRODUCT-namespaced.yaml` replaces the roles for a process that watches one namespace.
+//!
 //! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
 //! are derived from the permissions that the code declares.
 
 mod install;
 mod layout;
+mod namespaced;
+mod policies;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -62,15 +66,17 @@ fn files(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
             (CertificateSource::Mounted, ""),
             (CertificateSource::SelfManaged, "-self-managed"),
         ] {
-            let text = documents_of(&layout, image, certificates)
-                .iter()
-                .map(yaml::document)
-                .collect();
+            let text = |documents: Vec<Value>| documents.iter().map(yaml::document).collect::<String>();
             let name = match layout.name {
                 name @ "all-in-one" => format!("{name}{form}.yaml"),
                 name => format!("{name}-components{form}.yaml"),
             };
-            files.insert(PathBuf::from(name), text);
+            files.insert(PathBuf::from(name), text(documents_of(&layout, image, certificates)));
+            let roles = namespaced::documents(&layout, certificates);
+            files.insert(
+                PathBuf::from(format!("{}-namespaced{form}.yaml", layout.name)),
+                text(roles),
+            );
         }
     }
     Ok(files)

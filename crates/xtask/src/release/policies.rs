@@ -1,0 +1,168 @@
+//! Admission policies about the writes of the service account, for the form that issues its own certificates.
+//!
+//! That form has permissions that RBAC cannot narrow down: a role names no type of a Secret and no member of an object.
+//! `clusterctl` does not know these kinds, and this form is installed without it.
+
+use metal3_api::infrastructure::names::SECRET_TYPE;
+use metal3_api::infrastructure::v1beta2::Metal3Cluster;
+use metal3_api::kind::Kind as _;
+use serde_json::{Value, json};
+
+use super::install::cluster_object;
+use super::layout::Layout;
+
+const ADMISSION: &str = "admissionregistration.k8s.io/v1";
+
+/// A rule about writes: the resources, and a CEL expression that is true for an accepted write.
+struct Policy {
+    name: &'static str,
+    resources: Value,
+    expression: String,
+    message: String,
+}
+
+/// The policies with their bindings.
+pub(super) fn documents(layout: &Layout) -> Vec<Value> {
+    let policies = [secrets(layout), configurations(), definitions()];
+    policies
+        .into_iter()
+        .flat_map(|policy| policy.documents(layout))
+        .collect()
+}
+
+impl Policy {
+    fn documents(self, layout: &Layout) -> [Value; 2] {
+        let name = layout.suite.named(self.name);
+        let account = format!("system:serviceaccount:{}:{}", layout.suite.namespace, layout.account);
+        let spec = json!({
+            "failurePolicy": "Fail",
+            "matchConstraints": { "resourceRules": [self.resources] },
+            "matchConditions": [{
+                "name": "own-account", "expression": format!("request.userInfo.username == '{account}'"),
+            }],
+            "validations": [{ "expression": self.expression, "message": self.message }],
+        });
+        let binding = json!({ "policyName": name, "validationActions": ["Deny"] });
+        [
+            cluster_object(
+                layout,
+                ADMISSION,
+                "ValidatingAdmissionPolicy",
+                &name,
+                json!({ "spec": spec }),
+            ),
+            cluster_object(
+                layout,
+                ADMISSION,
+                "ValidatingAdmissionPolicyBinding",
+                &name,
+                json!({ "spec": binding }),
+            ),
+        ]
+    }
+}
+
+fn resources(group: &str, operations: &[&str], resources: &[&str]) -> Value {
+    json!({ "apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": resources })
+}
+
+/// Equal members, of which both or none are present.
+fn kept(member: &str) -> String {
+    let (new, old) = (format!("object.{member}"), format!("oldObject.{member}"));
+    format!("has({new}) == has({old}) && (!has({new}) || {new} == {old})")
+}
+
+/// Whether a Metal3Cluster owns an object, so that the Secret holds its rendered endpoint.
+fn is_of_cluster(object: &str) -> String {
+    format!(
+        "has({object}.metadata.ownerReferences) && {object}.metadata.ownerReferences.exists(owner, \
+         owner.kind == '{}' && owner.apiVersion.startsWith('{}/'))",
+        Metal3Cluster::KIND,
+        Metal3Cluster::GROUP,
+    )
+}
+
+/// A Secret that exists is labelled only. New ones hold data of machines or a rendered endpoint, which is rendered again;
+/// no other Secret becomes one. The Secret with the certificates is its own.
+fn secrets(layout: &Layout) -> Policy {
+    let (scope, namespace) = (layout.certificate_scope(), layout.suite.namespace);
+    let own = format!(
+        "object.metadata.namespace == '{namespace}' && object.metadata.name == '{}' && object.type == 'Opaque'",
+        scope.secret(),
+    );
+    let same = format!("({}) && ({})", kept("type"), kept("data"));
+    let (new, changed) = match layout.parts.iter().any(|part| part.creates_data) {
+        true => {
+            let (is, was) = (is_of_cluster("object"), is_of_cluster("oldObject"));
+            (
+                format!("object.type == '{SECRET_TYPE}' || (object.type == 'Opaque' && {is})"),
+                format!("({}) && (({was}) || (({}) && !({is})))", kept("type"), kept("data")),
+            )
+        }
+        false => ("false".to_owned(), same),
+    };
+    Policy {
+        name: "secret-writes",
+        resources: resources("", &["CREATE", "UPDATE"], &["secrets"]),
+        expression: format!("({own}) || (oldObject == null ? ({new}) : ({changed}))"),
+        message: "this program creates Secrets with data of machines and endpoints, and changes no content of others"
+            .to_owned(),
+    }
+}
+
+/// Of a webhook only the CA changes.
+fn configurations() -> Policy {
+    let members = [
+        "clientConfig.service",
+        "clientConfig.url",
+        "namespaceSelector",
+        "objectSelector",
+        "matchConditions",
+    ];
+    let mut same: Vec<String> = ["name", "rules", "failurePolicy", "sideEffects", "matchPolicy"]
+        .iter()
+        .map(|member| format!("new.{member} == old.{member}"))
+        .collect();
+    same.extend(members.iter().map(|member| {
+        let (new, old) = (format!("new.{member}"), format!("old.{member}"));
+        format!("has({new}) == has({old}) && (!has({new}) || {new} == {old})")
+    }));
+    let expression = format!(
+        "object.webhooks.size() == oldObject.webhooks.size() && \
+         object.webhooks.all(new, oldObject.webhooks.exists(old, {}))",
+        same.join(" && "),
+    );
+    Policy {
+        name: "webhook-writes",
+        resources: resources(
+            "admissionregistration.k8s.io",
+            &["CREATE", "UPDATE"],
+            &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        ),
+        expression: format!("oldObject != null && {expression}"),
+        message: "this program changes only the CA of webhooks".to_owned(),
+    }
+}
+
+/// Of a definition only the CA of its conversion changes.
+fn definitions() -> Policy {
+    let same = ["group", "names", "scope", "versions"]
+        .map(|member| format!("object.spec.{member} == oldObject.spec.{member}"));
+    let service = kept("spec.conversion.webhook.clientConfig.service");
+    Policy {
+        name: "definition-writes",
+        resources: resources(
+            "apiextensions.k8s.io",
+            &["CREATE", "UPDATE"],
+            &["customresourcedefinitions"],
+        ),
+        expression: format!(
+            "oldObject != null && {} && object.spec.conversion.strategy == oldObject.spec.conversion.strategy && {service}",
+            same.join(" && "),
+        ),
+        message: "this program changes only the CA of a conversion".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+use kube_cel::KubeCelExt as _;
+use kube_cel::cel::{Context, Program, Value as Cel};
+
+use super::super::{documents_of, layout, tests::IMAGE};
+use super::*;
+use metal3_flags::CertificateSource;
+
+fn installed(layout: &Layout, form: CertificateSource, kind: &str) -> Vec<Value> {
+    let documents = documents_of(layout, IMAGE, form).into_iter();
+    documents.filter(|document| document["kind"] == kind).collect()
+}
+
+/// Whether the policies about a resource accept a write of the account.
+fn accepts(layout: &Layout, resource: &str, old: &Value, new: &Value) -> bool {
+    let policies = installed(layout, CertificateSource::SelfManaged, "ValidatingAdmissionPolicy");
+    let about = |policy: &&Value| {
+        let resources = policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"].as_array();
+        resources.unwrap().iter().any(|found| found == resource)
+    };
+    let policy = policies.iter().find(about).unwrap();
+    let user = format!("system:serviceaccount:{}:{}", layout.suite.namespace, layout.account);
+    let request = json!({ "userInfo": { "username": user } });
+    let evaluate = |expression: &Value| {
+        let mut context = Context::default().with_all();
+        for (name, value) in [("object", new), ("oldObject", old), ("request", &request)] {
+            context.add_variable(name, value).unwrap();
+        }
+        let program = Program::compile(expression.as_str().unwrap()).unwrap();
+        // An error rejects the write, by the failure policy.
+        matches!(program.execute(&context), Ok(Cel::Bool(true)))
+    };
+    assert_eq!(policy["spec"]["failurePolicy"], "Fail");
+    assert!(evaluate(&policy["spec"]["matchConditions"][0]["expression"]));
+    evaluate(&policy["spec"]["validations"][0]["expression"])
+}
+
+fn secret(namespace: &str, name: &str, kind: &str, data: &Value) -> Value {
+    json!({ "metadata": { "namespace": namespace, "name": name, "labels": {} }, "type": kind, "data": data })
+}
+
+/// Whether the policy for machines accepts each write of a Secret.
+fn assert_secrets(table: &[(&str, Value, Value, bool)]) {
+    for (write, old, new, accepted) in table {
+        assert_eq!(
+            accepts(&layout::INFRASTRUCTURE, "secrets", old, new),
+            *accepted,
+            "{write}"
+        );
+    }
+}
+
+fn machine_data() -> Value {
+    secret("tenant", "m-user", SECRET_TYPE, &json!({ "userData": "eA==" }))
+}
+
+#[test]
+fn of_new_secrets_only_data_of_machines_and_own_certificates_are_written() {
+    let (home, own) = (layout::INFRASTRUCTURE.suite.namespace, "capm3-webhook-certificates");
+    let token = secret("tenant", "t", "kubernetes.io/service-account-token", &Value::Null);
+    let of_user = secret("tenant", "bmc", "Opaque", &json!({ "password": "eA==" }));
+    let certificates = |namespace: &str, key: &str| secret(namespace, own, "Opaque", &json!({ "tls.key": key }));
+    assert_secrets(&[
+        ("data of a machine", Value::Null, machine_data(), true),
+        ("a token", Value::Null, token, false),
+        ("a Secret of a user", Value::Null, of_user, false),
+        ("certificates", Value::Null, certificates(home, "eA=="), true),
+        (
+            "renewed certificates",
+            certificates(home, "eA=="),
+            certificates(home, "eQ=="),
+            true,
+        ),
+        (
+            "certificates elsewhere",
+            Value::Null,
+            certificates("tenant", "eA=="),
+            false,
+        ),
+    ]);
+    for (layout, accepted) in [
+        (layout::IPAM, false),
+        (layout::HOSTS, false),
+        (layout::ALL_IN_ONE, true),
+    ] {
+        assert_eq!(
+            accepts(&layout, "secrets", &Value::Null, &machine_data()),
+            accepted,
+            "{}",
+            layout.name
+        );
+    }
+}
+
+#[test]
+fn of_secrets_that_exist_only_metadata_are_written() {
+    let bmc = |change: fn(&mut Value)| {
+        let mut secret = secret("tenant", "bmc", "Opaque", &json!({ "password": "eA==" }));
+        change(&mut secret);
+        secret
+    };
+    let labelled = bmc(|it| it["metadata"]["labels"] = json!({ "environment.metal3.io": "baremetal" }));
+    let emptied = bmc(|it| drop(it.as_object_mut().unwrap().remove("data")));
+    let rewritten = secret("tenant", "m-user", SECRET_TYPE, &json!({}));
+    assert_secrets(&[
+        ("a label", bmc(|_| ()), labelled, true),
+        (
+            "a password",
+            bmc(|_| ()),
+            bmc(|it| it["data"]["password"] = "eQ==".into()),
+            false,
+        ),
+        (
+            "another type",
+            bmc(|_| ()),
+            bmc(|it| it["type"] = SECRET_TYPE.into()),
+            false,
+        ),
+        ("no data", bmc(|_| ()), emptied.clone(), false),
+        ("a label without data", emptied.clone(), emptied, true),
+        ("data of a machine", machine_data(), rewritten, false),
+    ]);
+}
+
+/// A Secret of a rendered endpoint: `spec.controlPlaneEndpointSource.render` of a Metal3Cluster.
+#[test]
+fn secrets_of_a_rendered_endpoint_are_written_and_no_secret_becomes_one() {
+    let endpoint = |owner: &str, kind: &str, content: &str| {
+        let mut secret = secret("tenant", "endpoint", kind, &json!({ "pod.yaml": content }));
+        secret["metadata"]["ownerReferences"] = json!([
+            { "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": owner, "name": "c", "uid": "u" },
+        ]);
+        secret
+    };
+    let of_cluster = |content: &str| endpoint("Metal3Cluster", "Opaque", content);
+    let mut foreign = of_cluster("eA==");
+    foreign["metadata"]["ownerReferences"][0]["apiVersion"] = "example.org/v1".into();
+    let plain = secret("tenant", "endpoint", "Opaque", &json!({ "pod.yaml": "eA==" }));
+    assert_secrets(&[
+        ("a new endpoint", Value::Null, of_cluster("eA=="), true),
+        ("another endpoint", of_cluster("eA=="), of_cluster("eQ=="), true),
+        (
+            "a token",
+            Value::Null,
+            endpoint("Metal3Cluster", "kubernetes.io/service-account-token", "eA=="),
+            false,
+        ),
+        (
+            "another owner",
+            Value::Null,
+            endpoint("Metal3Machine", "Opaque", "eA=="),
+            false,
+        ),
+        ("another group", Value::Null, foreign, false),
+        (
+            "content of another owner",
+            endpoint("Metal3Machine", "Opaque", "eA=="),
+            endpoint("Metal3Machine", "Opaque", "eQ=="),
+            false,
+        ),
+        ("a new owner", plain.clone(), of_cluster("eA=="), false),
+        ("no owner any more", of_cluster("eA=="), plain, true),
+    ]);
+    assert!(!accepts(&layout::HOSTS, "secrets", &Value::Null, &of_cluster("eA==")));
+}
+
+/// The names of the certificate Secrets are those of the program.
+#[test]
+fn the_own_secret_is_named_in_each_policy() {
+    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
+        let scope = layout.certificate_scope();
+        let own = secret(
+            layout.suite.namespace,
+            scope.secret(),
+            "Opaque",
+            &json!({ "a": "eA==" }),
+        );
+        assert!(accepts(&layout, "secrets", &Value::Null, &own), "{}", layout.name);
+    }
+}
+
+#[test]
+fn of_webhooks_and_conversions_only_the_ca_is_written() {
+    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
+        let mut checked = 0;
+        for (kind, resource, ca) in [
+            (
+                "MutatingWebhookConfiguration",
+                "mutatingwebhookconfigurations",
+                "/webhooks/0/clientConfig",
+            ),
+            (
+                "ValidatingWebhookConfiguration",
+                "validatingwebhookconfigurations",
+                "/webhooks/0/clientConfig",
+            ),
+            (
+                "CustomResourceDefinition",
+                "customresourcedefinitions",
+                "/spec/conversion/webhook/clientConfig",
+            ),
+        ] {
+            for stored in installed(&layout, CertificateSource::SelfManaged, kind) {
+                let Some(client) = stored.pointer(ca) else { continue };
+                let mut injected = stored.clone();
+                let mut with_ca = client.clone();
+                with_ca["caBundle"] = "eA==".into();
+                *injected.pointer_mut(ca).unwrap() = with_ca;
+                assert!(
+                    accepts(&layout, resource, &stored, &injected),
+                    "{}",
+                    stored["metadata"]["name"]
+                );
+                assert!(!accepts(&layout, resource, &Value::Null, &injected));
+                let changes: &[(&str, Value)] = &[
+                    ("/webhooks/0/clientConfig/service/namespace", "other".into()),
+                    ("/webhooks/0/failurePolicy", "Ignore".into()),
+                    ("/webhooks/0/rules/0/resources", json!(["secrets"])),
+                    ("/webhooks", json!([])),
+                    (
+                        "/spec/conversion/webhook/clientConfig/service/namespace",
+                        "other".into(),
+                    ),
+                    ("/spec/conversion/strategy", "None".into()),
+                    ("/spec/versions/0/served", false.into()),
+                    ("/spec/names/plural", "other".into()),
+                ];
+                for (path, value) in changes {
+                    let mut changed = injected.clone();
+                    let Some(member) = changed.pointer_mut(path) else {
+                        continue;
+                    };
+                    *member = value.clone();
+                    assert!(!accepts(&layout, resource, &stored, &changed), "{kind} {path}");
+                    checked += 1;
+                }
+            }
+        }
+        assert!(checked >= 3, "{}: {checked}", layout.name);
+    }
+}
+
+#[test]
+fn policies_are_bound_and_only_in_the_form_with_own_certificates() {
+    for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
+        assert_eq!(
+            installed(&layout, CertificateSource::Mounted, "ValidatingAdmissionPolicy").len(),
+            0
+        );
+        let name = |document: &Value| document["metadata"]["name"].clone();
+        let policies = installed(&layout, CertificateSource::SelfManaged, "ValidatingAdmissionPolicy");
+        let bindings = installed(
+            &layout,
+            CertificateSource::SelfManaged,
+            "ValidatingAdmissionPolicyBinding",
+        );
+        assert_eq!(policies.len(), 3);
+        for (policy, binding) in policies.iter().zip(&bindings) {
+            assert_eq!(
+                (&binding["spec"]["policyName"], name(binding)),
+                (&name(policy), name(policy))
+            );
+            assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
+        }
+    }
+}
