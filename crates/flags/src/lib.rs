@@ -8,6 +8,7 @@
 //! Environment variables are not read here.
 #![warn(missing_docs)]
 
+mod contradictions;
 mod entry;
 mod flag;
 mod options;

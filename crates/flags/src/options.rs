@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::contradictions;
 use super::flag::Owner;
 use super::parse::{FlagError, Given};
 use super::span;
@@ -151,7 +152,7 @@ impl Options {
             errors: Vec::new(),
         };
         let options = reader.options();
-        reader.refuse_contradictions(&options);
+        reader.errors.extend(contradictions::errors(&options));
         match reader.errors.is_empty() {
             true => Ok(options),
             false => Err(reader.errors),
@@ -214,49 +215,6 @@ impl Reader<'_> {
             force: given.switch("force-controllers"),
             foreign: self.foreign(),
             warnings: given.warnings().to_vec(),
-        }
-    }
-
-    /// Rejects contradictory flags.
-    fn refuse_contradictions(&mut self, options: &Options) {
-        if options.controllers.contains(&Owner::Hosts) {
-            self.refuse_for_hosts(options);
-        }
-        if options.webhook_client_ca.is_none() && !options.webhook_client_names.is_empty() {
-            self.errors.push(FlagError::Refused {
-                flag: "webhook-client-names",
-                why: "no certificate is requested without --webhook-client-ca-file; name the file of the CA".to_owned(),
-            });
-        }
-        if options.observe_only && options.certificates == CertificateSource::SelfManaged {
-            self.errors.push(FlagError::Refused {
-                flag: "webhook-certificates",
-                why: "self-managed certificates are stored in a Secret and in webhook configurations, and --observe-only \
-                      writes nothing; mount a certificate, serve metrics without one by --insecure-diagnostics, or \
-                      disable them by --diagnostics-address=0"
-                    .to_owned(),
-            });
-        }
-    }
-
-    /// Rejects filters of other controllers that the host controllers do not support.
-    fn refuse_for_hosts(&mut self, options: &Options) {
-        if options.watch_filter.is_some() {
-            self.errors.push(FlagError::Refused {
-                flag: "watch-filter",
-                why:
-                    "the host controllers watch every host whatever its labels, as their Go manager does; run them in \
-                     a process of their own, without it"
-                        .to_owned(),
-            });
-        }
-        // differs (`hosts-one-namespace`): the Go manager takes a list.
-        if let Some(namespace) = options.namespace.as_ref().filter(|name| name.contains(',')) {
-            self.invalid(
-                "namespace",
-                namespace.clone(),
-                "one namespace; leave it empty for all, or run a process for each",
-            );
         }
     }
 
