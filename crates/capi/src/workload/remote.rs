@@ -10,6 +10,7 @@ use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
@@ -100,10 +101,11 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
                 secret.name
             )
         })?;
+        let found = Erased::new(found);
         let config = kubeconfig::read(&found).map_err(|why| format!("Secret {}: {why}", secret.name))?;
         let client = (self.open)(config).await.map_err(|why| unreachable_message(&why))?;
         Ok(ClusterConnection {
-            secret: (found.metadata.uid, found.metadata.resource_version),
+            secret: (found.metadata.uid.clone(), found.metadata.resource_version.clone()),
             client,
         })
     }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::meta::Time;
 use metal3_runtime::plan::Observed;
 
 use crate::endpoint::held_claims::HeldClaims;
+use crate::endpoint::rendered::{Digester, RenderedSecret};
 use crate::endpoint::source::{SourceState, SourceValues, WantedSources};
 
 /// All input of the plan of a Metal3Cluster.
@@ -30,7 +30,9 @@ pub struct Facts {
     /// The address claims with this controller's finalizer.
     pub held_claims: HeldClaims,
     /// The existing Secret with the rendered endpoint, if one is requested.
-    pub secret: Option<Arc<Secret>>,
+    pub secret: Option<RenderedSecret>,
+    /// Computes the digest of its content.
+    pub digester: Digester,
     /// Whether idle control planes are touched.
     pub touches_control_planes: bool,
     /// What the API server answered in this reconcile.

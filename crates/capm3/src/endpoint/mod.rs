@@ -10,6 +10,7 @@
 //! | the finalizer of a claim, and its removal | [`held_claims`] |
 //! | the effective endpoint, and the write to the spec | [`resolve`] |
 //! | a template with the endpoint filled in | [`render`] |
+//! | the existing Secret with it, without its content | [`rendered`] |
 //! | conditions | [`conditions`] |
 //!
 //! It watches nothing and writes nothing.
@@ -24,6 +25,7 @@ pub mod existing_claim;
 pub mod held_claims;
 pub mod pool;
 pub mod render;
+pub mod rendered;
 pub mod resolve;
 pub mod source;
 pub mod spec_endpoint;

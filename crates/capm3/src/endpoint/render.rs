@@ -22,9 +22,11 @@ use metal3_capi::owner;
 use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::reason::Reason;
+use serde_json::json;
 
 use super::address::Address;
 use super::conditions::forbidden_message;
+use super::rendered::{Digester, RenderedSecret};
 use super::source::{Template, validated};
 use crate::diff::{changes, version};
 
@@ -62,7 +64,9 @@ pub struct RenderInput<'a> {
     /// The template.
     pub template: Option<&'a Template>,
     /// The Secret, if it exists.
-    pub secret: Option<&'a Secret>,
+    pub secret: Option<&'a RenderedSecret>,
+    /// Computes the digest of its content.
+    pub digester: &'a Digester,
     /// The error of the rejected Secret.
     pub refused: Option<&'a str>,
 }
@@ -186,7 +190,7 @@ fn new_secret(input: &RenderInput<'_>, requested: &EndpointRender, content: Byte
 fn update(
     input: &RenderInput<'_>,
     requested: &EndpointRender,
-    secret: &Secret,
+    secret: &RenderedSecret,
     content: ByteString,
 ) -> Result<Option<SecretWrite>, NotRendered> {
     let name = &requested.secret_name;
@@ -200,11 +204,10 @@ fn update(
         let why = "has another owner; delete it, or name another in spec.controlPlaneEndpointSource.render";
         return Err((REASON_SECRET_NOT_OURS, format!("Secret {name} {why}")));
     }
-    let mut after = secret.clone();
-    after
-        .data
-        .get_or_insert_default()
-        .insert(requested.key.clone(), content);
-    let patch = changes(secret, &after).main.zip(version(&secret.metadata));
+    if secret.content == Some(input.digester.of(&content.0)) {
+        return Ok(None);
+    }
+    let wanted = json!({ "data": { &requested.key: content } });
+    let patch = changes(&json!({}), &wanted).main.zip(version(&secret.metadata));
     Ok(patch.map(|(patch, version)| SecretWrite::Patch(name.clone(), patch.with_precondition(&version))))
 }

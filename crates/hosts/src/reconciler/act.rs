@@ -14,6 +14,7 @@ use metal3_ironic::{Error, Response};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
 use metal3_runtime::events::EventRecorder;
+use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
@@ -331,10 +332,7 @@ fn store_hardware(written: Option<HardwareData>, observed: &mut Observations) {
 /// Stores the patched Secret for every reference of the host: the next step relies on its new version.
 fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
     let host = Arc::clone(&observed.host);
-    let stored = ObservedSecret {
-        metadata: Arc::new(secret.metadata),
-        values: Some(Arc::new(secret.data.unwrap_or_default())),
-    };
+    let stored = ObservedSecret::Whole(Arc::new(Erased::new(secret)));
     let is_named = |which: &Read| which.secret_name(&host) == Some(name);
     for which in Read::SECRETS.into_iter().filter(is_named) {
         observed.secrets.insert(which, Observed::Present(stored.clone()));

@@ -4,20 +4,40 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::object_reader::Erased;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use crate::facts::{FoundNode, HostFreshness, NodeFreshness, Read, Refused, Secret};
+use crate::facts::{self, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 
+/// A Secret that the host names. The content is erased with the observations, at the end of the reconcile.
 #[derive(Clone)]
-pub(super) struct ObservedSecret {
-    pub(super) metadata: Arc<ObjectMeta>,
-    pub(super) values: Option<Arc<BTreeMap<String, ByteString>>>,
+pub(super) enum ObservedSecret {
+    /// Its metadata, from the cache.
+    Metadata(Arc<ObjectMeta>),
+    /// The whole Secret.
+    Whole(Arc<Erased<Secret>>),
+}
+
+/// The values of a Secret without any.
+static NO_VALUES: BTreeMap<String, ByteString> = BTreeMap::new();
+
+impl ObservedSecret {
+    fn fact(&self) -> facts::Secret<'_> {
+        match self {
+            Self::Metadata(metadata) => facts::Secret { metadata, values: None },
+            Self::Whole(secret) => facts::Secret {
+                metadata: &secret.metadata,
+                values: Some(secret.data.as_ref().unwrap_or(&NO_VALUES)),
+            },
+        }
+    }
 }
 
 pub(super) struct Observations {
@@ -74,12 +94,9 @@ impl Observations {
         }
     }
 
-    pub(super) fn secret(&self, which: Read) -> Observed<Secret<'_>> {
+    pub(super) fn secret(&self, which: Read) -> Observed<facts::Secret<'_>> {
         // A Secret that the host does not name is absent.
         let secret = self.secrets.get(&which).map_or(Observed::Absent, Observed::as_ref);
-        secret.map(|secret| Secret {
-            metadata: &secret.metadata,
-            values: secret.values.as_deref(),
-        })
+        secret.map(ObservedSecret::fact)
     }
 }

@@ -48,10 +48,7 @@ impl Observer {
         let secrets = Read::SECRETS.into_iter().filter_map(|which| {
             let name = which.secret_name(&host)?;
             let found = self.caches.secrets.find(&in_namespace(&key, name));
-            let observed = found.map(|meta| ObservedSecret {
-                metadata: Arc::new(meta.metadata.clone()),
-                values: None,
-            });
+            let observed = found.map(|meta| ObservedSecret::Metadata(Arc::new(meta.metadata.clone())));
             Some((which, observed))
         });
         let hardware = self.caches.hardware.find(&key);
@@ -170,11 +167,7 @@ impl Observer {
             return Ok(());
         };
         let found = self.secrets.get(&in_namespace(host, name)).await?;
-        let secret = found.map(|secret| ObservedSecret {
-            metadata: Arc::new(secret.metadata.clone()),
-            values: Some(Arc::new(secret.data.clone().unwrap_or_default())),
-        });
-        observed.secrets.insert(which, secret);
+        observed.secrets.insert(which, found.map(ObservedSecret::Whole));
         Ok(())
     }
 

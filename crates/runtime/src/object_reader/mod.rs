@@ -1,16 +1,18 @@
 //! Reads whole objects of a kind whose cache contains metadata only, such as Secrets.
 //!
-//! The cache has the current version, so an object is read once for each requested version, and an absent object is
-//! never read. Concurrent readers of an object share one request.
+//! The cache has the current version, so readers that hold an object of it share one request, and an absent object is
+//! never read.
 //!
-//! It does not watch and enqueues no key; the cache does. One version of each object is kept while the cache contains
-//! it. Contents are never logged.
+//! It does not watch and enqueues no key; the cache does. Contents are never logged. A content lives as long as a reader
+//! holds it, and is then overwritten: between reconciles none is in memory.
 //!
 //! Invariant: the result is at least as new as the cache at the call of [`ObjectReader::get`].
 
+mod erased;
+
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use kube_core::{PartialObjectMeta, Resource};
 use parking_lot::Mutex;
@@ -23,18 +25,20 @@ use crate::version::ResourceVersion;
 use crate::work::Fault;
 use crate::write::get_object;
 
+pub use erased::{Erase, Erased};
+
 /// The last version that was read. Locked during a read, so that other readers wait for it.
-type Slot<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Arc<K>)>>>;
+type Slot<K> = Arc<tokio::sync::Mutex<Option<(ResourceVersion, Weak<Erased<K>>)>>>;
 
 /// Reads whole objects as role `R`. Clones share the results.
-pub struct ObjectReader<R, K, I = ()> {
+pub struct ObjectReader<R, K: Erase, I = ()> {
     client: kube::Client,
     cache: SharedCache<PartialObjectMeta<K>, I>,
     slots: Arc<Mutex<BTreeMap<Key, Slot<K>>>>,
     role: PhantomData<R>,
 }
 
-impl<R, K, I> Clone for ObjectReader<R, K, I> {
+impl<R, K: Erase, I> Clone for ObjectReader<R, K, I> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -48,7 +52,7 @@ impl<R, K, I> Clone for ObjectReader<R, K, I> {
 impl<R, K, I> ObjectReader<R, K, I>
 where
     R: Permits<verb::Get, K>,
-    K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + DeserializeOwned + Erase + Send + Sync + 'static,
     I: Indexes<PartialObjectMeta<K>>,
 {
     /// Reads the objects of `cache` through `client`.
@@ -69,12 +73,12 @@ where
         }
     }
 
-    /// The object under `key`. Sends no request if the object is absent in the cache, or if its version was read
-    /// before.
+    /// The object under `key`. Sends no request if the object is absent in the cache, or if another reader holds its
+    /// version.
     ///
     /// # Errors
     /// When the read fails. The fault's category distinguishes a missing permission from a broken connection.
-    pub async fn get(&self, key: &Key) -> Result<Observed<Arc<K>>, Fault> {
+    pub async fn get(&self, key: &Key) -> Result<Observed<Arc<Erased<K>>>, Fault> {
         let shown = match self.cache.find(key) {
             Observed::Absent => return Ok(Observed::Absent),
             Observed::Unknown(why) => return Ok(Observed::Unknown(why)),
@@ -84,8 +88,9 @@ where
         let mut kept = slot.lock().await;
         if let Some((version, object)) = &*kept
             && *version >= shown.version
+            && let Some(object) = object.upgrade()
         {
-            return Ok(Observed::Present(Arc::clone(object)));
+            return Ok(Observed::Present(object));
         }
         let Some(mut object) = get_object::<K>(&self.client, key).await? else {
             *kept = None;
@@ -93,8 +98,8 @@ where
         };
         prune(&mut object);
         let read = Identity::of(&object).map_err(|error| missing_metadata(key, &error))?;
-        let object = Arc::new(object);
-        *kept = Some((read.version, Arc::clone(&object)));
+        let object = Arc::new(Erased::new(object));
+        *kept = Some((read.version, Arc::downgrade(&object)));
         Ok(Observed::Present(object))
     }
 

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::ObjectReader;
+use super::{Erased, ObjectReader};
 use crate::cache::{Key, SharedCache};
 use crate::clock::TimerClock;
 use crate::plan::{Observed, UnknownReason};
@@ -77,7 +77,7 @@ fn key(name: &str) -> Key {
     }
 }
 
-fn password(found: Result<Observed<Arc<Secret>>, Fault>) -> Option<String> {
+fn password(found: Result<Observed<Arc<Erased<Secret>>>, Fault>) -> Option<String> {
     match found.unwrap() {
         Observed::Present(secret) => {
             let bytes = secret.data.as_ref().unwrap()["password"].0.clone();
@@ -100,19 +100,35 @@ impl Fixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_version_is_read_once_and_an_absent_object_never() {
+async fn a_version_that_is_held_is_read_once_and_an_absent_object_never() {
     let fixture = fixture(&["a"]).await;
+    let mut held = Vec::new();
     for _ in 0..3 {
-        assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("hunter2"));
+        held.push(fixture.live.get(&key("a")).await);
         assert_eq!(password(fixture.live.get(&key("b")).await), None);
     }
     assert_eq!(fixture.reads(), 1);
     fixture.change("two").await;
     sleep(Duration::from_secs(1)).await;
-    for _ in 0..3 {
-        assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
-    }
+    held.push(fixture.live.get(&key("a")).await);
+    held.push(fixture.live.get(&key("a")).await);
     assert_eq!(fixture.reads(), 2);
+    let read: Vec<_> = held.into_iter().filter_map(password).collect();
+    assert_eq!(read, ["hunter2", "hunter2", "hunter2", "two", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_content_is_held_after_the_last_reader() {
+    let fixture = fixture(&["a"]).await;
+    let Ok(Observed::Present(read)) = fixture.live.get(&key("a")).await else {
+        panic!("the Secret exists")
+    };
+    let content = Arc::downgrade(&read);
+    assert!(content.upgrade().is_some());
+    drop(read);
+    assert!(content.upgrade().is_none());
+    assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("hunter2"));
+    assert_eq!(fixture.reads(), 2, "it is read again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,9 +149,10 @@ async fn content_newer_than_the_cache_is_not_read_again_when_the_watch_delivers_
     let fixture = fixture(&["a"]).await;
     // The watch has not reported the change when the Secret is read.
     fixture.change("two").await;
-    assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
+    let held = fixture.live.get(&key("a")).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(password(fixture.live.get(&key("a")).await).as_deref(), Some("two"));
+    assert_eq!(password(held).as_deref(), Some("two"));
     assert_eq!(fixture.reads(), 1);
 }
 

@@ -111,7 +111,8 @@ fn rendering(
         cluster: cluster.metadata.name.as_deref().unwrap_or_default(),
         endpoint: endpoint.as_ref(),
         template: facts.source_values.template.as_ref(),
-        secret: facts.secret.as_deref(),
+        secret: facts.secret.as_ref(),
+        digester: &facts.digester,
         refused: facts.results.secret.as_deref(),
     })
 }

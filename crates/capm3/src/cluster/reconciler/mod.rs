@@ -26,6 +26,7 @@ use crate::cluster::watches::{metal3_cluster_of_address, metal3_cluster_of_claim
 use crate::cluster::{Facts, WriteResult, plan, plan_deleted};
 use crate::controller::caches::Caches;
 use crate::data::reconciler::caches::Caches as Pools;
+use crate::endpoint::rendered::Rendered;
 use crate::endpoint::source::WantedSources;
 use crate::needs::Machines as Role;
 
@@ -62,6 +63,7 @@ pub struct Parts {
 /// The reconciler.
 pub struct Clusters {
     parts: Parts,
+    rendered: Rendered,
 }
 
 /// How far a plan was performed.
@@ -82,7 +84,11 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     let (caches, pools) = (parts.caches.clone(), parts.pools.clone());
     let (workers, metrics) = (parts.workers, parts.metrics.clone());
     let (of_cluster, of_machine, of_secret) = (caches.related_keys(), caches.related_keys(), caches.related_keys());
-    Controller::with_queue("metal3cluster", queue, writer, Clusters { parts })
+    let clusters = Clusters {
+        parts,
+        rendered: Rendered::default(),
+    };
+    Controller::with_queue("metal3cluster", queue, writer, clusters)
         .watches(&caches.metal3_clusters, |change| change.key())
         .watches(&caches.clusters, move |change| {
             of_cluster.metal3_clusters_of_cluster(change)
@@ -115,6 +121,7 @@ impl Reconciler for Clusters {
             Observed::Present(object) => object,
             Observed::Absent => {
                 parts.sources.read(key, &WantedSources::default());
+                self.rendered.remove(key);
                 return self.reconcile_deleted(key, writer).await;
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
@@ -17,6 +16,7 @@ use crate::cluster::{
     ClusterLink, Facts, Results, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
 };
 use crate::endpoint::render::is_owned_and_live;
+use crate::endpoint::rendered::RenderedSecret;
 use crate::endpoint::source::{WantedSources, wanted_sources};
 use crate::machine::resolve::{Resolved, resolve};
 
@@ -59,6 +59,7 @@ impl Clusters {
             source_values,
             held_claims,
             secret,
+            digester: self.rendered.digester.clone(),
             touches_control_planes: parts.touch_writer.is_some(),
             results: Results::default(),
             now: Time::new(parts.clock.now()),
@@ -72,22 +73,24 @@ impl Clusters {
         key: &Key,
         object: &Metal3Cluster,
         wanted: &WantedSources,
-    ) -> Result<Result<Option<Arc<Secret>>, Next>, Fault> {
+    ) -> Result<Result<Option<RenderedSecret>, Next>, Fault> {
         let Some(asked) = &wanted.template else {
             return Ok(Ok(None));
         };
         let name = key.sibling(&asked.secret_name);
-        if let Observed::Present(cached) = self.parts.pools.secrets.find(&name)
-            && !is_owned_and_live(object, &cached.metadata)
-        {
-            let metadata = cached.metadata.clone();
-            return Ok(Ok(Some(Arc::new(Secret {
-                metadata,
-                ..Secret::default()
-            }))));
+        if let Observed::Present(cached) = self.parts.pools.secrets.find(&name) {
+            if !is_owned_and_live(object, &cached.metadata) {
+                return Ok(Ok(Some(RenderedSecret {
+                    metadata: cached.metadata.clone(),
+                    content: None,
+                })));
+            }
+            if let Some(known) = self.rendered.known(key, &cached.metadata, &asked.key) {
+                return Ok(Ok(Some(known)));
+            }
         }
         Ok(match self.parts.secrets.get(&name).await? {
-            Observed::Present(secret) => Ok(Some(secret)),
+            Observed::Present(secret) => Ok(Some(self.rendered.store(key, &secret, &asked.key))),
             Observed::Absent => Ok(None),
             Observed::Unknown(UnknownReason::Unreadable(why)) => {
                 Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}")))

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::held_claims::{HeldClaim, HeldClaims};
+use crate::endpoint::rendered::Digester;
 use crate::endpoint::source::{SourceState, SourceValue, SourceValues, WantedSources};
 use crate::endpoint::spec_endpoint::Derived;
 use crate::endpoint::tests::{at, control_plane, known, with_derived};
@@ -65,6 +66,7 @@ fn facts(object: &Metal3Cluster, cluster: Observed<&Cluster>) -> Facts {
         source_values: SourceValues::default(),
         held_claims: HeldClaims::default(),
         secret: None,
+        digester: Digester::default(),
         touches_control_planes: false,
         results: Results::default(),
         now: at(9),

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use super::super::render::{RenderInput, SecretWrite, render};
+use super::super::rendered::{Digester, RenderedSecret};
 use super::super::source::Template;
 use super::*;
 
@@ -30,13 +31,15 @@ fn plan(
     refused: Option<&str>,
 ) -> (Option<SecretWrite>, String) {
     let endpoint = endpoint.map(address);
-    let object = with_source();
+    let (object, digester) = (with_source(), Digester::default());
+    let secret = secret.map(|secret| RenderedSecret::of(secret, "vip.yaml", &digester));
     let input = RenderInput {
         object: &object,
         cluster: "edge",
         endpoint: endpoint.as_ref(),
         template: Some(template),
-        secret,
+        secret: secret.as_ref(),
+        digester: &digester,
         refused,
     };
     let (write, condition) = render(&input).unwrap();

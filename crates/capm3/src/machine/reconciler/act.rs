@@ -6,6 +6,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_runtime::cache::{Identity, Key};
+use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::work::{Fault, Next};
@@ -182,7 +183,8 @@ async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(
     let Some(found) = writer.read::<Secret>(&NoCache, secret).await? else {
         return Ok(());
     };
-    let (Some(label), Ok(read)) = (owner::cluster_of(&found.metadata), Identity::of(&found)) else {
+    let found = Erased::new(found);
+    let (Some(label), Ok(read)) = (owner::cluster_of(&found.metadata), Identity::of(&*found)) else {
         return Ok(());
     };
     let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
@@ -196,7 +198,10 @@ async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) ->
     match writer.patch::<Secret>(&NoCache, secret, patch).await {
         Err(error) if error.kind == WriteErrorKind::NotFound => Ok(()),
         Err(error) => Err(error.into()),
-        Ok(_) => Ok(()),
+        Ok(written) => {
+            drop(written.object().map(Erased::new));
+            Ok(())
+        }
     }
 }
 
