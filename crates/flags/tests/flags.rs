@@ -301,6 +301,17 @@ fn unsupported_host_flags_are_rejected() {
 }
 
 #[test]
+fn names_of_clients_without_their_ca_are_refused_with_the_flag_to_add() {
+    let names = "--controllers=ipam --webhook-client-names=kube-apiserver";
+    let errors = errors(names);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].contains("--webhook-client-names") && errors[0].contains("--webhook-client-ca-file"));
+    let options = options(&format!("{names} --webhook-client-ca-file=/ca.crt"));
+    assert_eq!(options.webhook_client_ca.as_deref(), Some("/ca.crt".as_ref()));
+    assert_eq!(options.webhook_client_names, ["kube-apiserver"]);
+}
+
+#[test]
 fn observe_only_rejects_self_managed_certificates() {
     let text = errors("--controllers=ipam --observe-only --webhook-certificates=self-managed").join("\n");
     for words in [
