@@ -13,7 +13,7 @@ use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::wait::until;
 
-const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
+pub(super) const ACCOUNT: &str = "system:serviceaccount:metal3-ipam-system:ipam-manager";
 
 /// Subresources that the admission of other requests checks in roles. The audit log does not show their use.
 const ADMISSION_ONLY: [&str; 2] = ["/finalizers", "/restore"];

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::load::{claim, grants, has_address, list, name, pool};
 use super::manager::{LONG, NAMESPACE, answers, the_deployment};
 use super::release::{Candidate, FIRST, NEXT};
-use super::{access, empty_root, repair, rotation, self_managed};
+use super::{access, empty_root, one_namespace, own_writes, repair, rotation, self_managed};
 use crate::claim::{Claim, Proof};
 use crate::claims::stack::{Stack, TestNamespace};
 use crate::wait::{Stopwatch, until};
@@ -46,6 +46,9 @@ pub(super) const CLAIMS: &[Claim<Check>] = claims! {
     without_cert_manager_it_creates_its_certificates_and_webhooks_answer: self_managed::installed;
     an_emptied_certificate_secret_is_filled_again: self_managed::spoiled;
     each_permission_of_the_variant_without_cert_manager_is_used_and_no_request_was_forbidden: access::grants_are_used;
+    its_account_writes_only_its_certificates_and_the_ca_of_its_webhooks: own_writes::of_addresses;
+    the_account_of_all_products_writes_only_secrets_of_machines_and_labels: own_writes::of_all_products;
+    a_process_of_one_namespace_works_with_the_roles_of_that_namespace: one_namespace::works;
 };
 
 fn install(stack: &Stack, candidate: &Candidate) -> Proof {

@@ -15,6 +15,8 @@ mod ipam;
 pub(crate) mod load;
 pub(crate) mod machines;
 mod manager;
+mod one_namespace;
+mod own_writes;
 pub(crate) mod release;
 mod repair;
 mod rotation;

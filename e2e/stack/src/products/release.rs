@@ -11,6 +11,7 @@ use crate::repository::{self, Kind, Release};
 
 /// A release under test.
 pub(super) struct Candidate {
+    folder: PathBuf,
     components: String,
     metadata: PathBuf,
     self_managed: PathBuf,
@@ -36,11 +37,17 @@ impl Candidate {
             ensure!(file.is_file(), "{} is missing", file.display());
         }
         Ok(Self {
+            folder: folder.to_path_buf(),
             components,
             metadata,
             self_managed,
             program: program.to_path_buf(),
         })
+    }
+
+    /// A file of the release.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     pub(super) fn program(&self) -> &Path {
