@@ -1,6 +1,6 @@
 //! The routes: one for each hook of the [`table`](crate::table), and `/convert`.
 //!
-//! The handlers check callers, receive bodies and write responses; the [`limits`](crate::limits) of memory and time apply
+//! The handlers check callers, receive bodies and write responses; the limits of memory and time in `limits` apply
 //! to all of them together. Listening and TLS are left to the server.
 
 use std::collections::BTreeSet;
