@@ -7,6 +7,7 @@
 //! A rule that follows the Go managers is marked as such: text that they accept keeps its meaning here.
 #![warn(missing_docs)]
 
+pub mod allowed;
 pub mod bmc;
 pub mod clock;
 pub mod derived;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use metal3_domain::allowed::Allowed;
+
 use super::contradictions;
 use super::flag::Owner;
 use super::parse::{FlagError, Given};
@@ -105,6 +107,12 @@ pub struct Options {
     pub plain_node_names: bool,
     /// Secrets that a host may name as the login of its BMC.
     pub bmc_secrets: BmcSecrets,
+    /// Allowed hosts of images and checksums.
+    pub image_hosts: Allowed,
+    /// Allowed networks of BMCs.
+    pub bmc_networks: Allowed,
+    /// Allowed API servers of workload clusters.
+    pub workload_endpoints: Allowed,
     /// Maximum number of provisioned hosts of a namespace that are deprovisioned per hour.
     pub deprovision_budget: u32,
     /// Whether a Metal3Cluster joins the Cluster with its name.
@@ -191,6 +199,9 @@ impl Reader<'_> {
             retries: self.count("max-provisioning-retries"),
             plain_node_names: given.switch("adopt-plain-node-names"),
             bmc_secrets: self.bmc_secrets(),
+            image_hosts: self.allowed("allowed-image-hosts"),
+            bmc_networks: self.allowed_networks("allowed-bmc-networks"),
+            workload_endpoints: self.allowed("allowed-workload-endpoints"),
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
             wakes_control_planes: given.switch("nudge-control-plane"),
@@ -292,6 +303,23 @@ impl Reader<'_> {
                 BmcSecrets::Labelled
             }
         }
+    }
+
+    fn allowed(&mut self, flag: &'static str) -> Allowed {
+        let entries = self.given.list(flag);
+        Allowed::parse(entries.iter().map(String::as_str)).unwrap_or_else(|entry| {
+            let wanted = "a network such as 192.0.2.0/24, an address, a host name, or a domain such as .example.org";
+            self.invalid(flag, entry.to_owned(), wanted);
+            Allowed::default()
+        })
+    }
+
+    fn allowed_networks(&mut self, flag: &'static str) -> Allowed {
+        let entries = self.given.list(flag);
+        Allowed::parse_networks(entries.iter().map(String::as_str)).unwrap_or_else(|entry| {
+            self.invalid(flag, entry.to_owned(), "a network such as 192.0.2.0/24, or an address");
+            Allowed::default()
+        })
     }
 
     /// An integer in a range.

@@ -22,6 +22,26 @@ pub const TABLE: &[Flag] = &[
         "Let a Metal3Cluster without a Cluster join the Cluster whose infrastructure has another kind and the same \
          name; it is then deleted and moved with that Cluster",
     ),
+    // differs (`destinations-allowed`): the Go managers allow any destination.
+    list(
+        NO_GO_MANAGER,
+        "allowed-bmc-networks",
+        "Networks with the BMCs of hosts, such as `192.0.2.0/24`; empty for all. A host with another BMC address, or with \
+         a name in it, is rejected and not registered, and Ironic receives no request to change its node",
+    ),
+    list(
+        NO_GO_MANAGER,
+        "allowed-image-hosts",
+        "Hosts of images and of files with checksums: names, domains such as `.example.org`, addresses, networks such as \
+         `192.0.2.0/24`; empty for all. A host with another image is rejected, not deployed and not deprovisioned for it. \
+         Ironic follows redirects of an allowed host",
+    ),
+    list(
+        NO_GO_MANAGER,
+        "allowed-workload-endpoints",
+        "API servers of workload clusters, in the same form; empty for all. With a network, the address that a name has \
+         when the connection is opened counts",
+    ),
     // differs (`host-secret-labelled`): the Go manager uses any.
     text(
         NO_GO_MANAGER,

@@ -252,6 +252,18 @@ fn invalid_arguments_are_reported_with_flag_and_remedy() {
             "--controllers=hosts --bmc-secrets=none",
             ["--bmc-secrets:", "labelled or any"],
         ),
+        (
+            "--controllers=hosts --allowed-bmc-networks=192.0.2.0/24,bmc.example.org",
+            ["--allowed-bmc-networks:", "a network such as"],
+        ),
+        (
+            "--controllers=hosts --allowed-image-hosts=http://images.example.org",
+            ["--allowed-image-hosts:", "a host name"],
+        ),
+        (
+            "--controllers=capm3 --allowed-workload-endpoints=192.0.2.0/33",
+            ["--allowed-workload-endpoints:", "a host name"],
+        ),
         ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
             "--controllers=capm3 --metal3remediation-concurrency=3",

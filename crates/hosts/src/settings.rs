@@ -1,5 +1,7 @@
 //! The flags that decisions depend on.
 
+use metal3_domain::allowed::Allowed;
+
 use crate::node::NodeSettings;
 
 /// Upstream's default for failed deployments of one image in a row.
@@ -24,6 +26,8 @@ pub struct Settings {
     pub plain_node_names: bool,
     /// The Secrets that a host may name.
     pub bmc_secrets: BmcSecrets,
+    /// The hosts that images may be on.
+    pub image_hosts: Allowed,
     /// The settings of node records.
     pub node: NodeSettings,
 }
@@ -34,6 +38,7 @@ impl Default for Settings {
             retries: DEFAULT_RETRIES,
             plain_node_names: false,
             bmc_secrets: BmcSecrets::default(),
+            image_hosts: Allowed::default(),
             node: NodeSettings::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use metal3_capi::workload::ConnectFn;
-use metal3_runtime::client::ClientFactory;
+use metal3_runtime::client::{ClientFactory, ConnectError};
 use metal3_runtime::guard::Guard;
 use metal3_runtime::lease::Leadership;
 
@@ -59,8 +59,15 @@ impl ClusterClients for Cluster {
 async fn open(connector: &ClientFactory, kubeconfig: Kubeconfig) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = config.map_err(|_| "its kubeconfig has no usable context, cluster and user; write one".to_owned())?;
-    let client = connector.connect(config);
-    client.map_err(|_| "the certificates or the token of its kubeconfig cannot be used; write others".to_owned())
+    connector.connect_allowed(config).map_err(|error| match error {
+        ConnectError::NotAllowed => {
+            "its address is not in --allowed-workload-endpoints; ask the administrator of this program to add it"
+                .to_owned()
+        }
+        ConnectError::Setup(_) => {
+            "the certificates or the token of its kubeconfig cannot be used; write others".to_owned()
+        }
+    })
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     settings.rate_limit = options.pace.and_then(|(rate, burst)| RateLimit::new(rate, burst));
     let renew_deadline = options.election.map(|election| election.renew_deadline);
     let for_leases = settings.clone().for_leases(renew_deadline.unwrap_or_default());
-    let mut for_workloads = settings.clone().for_tenants();
+    let mut for_workloads = settings.clone().for_tenants(options.workload_endpoints.clone());
     for_workloads.rate_limit = options
         .workload_pace
         .and_then(|(rate, burst)| RateLimit::new(rate, burst));

@@ -12,6 +12,9 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostNetworkAttachment};
 use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer};
+use metal3_domain::allowed::Allowed;
+use metal3_domain::bmc::BmcAddress;
+use metal3_domain::image::ImageField;
 use serde_json::Value;
 
 use crate::guarded::AccessQuestion;
@@ -25,7 +28,16 @@ pub enum Observation<T> {
     Unknown(String),
 }
 
-/// Access to other objects.
+/// The destinations that an administrator allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Destinations {
+    /// The hosts of images and checksums.
+    pub image_hosts: Allowed,
+    /// The networks of BMCs.
+    pub bmc_networks: Allowed,
+}
+
+/// Access to other objects, and to the flags of the program.
 pub trait RelatedObjects: Send + Sync {
     /// Every host.
     fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
@@ -36,6 +48,11 @@ pub trait RelatedObjects: Send + Sync {
     fn granted(&self, namespace: &str, pool: &str) -> Observation<Vec<String>> {
         let _ = (namespace, pool);
         Observation::Unknown("this process does not watch addresses".into())
+    }
+
+    /// The destinations that hosts may name; `None` for all.
+    fn destinations(&self) -> Option<&Destinations> {
+        None
     }
 
     /// Whether a user has a right. An error is the reason why it is unknown.
@@ -71,6 +88,11 @@ pub(crate) fn findings_of_related(
         (HostNetworkAttachment::GROUP, HostNetworkAttachment::KIND) => {
             attachment(operation, decode(old), decode(new), related_objects)
         }
+        (BareMetalHost::GROUP, BareMetalHost::KIND) if operation != Operation::Delete => {
+            let destinations = related_objects.destinations();
+            let findings = |destinations| host(decode(old).as_ref(), decode(new).as_ref(), destinations);
+            destinations.map(findings).unwrap_or_default()
+        }
         (IPPool::GROUP, IPPool::KIND) => pool(operation, decode(old), decode(new), related_objects),
         _ => Vec::new(),
     }
@@ -78,6 +100,44 @@ pub(crate) fn findings_of_related(
 
 fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
     K::deserialize(document?).ok()
+}
+
+/// A host names allowed destinations only. What an update keeps is not checked: the flag may be newer, and then the
+/// controller reports it.
+///
+/// differs: `destinations-allowed`. The Go manager allows any.
+fn host(old: Option<&BareMetalHost>, new: Option<&BareMetalHost>, destinations: &Destinations) -> Vec<Finding> {
+    let Some(new) = new else { return Vec::new() };
+    let mut findings = Vec::new();
+    let image = new.spec.image.as_ref();
+    let is_new_image = old.is_none_or(|old| old.spec.image.as_ref() != image);
+    let image = image.filter(|image| is_new_image && !image.url.is_empty());
+    let field = image.and_then(|image| destinations.image_hosts.forbidden_image_field(&image.fields()));
+    if let Some(field) = field {
+        let path = match field {
+            ImageField::Checksum => "spec.image.checksum",
+            _ => "spec.image.url",
+        };
+        let problem = "its host is not in --allowed-image-hosts".to_owned();
+        let cure = "use an allowed host, or ask the administrator to add this one to the flag".to_owned();
+        findings.push(refusal("image-host-allowed", path, (problem, cure)));
+    }
+    let address = |host: &BareMetalHost| {
+        host.spec
+            .bmc
+            .as_ref()
+            .map(|bmc| bmc.address.clone())
+            .unwrap_or_default()
+    };
+    let is_new_address = old.is_none_or(|old| address(old) != address(new));
+    // What cannot be read is not registered, and another rule reports it.
+    let controller = BmcAddress::parse(&address(new)).ok().filter(|_| is_new_address);
+    if controller.is_some_and(|controller| !destinations.bmc_networks.controller(&controller)) {
+        let problem = "it is not an IP address in the networks of --allowed-bmc-networks".to_owned();
+        let cure = "correct it, or ask the administrator to add its network to the flag".to_owned();
+        findings.push(refusal("bmc-network-allowed", "spec.bmc.address", (problem, cure)));
+    }
+    findings
 }
 
 /// An attachment in use cannot be changed or deleted.

@@ -1,7 +1,7 @@
 //! The kubeconfig of a workload cluster, from the Secret of its control plane provider.
 //!
-//! A user who may write that Secret is no administrator of this program: a kubeconfig that runs a command, or names a
-//! local file, is rejected.
+//! A user who may write that Secret is no administrator of this program: a kubeconfig that runs a command, names a
+//! local file or a proxy, is rejected.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{AuthInfo, Kubeconfig};
@@ -33,6 +33,11 @@ pub fn read(secret: &Secret) -> Result<Kubeconfig, String> {
     let clusters = config.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref());
     if users.clone().any(names_file) || clusters.clone().any(|cluster| cluster.certificate_authority.is_some()) {
         return Err("it names files; write their content into it".to_owned());
+    }
+    if clusters.clone().any(|cluster| cluster.proxy_url.is_some()) {
+        return Err(
+            "it names a proxy, which could connect to any address; write the address of the API server".to_owned(),
+        );
     }
     Ok(config)
 }
@@ -66,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn kubeconfig_that_runs_a_command_or_names_a_file_is_rejected_without_its_content() {
+    fn kubeconfig_that_runs_a_command_or_names_a_file_or_proxy_is_rejected_without_its_content() {
         for (user, cluster) in [
             (
                 "exec: {apiVersion: client.authentication.k8s.io/v1, command: hunter2}",
@@ -75,7 +80,9 @@ mod tests {
             ("tokenFile: /hunter2", ""),
             ("client-certificate: /hunter2", ""),
             ("client-key: /hunter2", ""),
+            ("auth-provider: {name: hunter2, config: {cmd-path: hunter2}}", ""),
             ("token: t", ", certificate-authority: /hunter2"),
+            ("token: t", ", proxy-url: 'http://hunter2:3128'"),
         ] {
             let why = read_text(&config(user, cluster)).unwrap_err();
             assert!(!why.contains("hunter2") && why.contains("; "), "{why}");

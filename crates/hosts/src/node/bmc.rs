@@ -81,8 +81,8 @@ impl BmcEndpoint {
     /// Parses `spec.bmc.address`.
     ///
     /// # Errors
-    /// When it is empty, invalid, has a control character or an unknown scheme, or selects fake hardware without
-    /// permission.
+    /// When it is empty, invalid, not allowed, has a control character or an unknown scheme, or selects fake hardware
+    /// without permission.
     pub fn of(address: &str, settings: &NodeSettings) -> Result<Self, InvalidHost> {
         if address.chars().any(char::is_control) {
             return Err(InvalidHost::ControlCharacter {
@@ -90,6 +90,8 @@ impl BmcEndpoint {
             });
         }
         match BmcAddress::parse(address) {
+            // differs: `destinations-allowed`. The Go manager allows any BMC.
+            Ok(address) if !settings.bmc_networks.controller(&address) => Err(InvalidHost::OtherNetwork),
             Ok(address) => Ok(Self::Bmc(address)),
             Err(BmcAddressError::UnknownType { scheme, .. }) if scheme == FAKE_SCHEME => {
                 settings.fake_hardware.then_some(Self::Fake).ok_or(InvalidHost::Fake)

@@ -24,6 +24,12 @@ pub enum InvalidHost {
          or start the manager with {FAKE_FLAG}"
     )]
     Fake,
+    /// The administrator does not allow the BMC.
+    #[error(
+        "spec.bmc.address is not an IP address in the networks of --allowed-bmc-networks, so Ironic receives no request for \
+         it; correct the address, or ask the administrator of this program to add its network to the flag"
+    )]
+    OtherNetwork,
     /// A key of the credentials is missing.
     #[error(
         "Validation error with BMC credentials: the Secret that spec.bmc.credentialsName names has no {key:?}; set it"
@@ -166,7 +172,7 @@ impl InvalidHost {
     #[must_use]
     pub fn field(&self) -> &str {
         match self {
-            Self::Address(_) | Self::Fake | Self::ProvisioningNetwork { .. } => "spec.bmc.address",
+            Self::Address(_) | Self::OtherNetwork | Self::Fake | Self::ProvisioningNetwork { .. } => "spec.bmc.address",
             Self::CredentialMissing { .. } | Self::CredentialUnreadable { .. } => "spec.bmc.credentialsName",
             Self::FastInspection { .. } => "spec.inspectionMode",
             Self::SecureBoot { .. } => "spec.bootMode",

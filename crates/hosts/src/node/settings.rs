@@ -1,5 +1,7 @@
 //! The flags that node records depend on.
 
+use metal3_domain::allowed::Allowed;
+
 use super::ramdisk::Ramdisk;
 
 const BOOT_DEVICE: &str = "Default";
@@ -7,6 +9,8 @@ const BOOT_DEVICE: &str = "Default";
 /// Settings of node records. The defaults are those of the Go manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSettings {
+    /// The networks that the BMCs of hosts are in.
+    pub bmc_networks: Allowed,
     /// Whether `fake://` addresses are allowed. For laboratories.
     pub fake_hardware: bool,
     /// Whether there is no provisioning network.
@@ -26,6 +30,7 @@ pub struct NodeSettings {
 impl Default for NodeSettings {
     fn default() -> Self {
         Self {
+            bmc_networks: Allowed::default(),
             fake_hardware: false,
             provisioning_network_disabled: false,
             ramdisk: Ramdisk::default(),

@@ -1,5 +1,6 @@
 mod boot_address;
 mod deprovision_attempts;
+mod destinations;
 pub(crate) mod fixture;
 mod graph;
 mod held_nodes;

@@ -191,6 +191,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             live_iso_boot_device: self
                 .boot_device("LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE")
                 .unwrap_or(usual.live_iso_boot_device),
+            bmc_networks: usual.bmc_networks,
             fake_hardware: usual.fake_hardware,
             own_architecture: usual.own_architecture,
         }

@@ -73,6 +73,7 @@ impl HostsConfig {
         let ironic = Client::new(environment.ironic, clock).await?;
         let mut node = environment.node;
         node.fake_hardware = options.fake_hardware;
+        node.bmc_networks = options.bmc_networks.clone();
         Ok(Self {
             ironic,
             settings: Settings {
@@ -82,6 +83,7 @@ impl HostsConfig {
                     metal3_flags::BmcSecrets::Labelled => BmcSecrets::Labelled,
                     metal3_flags::BmcSecrets::Any => BmcSecrets::Any,
                 },
+                image_hosts: options.image_hosts.clone(),
                 node,
             },
             namespace: environment.namespace,

@@ -15,7 +15,7 @@ use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::guarded::AccessQuestion;
-use metal3_webhooks::related_objects::{Decision, RelatedObjects};
+use metal3_webhooks::related_objects::{Decision, Destinations, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
 
 use super::{EVENTS, Product, Running, Task, WriteAccess};
@@ -50,20 +50,34 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let of_unserved = unserved::Caches::default();
     let watches = caches.watches(&watch_config).chain(of_unserved.watches(&watch_config));
     let task = controllers(session, (caches, of_unserved), write_access, metal);
-    let rights = Rights(SubjectReviewer::new::<Admission>(&session.client));
+    let reviewed_by = ReviewedBy {
+        rights: SubjectReviewer::new::<Admission>(&session.client),
+        destinations: Destinations {
+            image_hosts: session.options.image_hosts.clone(),
+            bmc_networks: session.options.bmc_networks.clone(),
+        },
+    };
     Ok(Running {
-        related_objects: Arc::new(rights),
+        related_objects: Arc::new(reviewed_by),
         ..Running::new(watches, task)
     })
 }
 
-/// The rights of users, for the webhook of hosts. A replica that does not lead reviews them too.
-struct Rights(SubjectReviewer);
+/// The rights of users and the allowed destinations, for the webhook of hosts. A replica that does not lead reviews them
+/// too.
+struct ReviewedBy {
+    rights: SubjectReviewer,
+    destinations: Destinations,
+}
 
-impl RelatedObjects for Rights {
+impl RelatedObjects for ReviewedBy {
+    fn destinations(&self) -> Option<&Destinations> {
+        Some(&self.destinations)
+    }
+
     fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
         Box::pin(async {
-            let decision = self.0.may(question.user.clone(), question.right.clone()).await;
+            let decision = self.rights.may(question.user.clone(), question.right.clone()).await;
             decision.map_err(|error| {
                 tracing::warn!(%error, "the right of a user is not known, so the request is rejected");
                 "the API server did not review it".to_owned()

@@ -21,6 +21,7 @@
 mod answer;
 mod bounds;
 mod config;
+mod destination;
 mod rate_limit;
 mod write_gate;
 
@@ -31,6 +32,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
 use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
+use metal3_domain::allowed::Allowed;
 use metal3_domain::clock::Clock;
 use tower::buffer::Buffer;
 use tower::layer::layer_fn;
@@ -38,6 +40,8 @@ use tower::{BoxError, Service};
 
 pub use answer::ResponseTimeout;
 pub use config::{ConfigError, load_config};
+pub use destination::ConnectError;
+pub(crate) use destination::is_not_allowed;
 pub use rate_limit::RateLimit;
 pub use write_gate::{WriteBlocked, check_write_allowed};
 
@@ -70,6 +74,8 @@ pub struct Settings {
     pub rate_limit: Option<RateLimit>,
     /// The length of a response in bytes; `None` for no limit. Watches are exempt: they limit their lines.
     pub longest_response: Option<usize>,
+    /// The addresses that [`ClientFactory::connect_allowed`] connects to.
+    pub destinations: Allowed,
 }
 
 impl Settings {
@@ -85,13 +91,15 @@ impl Settings {
             in_flight: IN_FLIGHT,
             rate_limit: None,
             longest_response: None,
+            destinations: Allowed::default(),
         }
     }
 
     /// The same for clusters of tenants, whose API servers may send anything.
     #[must_use]
-    pub const fn for_tenants(mut self) -> Self {
+    pub fn for_tenants(mut self, destinations: Allowed) -> Self {
         self.longest_response = Some(TENANT_RESPONSE);
+        self.destinations = destinations;
         self
     }
 
@@ -150,6 +158,21 @@ impl ClientFactory {
         // The library's stack cannot be cloned, and each waiting request needs a service.
         let layer = layer_fn(|service| self.bounds(Buffer::new(service, self.settings.in_flight.max(1)), &host));
         Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
+    }
+
+    /// The same for the API server of a tenant, at an allowed address. Call it inside the async runtime.
+    ///
+    /// # Errors
+    /// When the address is not allowed, or certificates or credentials of `config` cannot be used.
+    pub fn connect_allowed(&self, config: Config) -> Result<Client, ConnectError> {
+        let allowed = &self.settings.destinations;
+        if allowed.is_all() {
+            return Ok(self.connect(config)?);
+        }
+        let service = destination::restricted(&config, allowed)?;
+        let host = config.cluster_url.authority().map(ToString::to_string);
+        let bounds = self.bounds(service, &host.unwrap_or_default());
+        Ok(Client::new(bounds, config.default_namespace))
     }
 
     /// A client over any service: a simulated API server. `host` is its name in the metrics. Call it inside the async

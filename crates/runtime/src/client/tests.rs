@@ -138,7 +138,12 @@ async fn a_response_of_a_tenant_beyond_the_limit_is_not_read() {
     };
     assert!(list(Some(EMPTY_LIST.len())).await.is_ok());
     assert!(list(Some(EMPTY_LIST.len() - 1)).await.is_err());
-    assert!(Settings::new("manager", "v1").for_tenants().longest_response.is_some());
+    assert!(
+        Settings::new("manager", "v1")
+            .for_tenants(Allowed::default())
+            .longest_response
+            .is_some()
+    );
     // An error response has a limit too.
     let api = served(&factory(|settings| settings.longest_response = Some(10)), |_| async {
         whole(500, EMPTY_LIST)
@@ -147,6 +152,63 @@ async fn a_response_of_a_tenant_beyond_the_limit_is_not_read() {
         api.list(&ListParams::default()).await,
         Err(kube::Error::Api(_)) | Ok(_)
     ));
+}
+
+#[tokio::test]
+async fn connections_go_to_allowed_addresses_only() {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    // A connection that is accepted is closed: only whether there is one counts.
+    let accepting = async move {
+        while listener.accept().await.is_ok() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    // Returns the error, and whether a connection was opened.
+    let connect = |host: &'static str, entries: &'static [&'static str], proxy: Option<&'static str>| {
+        let accepted = Arc::clone(&accepted);
+        async move {
+            let mut config = Config::new(format!("http://{host}:{port}").parse().unwrap());
+            config.proxy_url = proxy.map(|proxy| proxy.parse().unwrap());
+            let factory = factory(|settings| settings.destinations = Allowed::parse(entries.iter().copied()).unwrap());
+            accepted.store(0, Ordering::Relaxed);
+            let allowed = match factory.connect_allowed(config) {
+                Ok(client) => {
+                    let error = client.apiserver_version().await.unwrap_err();
+                    !is_not_allowed(&error)
+                }
+                Err(ConnectError::NotAllowed) => false,
+                Err(error) => panic!("{error}"),
+            };
+            (allowed, accepted.load(Ordering::Relaxed) > 0)
+        }
+    };
+    let checks = async {
+        for entries in [&["127.0.0.0/8", "::1"][..], &["localhost"]] {
+            assert_eq!(connect("localhost", entries, None).await, (true, true));
+        }
+        assert_eq!(connect("127.0.0.1", &["127.0.0.1"], None).await, (true, true));
+        // The name, the address, another form of the address, and an IPv4 address written as IPv6.
+        for host in ["localhost", "127.0.0.1", "127.1", "2130706433", "[::ffff:127.0.0.1]"] {
+            assert_eq!(
+                connect(host, &["192.0.2.0/24", "api.example.org"], None).await,
+                (false, false),
+                "{host}"
+            );
+        }
+        // A proxy would connect to any address.
+        assert_eq!(
+            connect("127.0.0.1", &["127.0.0.1"], Some("http://127.0.0.1:9")).await,
+            (false, false)
+        );
+    };
+    tokio::select! {
+        () = checks => {}
+        () = accepting => panic!("the listener ended"),
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::client::is_not_allowed;
 use crate::version::ResourceVersion;
 use crate::work::{Class, classify};
 
@@ -86,6 +87,9 @@ impl WatchError {
         match self {
             Self::Refused(error) => match &**error {
                 kube::Error::Api(status) => format!("the server answers with the code {}", status.code),
+                error if is_not_allowed(error) => {
+                    "its address is not in --allowed-workload-endpoints; ask the administrator of this program to add it".to_owned()
+                }
                 _ => "the server cannot be reached, or its response cannot be read".to_owned(),
             },
             Self::Ended { code, .. } => format!("the server ended the watch with the code {code}"),

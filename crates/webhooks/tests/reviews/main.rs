@@ -3,6 +3,7 @@
 
 mod api_server;
 mod conversion;
+mod destinations;
 mod examples;
 mod guarded;
 mod hostile;

@@ -77,7 +77,7 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-capm3", FOUNDATION),
     package("metal3-webhooks", FOUNDATION),
     pure("metal3-files", &[]),
-    pure("metal3-flags", &[]),
+    pure("metal3-flags", &["metal3-domain"]),
     package(
         "metal3-grants",
         &[

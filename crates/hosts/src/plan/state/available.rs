@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
 use super::preparing::root_device_hints;
-use super::provisioning::instance;
+use super::provisioning::{instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{require_idle, require_slot};
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -57,6 +57,7 @@ fn desired_image(host: &BareMetalHost) -> Option<&Image> {
 
 fn provision(planner: &mut Planner<'_>, image: &Image) -> PlanResult {
     instance(planner, image)?;
+    require_allowed_image(planner, image)?;
     if planner.host().status.last_attempted_image.as_ref() == Some(image) {
         require_retry_allowed(planner)?;
     } else {

@@ -7,7 +7,8 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
-use super::provisioning::cleaning_failure;
+use super::provisioned::next_image;
+use super::provisioning::{cleaning_failure, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
@@ -41,6 +42,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active | S::DeployFailed | S::WaitCallBack => {
+            if let (S::Active, Some(image)) = (&node.provision_state, next_image(planner)) {
+                require_allowed_image(planner, image)?;
+            }
             require_operable(planner, node)?;
             tear_down(planner, node)
         }

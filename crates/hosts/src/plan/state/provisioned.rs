@@ -1,11 +1,12 @@
 //! `provisioned` and `externally provisioned`: manages the power, and adopts the node again when Ironic lost it.
 
-use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{ErrorType, Image, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
+use super::provisioning::require_allowed_image;
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, end_own_maintenance, failure_reason, recover, request_transition, require_operable, unexpected_state,
@@ -21,6 +22,10 @@ use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {
+        // The running system is not removed for an image that is not deployed.
+        if let Some(image) = next_image(planner) {
+            require_allowed_image(planner, image)?;
+        }
         check_deprovision_budget(planner)?;
         if !planner.rules.record_first() {
             deprovision_unrecorded(planner)?;
@@ -28,6 +33,12 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return Ok(Decision::ChangeState(Trigger::Cancelled));
     }
     keep_running(planner)
+}
+
+/// The image that replaces the running one.
+pub(super) fn next_image<'a>(planner: &Planner<'a>) -> Option<&'a Image> {
+    let image = planner.host().spec.image.as_ref();
+    image.filter(|image| !image.url.is_empty() && !planner.is_deleting())
 }
 
 pub(super) fn run_external(planner: &mut Planner<'_>) -> PlanResult {
@@ -120,6 +131,10 @@ fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     } else {
         Some(runs)
     };
+    if let Some(image) = image {
+        // The request tells Ironic where the image is.
+        require_allowed_image(planner, image)?;
+    }
     let settings = &planner.facts.settings.node;
     let instance = image.and_then(|image| Instance::of(host, image, settings).ok());
     let changes = instance.map(|instance| instance.changes(node).patch);

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, ProvisioningState as State};
+use metal3_domain::image::ImageField;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -37,6 +38,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     };
     let instance = instance(planner, image)?;
     let node = ensure_registered(planner)?;
+    if !is_begun(&node.provision_state) {
+        require_allowed_image(planner, image)?;
+    }
     match &node.provision_state {
         S::Manageable => {
             require_operable(planner, node)?;
@@ -59,7 +63,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             planner.require_fresh_node()?;
             done(planner, node, image, &instance)
         }
-        S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node),
+        S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node, image),
         // The annotation stays until the restart is possible.
         S::Deploying if is_reboot_forced(planner) => Ok(Decision::Wait(wait::on_node(
             "Ironic is busy; the deployment is restarted next",
@@ -89,7 +93,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
 
 /// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
 /// cleaned and deployed again.
-fn restart_deployment(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+fn restart_deployment(planner: &mut Planner<'_>, node: &Node, image: &Image) -> PlanResult {
+    require_allowed_image(planner, image)?;
     require_operable(planner, node)?;
     disruptive_transition(planner, node, Transition::Delete, "a forced reboot")?;
     remove_annotation(planner, REBOOT_ANNOTATION);
@@ -103,6 +108,39 @@ pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult
         None => format!("Cleaning failed: {}", failure_reason(planner, node)?),
     };
     Ok(Failure::retryable(ErrorType::Provisioning, message))
+}
+
+/// Whether Ironic already deploys the image, or did.
+const fn is_begun(state: &S) -> bool {
+    matches!(
+        state,
+        S::Deploying | S::WaitCallBack | S::DeployFailed | S::Active | S::Deleting | S::Error
+    )
+}
+
+/// Requires that the administrator allows the hosts that Ironic would download the image and its checksum from. The flag
+/// may be newer than the host, so it is checked before each request that begins a deployment or ends one for this image.
+pub(super) fn require_allowed_image(planner: &Planner<'_>, image: &Image) -> PlanResult<()> {
+    // differs: `destinations-allowed`. The Go manager allows any host.
+    let field = match planner
+        .facts
+        .settings
+        .image_hosts
+        .forbidden_image_field(&image.fields())
+    {
+        None => return Ok(()),
+        Some(ImageField::Checksum) => "checksum",
+        Some(_) => "url",
+    };
+    let message = format!(
+        "spec.image.{field} names a host that is not in --allowed-image-hosts, so the image is not deployed and the machine is \
+         not changed; use an image of an allowed host, or ask the administrator of this program to add the host to the flag"
+    );
+    let kind = match planner.state() {
+        State::Provisioned | State::ExternallyProvisioned => ErrorType::ProvisionedRegistration,
+        _ => ErrorType::Provisioning,
+    };
+    Err(Decision::reject(kind, message))
 }
 
 fn invalid(error: InvalidHost) -> Decision {

@@ -12,7 +12,7 @@ pub(super) fn new() -> Fixture {
     Fixture::new("")
 }
 
-pub(super) fn registering() -> Fixture {
+pub(in crate::tests) fn registering() -> Fixture {
     Fixture::new("registering")
         .with(|fixture| fixture.ports = Some(vec![port()]))
         .status(json!({ "hardware": null }))
@@ -34,7 +34,7 @@ pub(super) fn available() -> Fixture {
     Fixture::new("available").spec(json!({ "online": false }))
 }
 
-pub(super) fn asked() -> Fixture {
+pub(in crate::tests) fn asked() -> Fixture {
     Fixture::new("available").spec_image("a").node("available")
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn provisioning() -> Fixture {
         .status(json!({ "lastAttemptedImage": image("a") }))
 }
 
-pub(super) fn provisioned() -> Fixture {
+pub(in crate::tests) fn provisioned() -> Fixture {
     Fixture::new("provisioned").spec_image("a").status_image("a")
 }
 
@@ -55,13 +55,13 @@ pub(super) fn withheld() -> Fixture {
     provisioned().status(json!({ "conditions": [withheld] }))
 }
 
-pub(super) fn external() -> Fixture {
+pub(in crate::tests) fn external() -> Fixture {
     Fixture::new("externally provisioned")
         .spec(json!({ "externallyProvisioned": true }))
         .status(json!({ "poweredOn": true }))
 }
 
-pub(super) fn deprovisioning() -> Fixture {
+pub(in crate::tests) fn deprovisioning() -> Fixture {
     Fixture::new("deprovisioning").status_image("a")
 }
 

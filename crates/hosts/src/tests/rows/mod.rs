@@ -5,7 +5,7 @@ mod available;
 mod deletion;
 mod deprovisioning;
 mod detached;
-pub(super) mod given;
+pub(in crate::tests) mod given;
 mod inspecting;
 mod power;
 mod provisioned;
