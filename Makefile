@@ -47,11 +47,17 @@ fixtures: tools ## compare with recorded answers and manifests of the Go manager
 
 DENY_VERSION := 0.20.2
 DENY := $(CACHE)/tools/bin/cargo-deny
+# Without optimisation: it runs for seconds, and takes minutes to optimise.
 $(DENY):
-	cargo install cargo-deny --quiet --locked --version $(DENY_VERSION) --root $(CACHE)/tools
+	cargo install cargo-deny --quiet --debug --locked --version $(DENY_VERSION) --root $(CACHE)/tools
 
-deny: tools $(DENY) ## licences, sources and duplicates of dependencies
-	$(DENY) --locked check bans licenses sources
+# ADVISORIES: a clone of RustSec's advisory-db. Without it, advisories are not checked, and the output says so.
+deny: tools $(DENY) ## licences, sources, duplicates and advisories of dependencies (ADVISORIES=folder of an advisory-db)
+	@.ci/deny $(DENY) $(ADVISORIES)
+
+.PHONY: deny-test
+deny-test: tools $(DENY) ## check that an advisory against a dependency fails `make deny`, on a fabricated database
+	@.ci/deny-test $(DENY)
 
 # --- the simulated world ------------------------------------------------------------------------------------------
 
