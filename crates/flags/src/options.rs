@@ -119,6 +119,8 @@ pub struct Options {
     pub adopts_namesakes: bool,
     /// Whether idle Kamaji control planes are woken by an annotation.
     pub wakes_control_planes: bool,
+    /// Whether the login of Ironic may be sent without encryption.
+    pub insecure_ironic: bool,
     /// Whether fake hosts are accepted.
     pub fake_hardware: bool,
     /// Address of the probes.
@@ -205,6 +207,7 @@ impl Reader<'_> {
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
             wakes_control_planes: given.switch("nudge-control-plane"),
+            insecure_ironic: given.switch("allow-insecure-ironic"),
             fake_hardware: given.switch("lab-fake-hardware"),
             health: address(given.text("health-addr")),
             diagnostics: address(given.text("diagnostics-address")),

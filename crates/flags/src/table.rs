@@ -22,6 +22,13 @@ pub const TABLE: &[Flag] = &[
         "Let a Metal3Cluster without a Cluster join the Cluster whose infrastructure has another kind and the same \
          name; it is then deleted and moved with that Cluster",
     ),
+    // differs (`ironic-login-encrypted`): the Go manager sends it.
+    switch(
+        NO_GO_MANAGER,
+        "allow-insecure-ironic",
+        "Send the login of Ironic over `http://` too, where everyone on the network can read it. Without the flag that is an \
+         error at the start, except with an Ironic on the same machine",
+    ),
     // differs (`destinations-allowed`): the Go managers allow any destination.
     list(
         NO_GO_MANAGER,

@@ -3,6 +3,7 @@
 //! An endpoint is one origin, and the login belongs to it: every URL is made from the endpoint, and no response (a
 //! redirect, a link to a next page) can change it. `Debug` shows no secrets.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +47,20 @@ impl Endpoint {
         let prefix = path.strip_suffix("/v1").unwrap_or(path).to_owned();
         url.set_path(&prefix);
         Ok(Self(url))
+    }
+
+    /// Whether requests cross a network without encryption.
+    #[must_use]
+    pub fn is_in_clear(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let host = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        let is_own = host
+            .parse()
+            .map_or(host == "localhost", |address: IpAddr| address.is_loopback());
+        self.0.scheme() == "http" && !is_own
     }
 
     /// The URL of a request.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_hosts::settings::{BmcSecrets, Settings};
+use metal3_ironic::endpoint::Login;
 use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
@@ -26,6 +27,12 @@ pub enum HostsConfigError {
     /// Invalid variables, one per line.
     #[error("{}", lines(.0))]
     Variables(Vec<VariableError>),
+    /// The login of Ironic would be sent without encryption.
+    #[error(
+        "IRONIC_ENDPOINT: the login of Ironic would cross the network without encryption over http://; write https://, or allow it \
+         by --allow-insecure-ironic"
+    )]
+    LoginInClear,
     /// A file of the Ironic client cannot be used.
     #[error("set up the Ironic client")]
     Setup(#[from] SetupError),
@@ -69,6 +76,11 @@ impl HostsConfig {
         }
         if environment.ironic.trust.insecure {
             tracing::warn!("IRONIC_INSECURE: any server is accepted as Ironic and receives its credentials");
+        }
+        // differs: `ironic-login-encrypted`. The Go manager sends it.
+        let sends_login = !matches!(environment.ironic.login, Login::Open);
+        if sends_login && environment.ironic.endpoint.is_in_clear() && !options.insecure_ironic {
+            return Err(HostsConfigError::LoginInClear);
         }
         let ironic = Client::new(environment.ironic, clock).await?;
         let mut node = environment.node;

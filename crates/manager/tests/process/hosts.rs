@@ -192,6 +192,42 @@ async fn a_host_becomes_available_over_https_with_a_login() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+#[tokio::test]
+async fn login_of_ironic_is_not_sent_over_http_without_the_flag() {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let folder = std::env::temp_dir().join(format!("capm3-http-login-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("ironic")).unwrap();
+    std::fs::create_dir_all(folder.join("none")).unwrap();
+    for (name, text) in [("username", "admin"), ("password", "hunter2")] {
+        std::fs::write(folder.join("ironic").join(name), text).unwrap();
+    }
+    let login = folder.display().to_string();
+    let open = folder.join("none").display().to_string();
+    let allowed = format!("{CONTROLLERS} --allow-insecure-ironic");
+    let clock = world().await.clock;
+    for (endpoint, root, flags, starts) in [
+        ("http://ironic.example.org:6385", &login, CONTROLLERS, false),
+        ("http://192.0.2.1:6385", &login, CONTROLLERS, false),
+        ("http://192.0.2.1:6385", &login, allowed.as_str(), true),
+        ("http://192.0.2.1:6385", &open, CONTROLLERS, true),
+        ("https://192.0.2.1:6385", &login, CONTROLLERS, true),
+        ("http://127.0.0.1:6385", &login, CONTROLLERS, true),
+        ("http://[::1]:6385", &login, CONTROLLERS, true),
+        ("http://localhost:6385", &login, CONTROLLERS, true),
+    ] {
+        let variable = |name: &str| {
+            let found = [("IRONIC_ENDPOINT", endpoint), ("METAL3_AUTH_ROOT_DIR", root.as_str())];
+            let found = found.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let config = HostsConfig::of(&options(flags), variable, Arc::clone(&clock)).await;
+        let text = config.as_ref().map_or_else(ToString::to_string, |_| String::new());
+        assert_eq!(config.is_ok(), starts, "{endpoint} {flags}: {text}");
+        assert!(starts || text.contains("--allow-insecure-ironic"), "{text}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A directory with credentials and CA.
 fn files(login: &Login, ca: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("capm3-hosts-{}", std::process::id()));
