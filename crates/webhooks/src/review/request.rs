@@ -160,3 +160,17 @@ fn operation(text: &str) -> Result<Operation, String> {
 fn text<'a>(document: &'a Value, member: &str) -> Option<&'a str> {
     document.get(member)?.as_str()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_described_at_great_length_has_no_name_and_no_groups() {
+        let described = |groups: usize| json!({ "username": "jane", "groups": vec!["a"; groups] });
+        let long = LONGEST_USER / r#""a","#.len() + 1;
+        assert_eq!(user(&described(long / 2)).unwrap().username.as_deref(), Some("jane"));
+        assert_eq!(user(&described(long)), None);
+        assert_eq!(user(&json!("jane")), None);
+    }
+}
