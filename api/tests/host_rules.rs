@@ -61,7 +61,7 @@ fn hosts_that_the_go_manager_accepts_are_accepted() {
         json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/disk/by-path/pci-0000:01:00.0" } }),
         json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/sda" } }),
         json!({ "online": true, "rootDeviceHints": { "deviceName": "" } }),
-        json!({ "online": true, "image": { "url": "http://192.0.2.9/os.iso", "format": "live-iso" } }),
+        json!({ "online": true, "image": { "url": "http://192.0.2.9/os.iso", "format": "live-iso", "checksum": "http://192.0.2.9/sums" } }),
         json!({ "online": true, "image": { "url": "oci://192.0.2.9/os", "checksumType": "sha256" } }),
         json!({ "online": true, "image": { "url": "http://192.0.2.9/os", "checksum": "http://%zz" } }),
         json!({ "online": true, "userData": { "name": "u" }, "metaData": { "name": "m", "namespace": "metal" } }),
@@ -341,6 +341,41 @@ fn network_interfaces_are_accepted_with_a_warning() {
     let decision = create(&host(&json!({ "online": true, "networkInterfaces": interfaces })));
     assert!(decision.allowed());
     assert_eq!(rules(&decision), ["network-interfaces-unserved"]);
+}
+
+#[test]
+fn what_nothing_verifies_is_accepted_with_a_warning() {
+    let image = |image: Value| json!({ "online": true, "image": image });
+    let (md5, sha) = ("0123456789abcdef0123456789abcdef", "0".repeat(64));
+    let url = "http://192.0.2.9/os";
+    for (spec, found) in [
+        (image(json!({ "url": url, "checksum": sha })), None),
+        (
+            image(json!({ "url": url, "checksum": md5, "checksumType": "sha256" })),
+            None,
+        ),
+        (
+            image(json!({ "url": url, "checksum": md5, "checksumType": "auto" })),
+            Some("image-checksum-strong"),
+        ),
+        (
+            image(json!({ "url": url, "checksum": "http://192.0.2.9/sums", "checksumType": "md5" })),
+            Some("image-checksum-strong"),
+        ),
+        (
+            image(json!({ "url": "https://192.0.2.9/os", "format": "live-iso" })),
+            Some("image-verified"),
+        ),
+        (
+            image(json!({ "url": url, "format": "live-iso" })),
+            Some("image-verified"),
+        ),
+        (image(json!({ "url": "oci://192.0.2.9/os" })), None),
+    ] {
+        let decision = create(&host(&spec));
+        assert!(decision.allowed(), "{spec}");
+        assert_eq!(rules(&decision), Vec::from_iter(found), "{spec}");
+    }
 }
 
 #[test]

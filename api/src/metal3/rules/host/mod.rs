@@ -8,6 +8,7 @@ mod bmc;
 mod changes;
 mod raid;
 mod spec;
+mod unverified;
 
 use super::{check_image_checksum, check_image_url, check_reboot_annotations};
 use crate::metal3::v1alpha1::BareMetalHost;
@@ -120,6 +121,24 @@ impl AdmissionRules for BareMetalHost {
             "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
             |host, findings| check_image_checksum(host.new.spec.image.as_ref(), findings),
         ),
+        Rule::on_spec(
+            "image-checksum-strong",
+            "A warning is returned for an image with an MD5 digest.",
+            unverified::checksum_is_strong,
+        )
+        .differing("host-unverified-warned"),
+        Rule::on_spec(
+            "image-verified",
+            "A warning is returned for a live ISO without a checksum.",
+            unverified::image_is_verified,
+        )
+        .differing("host-unverified-warned"),
+        Rule::on_spec(
+            "certificate-verified",
+            "A warning is returned for `spec.bmc.disableCertificateVerification`.",
+            unverified::certificate_is_verified,
+        )
+        .differing("host-unverified-warned"),
         Rule::on_write(
             "status-readable",
             "The annotation `baremetalhost.metal3.io/status` holds the JSON of a status, without unknown members.",
