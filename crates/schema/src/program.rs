@@ -67,7 +67,9 @@ mod with {
                 .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
             let references = program.references();
             let uses_old_self = references.has_variable("oldSelf");
-            if let Some(name) = references.functions().into_iter().find(|name| !is_declared(name)) {
+            // The first by name: the references have no order.
+            let undeclared = references.functions().into_iter().filter(|name| !is_declared(name));
+            if let Some(name) = undeclared.min() {
                 return Err(format!("the function `{name}` is not available"));
             }
             Ok(Program(Arc::new(Compiled { program, uses_old_self })))

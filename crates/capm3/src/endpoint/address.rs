@@ -45,10 +45,14 @@ impl Address {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
+        let host = host.trim();
         let host = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
+        if host.contains(['[', ']']) {
+            return None;
+        }
         Self::stated(Some(host), port.parse().ok(), None)
     }
 }
