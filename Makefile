@@ -36,6 +36,17 @@ test: tools ## all unit, property and conformance tests, and the scenarios on th
 	cargo test --workspace --locked
 	@$(SCENARIOS) run --twice
 
+# TARGET: names of targets. Optimised, with the checks of arithmetic that tests have.
+FUZZ = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
+  cargo run --quiet --release --locked --bin fuzz -- $(addprefix --target ,$(TARGET))
+SECONDS_EACH ?= 60
+PLANTED_INPUTS ?= 300000
+.PHONY: fuzz fuzz-planted
+fuzz: rust ## run every fuzz target for SECONDS_EACH=60 seconds (TARGET, SEED)
+	@$(FUZZ) --seconds $(SECONDS_EACH) --seed $(SEED)
+fuzz-planted: rust ## let every fuzz target find a planted defect within PLANTED_INPUTS inputs (TARGET, SEED)
+	@$(FUZZ) --planted $(PLANTED_INPUTS) --seed $(SEED)
+
 # Scripts that apply manifests published by other projects.
 PUBLISHED = $(sort $(wildcard e2e/scenarios/published/*.yaml))
 fixtures: tools ## compare with recorded answers and manifests of the Go managers in FIXTURES=DIR

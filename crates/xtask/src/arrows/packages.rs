@@ -103,6 +103,8 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-manager", EVERYTHING),
     package("metal3-parity", EVERYTHING),
     package("metal3-scenario-runner", EVERYTHING),
+    // Fuzz targets for the parsers of all packages.
+    package("metal3-fuzz", EVERYTHING),
     package(
         "xtask",
         &[
