@@ -12,8 +12,8 @@ use metal3_runtime::work::Next;
 use serde_json::json;
 
 use super::super::object::action::{Action, Plan, Read};
-use super::super::object::facts::{Facts, PoolClaim, Rejection, Responses};
-use super::super::object::plan::plan;
+use super::super::object::facts::{Facts, PoolClaim, Rejection, Rendering, Responses};
+use super::super::object::plan::{Waiting, plan};
 use super::super::reason;
 use super::{Fixture, fixture, metadata, owner, pool_claim, read};
 
@@ -208,6 +208,37 @@ fn data_object_that_its_claim_does_not_name_is_left_alone() {
         let expected = Plan::waiting(reason::NOT_NAMED, format!("Metal3DataClaim w-0 {why}"));
         assert_eq!(case.plan(), expected);
     }
+}
+
+#[test]
+fn data_object_whose_claim_is_not_in_the_cache_gets_no_finalizer() {
+    let (mut case, mut meta) = (Case::live(), metadata("w-0"));
+    meta["uid"] = "uid-w-0".into();
+    meta["ownerReferences"] = owner("Metal3Machine", "w-0", "uid-w-0");
+    let status = json!({ "renderedData": { "name": "tpl-2" } });
+    case.fixture.claim = read(json!({ "metadata": meta, "spec": {}, "status": status }));
+    assert!(
+        matches!(case.plan().actions[..], [Action::Patch(_)]),
+        "its claim names it"
+    );
+    let plan = plan(&Facts {
+        key: &Key::of(&case.fixture.data),
+        data: Some(&case.fixture.data),
+        cluster: Observed::Absent,
+        rendering: Rendering {
+            claim: None,
+            ..case.fixture.rendering()
+        },
+        claim: Observed::Absent,
+        owned: Vec::new(),
+        unreadable: None,
+        responses: &case.responses,
+    });
+    let waiting = Waiting::Claim("w-0".to_owned());
+    assert_eq!(
+        (plan.actions, plan.next),
+        (Vec::new(), Next::waiting(reason::WAITING, waiting.to_string()))
+    );
 }
 
 #[test]

@@ -67,7 +67,11 @@ pub(super) fn plan(facts: &Facts<'_>, data: &Metal3Data) -> Plan {
         let message = format!("Metal3DataClaim {} {why}", name_of(&claim.metadata));
         return Plan::waiting(reason::NOT_NAMED, message);
     }
-    if let Some(patch) = changes(data, &with_finalizer_and_secrets(data, rendering)).main {
+    // A claim that is not in the cache yet may name another Metal3Data: nothing is written before it is known.
+    let is_claim_known = rendering.claim.is_some() || referred(data.spec.claim.as_ref()).is_empty();
+    if let Some(patch) = changes(data, &with_finalizer_and_secrets(data, rendering)).main
+        && is_claim_known
+    {
         return then_requeue(vec![Action::Patch(patch.with_precondition(&at))]);
     }
     render(data, rendering)
