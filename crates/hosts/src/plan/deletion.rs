@@ -146,21 +146,20 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         return Ok(());
     }
     let id = &node.uuid;
-    let busy = Decision::Wait(wait::on_node("Ironic is busy"));
     match &node.provision_state {
         S::Verifying | S::Deploying | S::Cleaning | S::Inspecting | S::Servicing | S::Deleting | S::Adopting => {
-            return Err(busy);
+            return Err(wait_for_end(planner, node));
         }
         // Before its API 1.110 Ironic does not abort a deployment.
         S::WaitCallBack if is_forced && !planner.facts.aborts_deployments => {
             disruptive_transition(planner, node, Transition::Delete, reason_of_deletion(planner))?;
-            return Err(busy);
+            return Err(wait_for_end(planner, node));
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
             planner.request(Request::Provision(id.clone(), Transition::Abort));
-            return Err(busy);
+            return Err(wait_for_end(planner, node));
         }
-        S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack => return Err(busy),
+        S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack => return Err(wait_for_end(planner, node)),
         S::Enroll => {}
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
@@ -179,6 +178,13 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
     let why = reason_of_deletion(planner);
     request_disruptive(planner, node, Request::DeleteNode(id.clone()), why)?;
     Err(Decision::Wait(Next::Requeue))
+}
+
+/// Waits for the end of what Ironic does with the node. The change feed wakes the hosts that record a node: one that is
+/// deleted while it is registered, or whose status could not be written then, does not record it yet.
+fn wait_for_end(planner: &mut Planner<'_>, node: &Node) -> Decision {
+    node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
+    Decision::Wait(wait::on_node("Ironic is busy"))
 }
 
 /// Requires a live view of the instance of the node. Without maintenance Ironic itself does not delete a node with one.

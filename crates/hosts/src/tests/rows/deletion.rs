@@ -139,6 +139,16 @@ pub(super) fn deletion() -> Vec<Row> {
                 "power-off rejected too often",
                 "writes the status, to deleting, error cleared, replan",
             ),
+        deleting()
+            .status(json!({ "provisioning": { "ID": "" } }))
+            .node("verifying")
+            .row(
+                "node to be deleted, in verification, not recorded yet",
+                "writes the status, waits for the node",
+            ),
+        deleting()
+            .node("verifying")
+            .row("node to be deleted, in verification", "waits for the node"),
         deleting().row("node to be deleted, unknown", "reads Node, replan"),
         deleting()
             .node("available")
