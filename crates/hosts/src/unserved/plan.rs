@@ -104,6 +104,12 @@ pub(super) fn plan(facts: &Facts) -> Step {
                 RETRIED,
             );
         }
+        Reading::Known(NodeView::Absent) if is_left_in_bmc(facts) => {
+            return unknown(
+                "Ironic has no node of its host, and the BMC may still hold what was created".to_owned(),
+                "let the host be registered again, or remove it from the BMC and then the finalizer",
+            );
+        }
         Reading::Known(NodeView::Absent) => return Step::Remove(finalizer),
         Reading::Known(NodeView::Present { is_locked: true, .. }) => {
             return quiet(NODE_LOCKED, "a task of Ironic has locked the node".to_owned(), RECHECK);
@@ -119,6 +125,17 @@ pub(super) fn plan(facts: &Facts) -> Step {
         ),
         Subject::AgentImage => Step::Remove(finalizer),
     }
+}
+
+/// Whether the BMC of a host that exists may hold a disc or a subscription that the status records. A host without a node
+/// is detached, or Ironic has lost its database: the node comes back. Without the host nobody can tell.
+fn is_left_in_bmc(facts: &Facts) -> bool {
+    let is_recorded = match &facts.subject {
+        Subject::DataImage { is_recorded } => *is_recorded,
+        Subject::Subscription { id } => id.is_some(),
+        Subject::AgentImage => false,
+    };
+    is_recorded && matches!(facts.host, Reading::Known(HostView::Present { .. }))
 }
 
 /// The finalizer that is removed next.

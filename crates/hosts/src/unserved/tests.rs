@@ -92,6 +92,19 @@ fn finalizer_goes_when_nothing_is_left() {
 }
 
 #[test]
+fn node_that_is_absent_while_its_host_stays_does_not_show_that_the_bmc_has_nothing() {
+    let absent = |facts: Facts| Facts {
+        node: Reading::Known(NodeView::Absent),
+        ..facts
+    };
+    assert_eq!(wait(&absent(image())), Some((STATE_UNKNOWN, true)));
+    assert_eq!(wait(&absent(subscription())), Some((STATE_UNKNOWN, true)));
+    let unrecorded = facts(Subject::DataImage { is_recorded: false }, &[DATA_IMAGE]);
+    assert_eq!(plan(&absent(unrecorded)), Step::Remove(DATA_IMAGE));
+    assert_eq!(plan(&absent(agent_image())), Step::Remove(HOST_OF_IMAGE));
+}
+
+#[test]
 fn each_decision_reads_what_it_needs_in_order_and_nothing_else() {
     let unread = |facts: Facts| Facts {
         go_manager: Reading::NotRead,
