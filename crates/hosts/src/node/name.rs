@@ -39,6 +39,13 @@ pub fn plain(host: &BareMetalHost) -> Option<String> {
     host.metadata.name.clone().filter(|name| !name.contains(SEPARATOR))
 }
 
+/// Whether a node that Ironic found by a name has this name. Ironic finds a node by its UUID in the same place, and a UUID
+/// is a valid name of a host.
+#[must_use]
+pub fn is_named(node: Option<&str>, name: &str) -> bool {
+    node == Some(name)
+}
+
 /// Whether a node with this name is the host's. `accepts_plain`: also by the name without the namespace.
 #[must_use]
 pub fn is_of_host(host: &BareMetalHost, name: Option<&str>, accepts_plain: bool) -> bool {

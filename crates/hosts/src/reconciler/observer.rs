@@ -191,7 +191,8 @@ impl Observer {
         let plain_name = name::plain(host).filter(|_| self.plain_node_names);
         let names = name::of(host).ok().into_iter().chain(plain_name);
         for name in names {
-            if let Some(node) = self.get(NodeRef::Name(name)).await? {
+            let node = self.get(NodeRef::Name(name.clone())).await?;
+            if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
                 return Ok(found(node));
             }
         }

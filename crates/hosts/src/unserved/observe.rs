@@ -88,7 +88,8 @@ impl Observer {
         };
         let plain = self.plain_node_names.then(|| key.name().to_string());
         for name in std::iter::once(ironic_node(key)).chain(plain) {
-            if let Some(node) = self.get(NodeRef::Name(name)).await? {
+            let node = self.get(NodeRef::Name(name.clone())).await?;
+            if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
                 return Ok(Search::Own(Box::new(node)));
             }
         }

@@ -56,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) newest: Option<Microversion>,
     /// Whether the controllers of kinds without a controller run, too.
     pub(crate) unserved: bool,
+    /// Whether a node with the name of the host alone is the host's.
+    pub(crate) plain_node_names: bool,
 }
 
 impl Default for Setup {
@@ -66,6 +68,7 @@ impl Default for Setup {
             pace: Pace::default(),
             newest: None,
             unserved: false,
+            plain_node_names: false,
         }
     }
 }
@@ -108,6 +111,7 @@ impl TestEnv {
             inboxes: Arc::clone(&inboxes),
             slots: setup.slots,
             unserved: setup.unserved,
+            plain_node_names: setup.plain_node_names,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
         tasks.spawn(async move {
@@ -291,6 +295,7 @@ pub(crate) struct Program {
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) slots: usize,
     pub(crate) unserved: bool,
+    pub(crate) plain_node_names: bool,
 }
 
 impl Program {
@@ -317,7 +322,10 @@ impl Program {
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),
-            settings: Settings::default(),
+            settings: Settings {
+                plain_node_names: self.plain_node_names,
+                ..Settings::default()
+            },
             deprovision_budget: DeprovisionBudget::default(),
             slots: self.slots,
             workers: 8,
@@ -344,7 +352,7 @@ impl Program {
                 let foreign = ForeignDeployment::at("hosts", guard::HOSTS);
                 Box::pin(guard::read_status::<GoManagerCheck>(client.clone(), foreign))
             }),
-            plain_node_names: false,
+            plain_node_names: self.plain_node_names,
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),

@@ -93,6 +93,23 @@ async fn name_of_a_host_of_another_namespace_does_not_take_its_node() {
     );
 }
 
+/// Ironic finds a node by its UUID where it finds it by its name, and a UUID is a valid name of a host.
+#[tokio::test(start_paused = true)]
+async fn host_that_is_named_as_a_node_of_another_namespace_does_not_take_it() {
+    let env = TestEnv::new(Setup {
+        plain_node_names: true,
+        ..Setup::default()
+    });
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    let (before, uuid) = (record(&env).await, env.node(1).await.unwrap().uuid);
+    tenant_host(&env, uuid.as_str(), json!({}), "52:54:00:66:00:01").await;
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(record(&env).await, before);
+    let status = tenant_status(&env, uuid.as_str()).await;
+    assert_ne!(status["provisioning"]["ID"], json!(uuid.as_str()), "{status}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn address_of_a_machine_of_another_namespace_reveals_no_name() {
     let env = victim().await;
