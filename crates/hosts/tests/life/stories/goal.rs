@@ -127,6 +127,7 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
         Goal::Explained if !error.is_empty() => Ok(()),
         Goal::State(wanted, on, disk) => {
             let is_ok = error.is_empty() && host["status"]["operationalStatus"] == "OK";
+            let is_ok = is_ok || (*wanted == "available" && shows_failed_image(host));
             let is_in_state = state(host) == *wanted && is_ok;
             let has_power = on.is_none_or(|on| world.is_on == on && host["status"]["poweredOn"] == on);
             let has_disk = disk.is_empty() || world.disk.as_deref() == Some(disk);
@@ -142,6 +143,12 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
         }
         Goal::Gone | Goal::Kept | Goal::Detached | Goal::Explained => differs(),
     }
+}
+
+/// Whether the image that the host still names could not be deployed: that stays its error until it is tried again, which
+/// a host that shall be off does not do.
+fn shows_failed_image(host: &Value) -> bool {
+    host["status"]["errorType"] == "provisioning error" && !image(host).is_empty() && host["spec"]["online"] != true
 }
 
 /// Whether the host says what it waits for.
