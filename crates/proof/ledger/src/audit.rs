@@ -61,8 +61,10 @@ struct Event {
     annotations: BTreeMap<String, String>,
 }
 
+/// Empty when authentication failed: the server then names no user.
 #[derive(Deserialize)]
 struct User {
+    #[serde(default)]
     username: String,
 }
 
@@ -80,7 +82,8 @@ struct ObjectRef {
 }
 
 impl Call {
-    /// Parses one line. Returns `None` for a request to a non-resource path.
+    /// Parses one line. Returns `None` for a request to a non-resource path, and for one that
+    /// failed authentication (401): no user is known and nothing was reached.
     ///
     /// # Errors
     /// When the line is not an event.
@@ -92,7 +95,7 @@ impl Call {
             .is_some_and(|decision| decision == "forbid");
         Ok(event
             .object_ref
-            .filter(|object| !object.resource.is_empty())
+            .filter(|object| !object.resource.is_empty() && !event.user.username.is_empty())
             .map(|object| Self {
                 user: event.user.username,
                 namespace: object.namespace,
@@ -218,6 +221,14 @@ mod tests {
             BTreeMap::from([(target("watch", "ippools"), 1), (target("patch", "ippools"), 1)])
         );
         assert_eq!(log.users(), BTreeSet::from(["them", "us"]));
+    }
+
+    #[test]
+    fn request_that_failed_authentication_is_of_no_user() {
+        let known = event("1", "us", "get", "ippools", "allow");
+        let unknown = event("2", "us", "get", "ippools", "allow").replace(r#"{"username":"us"}"#, "{}");
+        let log = Log::read(&format!("{known}\n{unknown}\n")).unwrap();
+        assert_eq!(log.users(), BTreeSet::from(["us"]));
     }
 
     #[test]
