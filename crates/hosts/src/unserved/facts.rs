@@ -40,7 +40,10 @@ pub(super) enum GoManager {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostView {
     Absent,
-    Present { is_paused: bool },
+    Present,
+    Paused,
+    /// clusterctl deletes it, because it exists in another cluster now.
+    Moving,
 }
 
 /// The node of the host.
@@ -52,7 +55,20 @@ pub(super) enum NodeView {
         is_locked: bool,
         /// Whether its record names the image of the object.
         names_image: bool,
+        /// For what Ironic needs a disc in its virtual drive.
+        drive: DriveUse,
     },
+}
+
+/// For what Ironic may have inserted a disc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DriveUse {
+    /// The node is at rest.
+    None,
+    /// The node is being inspected, cleaned, deployed, serviced or rescued.
+    Agent,
+    /// The system of the node runs from a disc.
+    LiveImage,
 }
 
 /// The virtual drives of the node.
@@ -60,6 +76,8 @@ pub(super) enum NodeView {
 pub(super) enum Media {
     Empty,
     Inserted,
+    /// A drive reports neither whether it holds an image nor which one.
+    Silent,
     /// The driver has no virtual drive that Ironic can list or insert an image in.
     Unsupported,
 }
@@ -81,8 +99,12 @@ pub(super) struct Facts {
     pub(super) finalizers: Vec<String>,
     /// Since when this process sees it deleted; `None` when it is not.
     pub(super) deleted_for: Option<Duration>,
+    /// Whether clusterctl deletes it, because it exists in another cluster now.
+    pub(super) is_moving: bool,
     pub(super) go_manager: Reading<GoManager>,
     pub(super) host: Reading<HostView>,
+    /// Since when this process finds no host; zero while there is one.
+    pub(super) absent_for: Duration,
     pub(super) node: Reading<NodeView>,
     pub(super) media: Reading<Media>,
     pub(super) listed: Reading<Listed>,

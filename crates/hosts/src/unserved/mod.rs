@@ -10,7 +10,7 @@
 //!
 //! Invariants: only finalizers of the Go manager are removed, and only by a patch of the version that was read; no status
 //! of an object is written that a running Go manager serves; the only change in Ironic is the deletion of the subscription
-//! that the object records.
+//! that the object records, while its host exists and neither of them is moved to another cluster.
 
 mod facts;
 mod kinds;
@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube_core::PartialObjectMeta;
+use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage, PreprovisioningImage};
 use metal3_domain::clock::{Clock, Monotonic};
@@ -45,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::needs::UnservedKinds;
 use crate::reconciler::Permit;
-use facts::{Facts, Reading, Subject};
+use facts::{Facts, HostView, Reading, Subject};
 use kinds::{Finalized, Permitted};
 use observe::{Found, Observer};
 use plan::{Step, Wait, plan};
@@ -158,7 +159,7 @@ where
         },
         permit: Arc::clone(&parts.permit),
         clock: Arc::clone(&parts.clock),
-        seen_deleted: Mutex::default(),
+        seen: Mutex::default(),
     };
     // One worker: each object that is deleted reads from Ironic and a BMC.
     Controller::new(K::CONTROLLER, Arc::clone(&parts.clock), writer.clone(), reconciler)
@@ -172,8 +173,13 @@ struct Finalizers<K: Finalized> {
     observer: Observer,
     permit: Permit,
     clock: Arc<dyn Clock>,
-    /// When this process first saw that an object is deleted: the clock of the API server may be ahead or behind.
-    seen_deleted: Mutex<BTreeMap<Key, Monotonic>>,
+    seen: Mutex<BTreeMap<Key, Seen>>,
+}
+
+/// When this process first saw what a decision waits for: the clock of the API server may be ahead or behind.
+struct Seen {
+    deleted: Monotonic,
+    host_absent: Option<Monotonic>,
 }
 
 impl<K: Finalized> Reconciler for Finalizers<K>
@@ -191,7 +197,7 @@ where
             Observed::Unknown(_) => true,
         };
         if !may_be_deleted {
-            self.seen_deleted.lock().remove(key);
+            self.seen.lock().remove(key);
             return Ok(Next::Done);
         }
         let Some(object) = writer.read::<K>(&MetadataOf(&self.cache), key).await? else {
@@ -205,6 +211,7 @@ where
                     self.observer
                         .read(read, &object, (&mut facts, &mut found), writer)
                         .await;
+                    facts.absent_for = self.absent_for(key, &facts.host);
                 }
                 Step::Remove(finalizer) => return self.remove(key, &object, finalizer, writer).await,
                 Step::DeleteSubscription if writer.mode() == Mode::ObserveOnly => return Ok(Next::Done),
@@ -231,7 +238,12 @@ where
             finalizers: meta.finalizers.clone().unwrap_or_default(),
             deleted_for: meta.deletion_timestamp.as_ref().map(|_| self.seen_deleted_for(key)),
             go_manager: Reading::NotRead,
+            is_moving: meta
+                .annotations
+                .as_ref()
+                .is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)),
             host: Reading::NotRead,
+            absent_for: Duration::ZERO,
             node: Reading::NotRead,
             media: Reading::NotRead,
             listed: Reading::NotRead,
@@ -240,9 +252,27 @@ where
     }
 
     fn seen_deleted_for(&self, key: &Key) -> Duration {
+        let deleted = self.clock.monotonic();
+        let host_absent = None;
+        let mut seen = self.seen.lock();
+        let seen = seen.entry(key.clone()).or_insert(Seen { deleted, host_absent });
+        deleted.since(seen.deleted)
+    }
+
+    fn absent_for(&self, key: &Key, host: &Reading<HostView>) -> Duration {
         let now = self.clock.monotonic();
-        let seen = *self.seen_deleted.lock().entry(key.clone()).or_insert(now);
-        now.since(seen)
+        let mut seen = self.seen.lock();
+        let Some(seen) = seen.get_mut(key) else {
+            return Duration::ZERO;
+        };
+        match host {
+            Reading::Known(HostView::Absent) => now.since(*seen.host_absent.get_or_insert(now)),
+            Reading::Known(_) => {
+                seen.host_absent = None;
+                Duration::ZERO
+            }
+            Reading::NotRead | Reading::Failed(_) => Duration::ZERO,
+        }
     }
 
     async fn remove(
@@ -290,9 +320,6 @@ where
                 writer.patch_status::<K>(&MetadataOf(&self.cache), key, patch).await?;
             }
         }
-        Ok(match wait.recheck {
-            Some(recheck) => Next::waiting_with_recheck(wait.reason, wait.message, recheck),
-            None => Next::waiting(wait.reason, wait.message),
-        })
+        Ok(Next::waiting_with_recheck(wait.reason, wait.message, wait.recheck))
     }
 }

@@ -5,19 +5,23 @@ use metal3_domain::derived::ironic_node;
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::calls::{NodeRef, hardware, node};
+use metal3_ironic::model::hardware::VirtualMedia;
 use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::{Client, Error};
 use metal3_runtime::cache::Key;
 use metal3_runtime::guard::GuardStatus;
 use metal3_runtime::write::{NoCache, Writer};
 
-use super::facts::{Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
 use super::kinds::Finalized;
 use super::{GoManagerCheck, READ_FAILED};
 use crate::needs::UnservedKinds;
 use crate::node::name;
-use crate::plan::object::recorded_node_id;
+use crate::plan::object::{is_moving, recorded_node_id};
 
+/// The deploy interface of nodes that run from a disc.
+const LIVE_IMAGE: &str = "ramdisk";
 /// Ironic's message for a driver that has no such operation.
 const UNSUPPORTED_PHRASE: &str = "does not support";
 
@@ -63,6 +67,7 @@ impl Observer {
                 let view = NodeView::Present {
                     is_locked: node.reservation.is_some(),
                     names_image: object.is_named_by(&node),
+                    drive: drive_use(&node),
                 };
                 found.node = Some(*node);
                 Reading::Known(view)
@@ -86,7 +91,8 @@ impl Observer {
             Some(_) => true,
             None => false,
         };
-        let plain = self.plain_node_names.then(|| key.name().to_string());
+        // Without a host, a node with the plain name may be of any namespace.
+        let plain = host.filter(|_| self.plain_node_names).and_then(name::plain);
         for name in std::iter::once(ironic_node(key)).chain(plain) {
             let node = self.get(NodeRef::Name(name.clone())).await?;
             if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
@@ -113,8 +119,7 @@ impl Observer {
             .send(&hardware::virtual_media(&NodeRef::from(&node.uuid)))
             .await
         {
-            Ok(media) if media.value.iter().all(|medium| medium.is_empty()) => Reading::Known(Media::Empty),
-            Ok(_) => Reading::Known(Media::Inserted),
+            Ok(media) => Reading::Known(drives(&media.value)),
             Err(Error::Invalid(refusal)) if refusal.message.contains(UNSUPPORTED_PHRASE) => {
                 Reading::Known(Media::Unsupported)
             }
@@ -138,6 +143,30 @@ impl Observer {
             }),
             Err(error) => failed(&error),
         }
+    }
+}
+
+/// One drive that holds an image decides, then one that does not say.
+fn drives(media: &[VirtualMedia]) -> Media {
+    let holds = |is: Option<bool>| media.iter().any(|medium| medium.holds_image() == is);
+    match (holds(Some(true)), holds(None)) {
+        (true, _) => Media::Inserted,
+        (false, true) => Media::Silent,
+        (false, false) => Media::Empty,
+    }
+}
+
+/// For what Ironic may have inserted a disc itself.
+fn drive_use(node: &Node) -> DriveUse {
+    let has_agent = matches!(
+        node.provision_state,
+        ProvisionState::CleanHold | ProvisionState::DeployHold | ProvisionState::ServiceHold | ProvisionState::Rescue
+    );
+    let is_live = node.deploy_interface.as_deref() == Some(LIVE_IMAGE);
+    match node.provision_state.is_transitional() || has_agent {
+        true => DriveUse::Agent,
+        false if is_live && node.provision_state == ProvisionState::Active => DriveUse::LiveImage,
+        false => DriveUse::None,
     }
 }
 
@@ -170,10 +199,12 @@ async fn host<K: Finalized>(object: &K, found: &mut Found, writer: &Writer<Unser
     };
     match writer.read::<BareMetalHost>(&NoCache, &key).await {
         Ok(host) => {
-            let is_paused = host.as_ref().is_some_and(BareMetalHost::is_paused);
-            let view = host
-                .as_ref()
-                .map_or(HostView::Absent, |_| HostView::Present { is_paused });
+            let view = match &host {
+                None => HostView::Absent,
+                Some(host) if is_moving(host) => HostView::Moving,
+                Some(host) if host.is_paused() => HostView::Paused,
+                Some(_) => HostView::Present,
+            };
             found.host = host;
             Reading::Known(view)
         }

@@ -1,14 +1,15 @@
 //! The decision about one object. Pure.
 //!
 //! A finalizer of the Go manager is removed only from an object that is deleted, while no Go manager runs, and after
-//! live reads that show that nothing is left of it in Ironic or in the BMC. differs (`unserved-finalizers`): the Go
+//! live reads that show that nothing is left of it in Ironic or in the BMC. Nothing is deleted from the BMC of a host that
+//! is moved, or that is absent while its node exists: another cluster may serve it. differs (`unserved-finalizers`): the Go
 //! manager also removes that of a DataImage whose host is detached or absent, without a look at the node.
 
 use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
 
 /// Finalizers of the Go manager.
 pub(super) const DATA_IMAGE: &str = "dataimage.metal3.io";
@@ -21,15 +22,23 @@ pub(super) const IMAGE: &str = "preprovisioningimage.metal3.io";
 /// The time for another program that builds images to remove its own finalizer: no Deployment of a well-known name shows
 /// whether it runs. It needs seconds. The time begins with each start.
 pub(super) const IMAGE_BUILDER_GRACE: Duration = Duration::from_mins(10);
+/// How long a host must be absent before it counts as gone: a move or the restoration of a backup creates it after its
+/// objects. Either takes minutes.
+pub(super) const HOST_GRACE: Duration = Duration::from_mins(10);
+/// A wait that usually ends by itself is reported after this time: a task of Ironic takes seconds, a move minutes.
+pub(super) const PATIENCE: Duration = Duration::from_mins(5);
 /// Neither Ironic nor a BMC reports when a drive or a subscription changes.
 pub(super) const RECHECK: Duration = Duration::from_mins(1);
 
 pub(super) const GO_MANAGER_RUNS: Reason = Reason::new("GoManagerRuns");
+pub(super) const MOVING: Reason = Reason::new("Moving");
+pub(super) const HOST_ABSENT: Reason = Reason::new("HostAbsent");
 pub(super) const HOST_PAUSED: Reason = Reason::new("HostPaused");
 pub(super) const NODE_LOCKED: Reason = Reason::new("NodeLocked");
 pub(super) const OTHER_FINALIZERS: Reason = Reason::new("OtherFinalizers");
 pub(super) const IMAGE_BUILDER: Reason = Reason::new("WaitingForImageBuilder");
 pub(super) const STATE_UNKNOWN: Reason = Reason::new("StateUnknown");
+pub(super) const USED_BY_IRONIC: Reason = Reason::new("UsedByIronic");
 pub(super) const STILL_IN_USE: Reason = Reason::new("StillInUse");
 
 /// What to do next.
@@ -50,9 +59,9 @@ pub(super) enum Step {
 pub(super) struct Wait {
     pub(super) reason: Reason,
     pub(super) message: String,
-    /// `None` where a watch tells when it ends.
-    pub(super) recheck: Option<Duration>,
-    /// Whether the status says so. Not where the wait ends by itself, or where a Go manager writes the status.
+    pub(super) recheck: Duration,
+    /// Whether the status says so. Not while the wait is expected to end by itself, and not where a Go manager writes the
+    /// status.
     pub(super) is_reported: bool,
 }
 
@@ -63,40 +72,17 @@ pub(super) fn plan(facts: &Facts) -> Step {
     let Some(finalizer) = own_finalizer(facts) else {
         return Step::Done;
     };
-    match &facts.go_manager {
-        Reading::NotRead => return Step::Read(Read::GoManager),
-        Reading::Failed(why) => return unknown(format!("whether a Go manager serves it is not known ({why})"), ACCESS),
-        Reading::Known(GoManager::Running(who)) => return quiet(GO_MANAGER_RUNS, who.clone(), RECHECK),
-        Reading::Known(GoManager::Absent) => {}
-    }
-    if finalizer == IMAGE {
-        if facts.finalizers.iter().any(|name| name != IMAGE) {
-            return quiet(
-                OTHER_FINALIZERS,
-                "its other finalizers are removed first".to_owned(),
-                None,
-            );
-        }
-        let left = IMAGE_BUILDER_GRACE.saturating_sub(deleted_for);
-        if !left.is_zero() {
-            let message = "another program that builds images has time to remove its finalizer".to_owned();
-            return quiet(IMAGE_BUILDER, message, left);
-        }
+    if let Some(step) = of_object(facts, finalizer, deleted_for) {
+        return step;
     }
     // Nothing was created: neither the host nor Ironic matters.
     if matches!(&facts.subject, Subject::Subscription { id: None }) {
         return Step::Remove(finalizer);
     }
-    match &facts.host {
-        Reading::NotRead => return Step::Read(Read::Host),
-        Reading::Failed(why) => return unknown(format!("its host cannot be read ({why})"), RETRIED),
-        // As during a move: the node may be served from another cluster.
-        Reading::Known(HostView::Present { is_paused: true }) => {
-            return quiet(HOST_PAUSED, "its host is paused".to_owned(), RECHECK);
-        }
-        Reading::Known(HostView::Absent | HostView::Present { is_paused: false }) => {}
+    if let Some(step) = host(facts, deleted_for) {
+        return step;
     }
-    let names_image = match &facts.node {
+    let (names_image, drive_use) = match &facts.node {
         Reading::NotRead => return Step::Read(Read::Node),
         Reading::Failed(why) => {
             return unknown(
@@ -112,12 +98,17 @@ pub(super) fn plan(facts: &Facts) -> Step {
         }
         Reading::Known(NodeView::Absent) => return Step::Remove(finalizer),
         Reading::Known(NodeView::Present { is_locked: true, .. }) => {
-            return quiet(NODE_LOCKED, "a task of Ironic has locked the node".to_owned(), RECHECK);
+            return passing(
+                NODE_LOCKED,
+                "a task of Ironic has locked the node of its host",
+                "wait until the task ends; a lock that stays goes with a restart of the conductor that holds it",
+                deleted_for,
+            );
         }
-        Reading::Known(NodeView::Present { names_image, .. }) => *names_image,
+        Reading::Known(NodeView::Present { names_image, drive, .. }) => (*names_image, *drive),
     };
     match &facts.subject {
-        Subject::DataImage { is_recorded } => drive(facts, finalizer, *is_recorded),
+        Subject::DataImage { is_recorded } => drive(facts, finalizer, *is_recorded, (drive_use, deleted_for)),
         Subject::Subscription { .. } => subscription(facts, finalizer),
         Subject::AgentImage if names_image => in_use(
             "the node of its host boots from this image",
@@ -127,15 +118,86 @@ pub(super) fn plan(facts: &Facts) -> Step {
     }
 }
 
-/// Whether the BMC of a host that exists may hold a disc or a subscription that the status records. A host without a node
-/// is detached, or Ironic has lost its database: the node comes back. Without the host nobody can tell.
-fn is_left_in_bmc(facts: &Facts) -> bool {
-    let is_recorded = match &facts.subject {
+/// Why others must be done with the object first.
+fn of_object(facts: &Facts, finalizer: &'static str, deleted_for: Duration) -> Option<Step> {
+    match &facts.go_manager {
+        Reading::NotRead => return Some(Step::Read(Read::GoManager)),
+        Reading::Failed(why) => {
+            return Some(unknown(
+                format!("whether a Go manager serves it is not known ({why})"),
+                ACCESS,
+            ));
+        }
+        Reading::Known(GoManager::Running(who)) => return Some(quiet(GO_MANAGER_RUNS, who.clone(), RECHECK)),
+        Reading::Known(GoManager::Absent) => {}
+    }
+    if facts.is_moving {
+        return Some(passing(
+            MOVING,
+            "clusterctl moves it to another cluster and then removes its finalizers",
+            "if that move was interrupted, repeat it, or remove the finalizer by hand",
+            deleted_for,
+        ));
+    }
+    if finalizer != IMAGE {
+        return None;
+    }
+    if facts.finalizers.iter().any(|name| name != IMAGE) {
+        return Some(passing(
+            OTHER_FINALIZERS,
+            "its other finalizers are removed first",
+            "start what serves them, or remove them by hand",
+            deleted_for,
+        ));
+    }
+    let left = IMAGE_BUILDER_GRACE.saturating_sub(deleted_for);
+    let message = "another program that builds images has time to remove its finalizer".to_owned();
+    (!left.is_zero()).then(|| quiet(IMAGE_BUILDER, message, left))
+}
+
+/// Why the host forbids to go on, or that it is read.
+fn host(facts: &Facts, deleted_for: Duration) -> Option<Step> {
+    Some(match &facts.host {
+        Reading::NotRead => Step::Read(Read::Host),
+        Reading::Failed(why) => unknown(format!("its host cannot be read ({why})"), RETRIED),
+        // As during a move: the node may be served from another cluster.
+        Reading::Known(HostView::Paused) => passing(
+            HOST_PAUSED,
+            "its host is paused",
+            "when the move or the work on the host is over, remove the annotation baremetalhost.metal3.io/paused of the host",
+            deleted_for,
+        ),
+        Reading::Known(HostView::Moving) => passing(
+            MOVING,
+            "clusterctl moves its host to another cluster",
+            "if that move was interrupted, repeat it",
+            deleted_for,
+        ),
+        Reading::Known(HostView::Absent) if is_recorded(&facts.subject) && facts.absent_for < HOST_GRACE => {
+            let message = "its host does not exist in this cluster, and may be created again".to_owned();
+            quiet(HOST_ABSENT, message, HOST_GRACE.saturating_sub(facts.absent_for))
+        }
+        Reading::Known(HostView::Absent | HostView::Present) => return None,
+    })
+}
+
+/// Whether the status records that something was created in the BMC.
+const fn is_recorded(subject: &Subject) -> bool {
+    match subject {
         Subject::DataImage { is_recorded } => *is_recorded,
         Subject::Subscription { id } => id.is_some(),
         Subject::AgentImage => false,
-    };
-    is_recorded && matches!(facts.host, Reading::Known(HostView::Present { .. }))
+    }
+}
+
+/// Whether the BMC of a host that exists may hold a disc or a subscription that the status records. A host without a node
+/// is detached, or Ironic has lost its database: the node comes back. Without the host it stays unknown.
+const fn is_left_in_bmc(facts: &Facts) -> bool {
+    is_recorded(&facts.subject) && !is_host_absent(facts)
+}
+
+const fn is_host_absent(facts: &Facts) -> bool {
+    matches!(facts.host, Reading::Known(HostView::Absent))
 }
 
 /// The finalizer that is removed next.
@@ -149,7 +211,7 @@ fn own_finalizer(facts: &Facts) -> Option<&'static str> {
     candidates.iter().find(is_present).copied()
 }
 
-fn drive(facts: &Facts, finalizer: &'static str, is_recorded: bool) -> Step {
+fn drive(facts: &Facts, finalizer: &'static str, is_recorded: bool, (used, deleted_for): (DriveUse, Duration)) -> Step {
     match &facts.media {
         Reading::NotRead => Step::Read(Read::Media),
         Reading::Failed(why) => unknown(
@@ -157,9 +219,27 @@ fn drive(facts: &Facts, finalizer: &'static str, is_recorded: bool) -> Step {
             RETRIED,
         ),
         Reading::Known(Media::Empty) => Step::Remove(finalizer),
-        Reading::Known(Media::Unsupported) if !is_recorded => Step::Remove(finalizer),
+        Reading::Known(Media::Unsupported | Media::Silent) if !is_recorded => Step::Remove(finalizer),
+        Reading::Known(_) if used == DriveUse::Agent => passing(
+            USED_BY_IRONIC,
+            "Ironic inspects, cleans, deploys or services the node of its host, and uses the virtual drive",
+            "wait until that is over; then the drive is read again",
+            deleted_for,
+        ),
+        Reading::Known(_) if used == DriveUse::LiveImage => in_use(
+            "the system of its host runs from an image in the virtual drive",
+            "wait until the host is deprovisioned; then the drive is read again",
+        ),
+        Reading::Known(_) if is_host_absent(facts) => in_use(
+            "its host does not exist in this cluster, Ironic has its node, and an image may be in the virtual drive",
+            ELSEWHERE,
+        ),
         Reading::Known(Media::Unsupported) => in_use(
             "the status records an inserted image, and the driver of the node cannot list its virtual drive",
+            "eject the image at the BMC, then remove the finalizer by hand",
+        ),
+        Reading::Known(Media::Silent) => in_use(
+            "the status records an inserted image, and the virtual drive of its host does not report whether it is empty",
             "eject the image at the BMC, then remove the finalizer by hand",
         ),
         Reading::Known(Media::Inserted) => in_use(
@@ -185,10 +265,16 @@ fn subscription(facts: &Facts, finalizer: &'static str) -> Step {
             "the BMC of its host lists the subscription after Ironic deleted it",
             "delete the subscription at the BMC; this is read again every minute",
         ),
+        Reading::Known(Listed::Yes) if is_host_absent(facts) => in_use(
+            "its host does not exist in this cluster, Ironic has its node, and the BMC lists the subscription",
+            ELSEWHERE,
+        ),
         Reading::Known(Listed::Yes) => Step::DeleteSubscription,
     }
 }
 
+const ELSEWHERE: &str =
+    "delete it in the cluster that has the host, or at the BMC, or remove the finalizer by hand to keep it";
 const RETRIED: &str = "this is read again every minute";
 const ACCESS: &str = "let this program list its Deployment";
 
@@ -206,16 +292,24 @@ fn reported(reason: Reason, message: &str, remedy: &str) -> Step {
         message: format!(
             "no controller of this program serves this kind, and its finalizer stays: {message}; {remedy}"
         ),
-        recheck: Some(RECHECK),
+        recheck: RECHECK,
         is_reported: true,
     })
 }
 
-fn quiet(reason: Reason, message: String, recheck: impl Into<Option<Duration>>) -> Step {
+/// A wait that usually ends by itself.
+fn passing(reason: Reason, message: &str, remedy: &str, waited: Duration) -> Step {
+    match waited < PATIENCE {
+        true => quiet(reason, message.to_owned(), RECHECK),
+        false => reported(reason, message, remedy),
+    }
+}
+
+fn quiet(reason: Reason, message: String, recheck: Duration) -> Step {
     Step::Wait(Wait {
         reason,
         message,
-        recheck: recheck.into(),
+        recheck,
         is_reported: false,
     })
 }

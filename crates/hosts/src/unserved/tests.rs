@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
 use super::plan::{
-    DATA_IMAGE, GO_MANAGER_RUNS, HOST_OF_IMAGE, HOST_PAUSED, IMAGE, IMAGE_BUILDER, IMAGE_BUILDER_GRACE, NODE_LOCKED,
-    OTHER_FINALIZERS, STATE_UNKNOWN, STILL_IN_USE, SUBSCRIPTION, Step, plan,
+    DATA_IMAGE, GO_MANAGER_RUNS, HOST_ABSENT, HOST_GRACE, HOST_OF_IMAGE, HOST_PAUSED, IMAGE, IMAGE_BUILDER,
+    IMAGE_BUILDER_GRACE, MOVING, NODE_LOCKED, OTHER_FINALIZERS, PATIENCE, STATE_UNKNOWN, STILL_IN_USE, SUBSCRIPTION,
+    Step, USED_BY_IRONIC, plan,
 };
 
 fn facts(subject: Subject, finalizers: &[&str]) -> Facts {
@@ -15,8 +16,10 @@ fn facts(subject: Subject, finalizers: &[&str]) -> Facts {
         subject,
         finalizers: finalizers.iter().map(|name| (*name).to_owned()).collect(),
         deleted_for: Some(Duration::from_hours(1)),
+        is_moving: false,
         go_manager: Reading::Known(GoManager::Absent),
-        host: Reading::Known(HostView::Present { is_paused: false }),
+        host: Reading::Known(HostView::Present),
+        absent_for: Duration::ZERO,
         node: node(false, false),
         media: Reading::Known(Media::Empty),
         listed: Reading::Known(Listed::No),
@@ -25,7 +28,19 @@ fn facts(subject: Subject, finalizers: &[&str]) -> Facts {
 }
 
 const fn node(is_locked: bool, names_image: bool) -> Reading<NodeView> {
-    Reading::Known(NodeView::Present { is_locked, names_image })
+    Reading::Known(NodeView::Present {
+        is_locked,
+        names_image,
+        drive: DriveUse::None,
+    })
+}
+
+const fn node_with_drive(drive: DriveUse) -> Reading<NodeView> {
+    Reading::Known(NodeView::Present {
+        is_locked: false,
+        names_image: false,
+        drive,
+    })
 }
 
 fn failed<T>() -> Reading<T> {
@@ -82,6 +97,7 @@ fn finalizer_goes_when_nothing_is_left() {
         let finalizer = plan(&facts);
         let without_node = Facts {
             host: Reading::Known(HostView::Absent),
+            absent_for: HOST_GRACE,
             node: Reading::Known(NodeView::Absent),
             media: failed(),
             listed: failed(),
@@ -179,20 +195,66 @@ fn object_stays_while_another_serves_it_or_its_host_is_paused_or_its_node_locked
             ..facts.clone()
         };
         assert_eq!(wait(&served), Some((GO_MANAGER_RUNS, false)));
-        let paused = Reading::Known(HostView::Present { is_paused: true });
-        assert_eq!(
-            wait(&Facts {
-                host: paused,
+        for (host, node, reason) in [
+            (HostView::Paused, node(false, false), HOST_PAUSED),
+            (HostView::Moving, node(false, false), MOVING),
+            (HostView::Present, node(true, false), NODE_LOCKED),
+        ] {
+            let held = Facts {
+                host: Reading::Known(host),
+                node,
                 ..facts.clone()
-            }),
-            Some((HOST_PAUSED, false))
-        );
-        let locked = Facts {
-            node: node(true, false),
+            };
+            assert_reported_when_it_lasts(&held, reason);
+        }
+        let moving = Facts {
+            is_moving: true,
+            host: Reading::NotRead,
             ..facts
         };
-        assert_eq!(wait(&locked), Some((NODE_LOCKED, false)));
+        assert_reported_when_it_lasts(&moving, MOVING);
     }
+}
+
+fn assert_reported_when_it_lasts(facts: &Facts, reason: Reason) {
+    let second = Duration::from_secs(1);
+    for (deleted_for, is_reported) in [(PATIENCE - second, false), (PATIENCE, true)] {
+        let facts = Facts {
+            deleted_for: Some(deleted_for),
+            ..facts.clone()
+        };
+        assert_eq!(wait(&facts), Some((reason, is_reported)), "{facts:?}");
+    }
+}
+
+/// Another cluster may serve the node.
+#[test]
+fn nothing_is_deleted_from_the_bmc_of_a_host_that_is_absent() {
+    let absent = |facts: Facts, absent_for| Facts {
+        host: Reading::Known(HostView::Absent),
+        absent_for,
+        ..facts
+    };
+    let listed = Facts {
+        listed: Reading::Known(Listed::Yes),
+        ..subscription()
+    };
+    let inserted = Facts {
+        media: Reading::Known(Media::Inserted),
+        ..image()
+    };
+    let moment = HOST_GRACE - Duration::from_secs(1);
+    for facts in [listed, inserted] {
+        assert_eq!(wait(&absent(facts.clone(), moment)), Some((HOST_ABSENT, false)));
+        let Step::Wait(wait) = plan(&absent(facts, HOST_GRACE)) else {
+            panic!("something is deleted");
+        };
+        assert!(wait.is_reported && wait.message.contains("in the cluster that has the host"));
+    }
+    let agent_image = absent(agent_image(), Duration::ZERO);
+    assert_eq!(plan(&agent_image), Step::Remove(HOST_OF_IMAGE));
+    let never_made = facts(Subject::DataImage { is_recorded: false }, &[DATA_IMAGE]);
+    assert_eq!(plan(&absent(never_made, Duration::ZERO)), Step::Remove(DATA_IMAGE));
 }
 
 #[test]
@@ -201,7 +263,9 @@ fn disc_stays_while_the_drive_may_hold_it() {
         (false, Media::Inserted, None),
         (true, Media::Inserted, None),
         (true, Media::Unsupported, None),
+        (true, Media::Silent, None),
         (false, Media::Unsupported, Some(Step::Remove(DATA_IMAGE))),
+        (false, Media::Silent, Some(Step::Remove(DATA_IMAGE))),
         (true, Media::Empty, Some(Step::Remove(DATA_IMAGE))),
     ] {
         let subject = Subject::DataImage { is_recorded };
@@ -213,6 +277,25 @@ fn disc_stays_while_the_drive_may_hold_it() {
             Some(step) => assert_eq!(plan(&facts), step, "{media:?}"),
             None => assert_eq!(wait(&facts), Some((STILL_IN_USE, true)), "{media:?}"),
         }
+    }
+}
+
+#[test]
+fn disc_that_ironic_needs_is_not_to_be_ejected() {
+    for media in [Media::Inserted, Media::Silent, Media::Unsupported] {
+        let used = |drive| Facts {
+            media: Reading::Known(media),
+            node: node_with_drive(drive),
+            ..image()
+        };
+        assert_reported_when_it_lasts(&used(DriveUse::Agent), USED_BY_IRONIC);
+        for drive in [DriveUse::Agent, DriveUse::LiveImage] {
+            let Step::Wait(wait) = plan(&used(drive)) else {
+                panic!("{drive:?}")
+            };
+            assert!(wait.message.contains("; wait until"), "{}", wait.message);
+        }
+        assert_eq!(wait(&used(DriveUse::LiveImage)), Some((STILL_IN_USE, true)));
     }
 }
 
@@ -242,7 +325,7 @@ fn agent_image_stays_while_the_node_boots_it_and_its_builder_has_time() {
     };
     let second = Duration::from_secs(1);
     let other = built(&[IMAGE, "example.org/other"], IMAGE_BUILDER_GRACE);
-    assert_eq!(wait(&other), Some((OTHER_FINALIZERS, false)));
+    assert_reported_when_it_lasts(&other, OTHER_FINALIZERS);
     assert_eq!(
         wait(&built(&[IMAGE], IMAGE_BUILDER_GRACE - second)),
         Some((IMAGE_BUILDER, false))

@@ -12,6 +12,7 @@ use kube_core::Resource;
 use metal3_api::metal3::v1alpha1::{
     BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareSettings, PreprovisioningImage,
 };
+use metal3_ironic::transport::Transport as _;
 use metal3_runtime::guard::HOSTS;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -273,6 +274,137 @@ async fn subscription_is_deleted_whatever_happens_to_the_requests() {
             );
         }
     }
+}
+
+/// Marks an object as clusterctl does before it deletes it: all other annotations are gone.
+async fn mark_as_moved<K: Object>(env: &TestEnv, name: &str) {
+    let annotations =
+        json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+    env.api::<K>()
+        .patch(name, &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+}
+
+async fn pause(env: &TestEnv) {
+    let paused = json!({ "baremetalhost.metal3.io/paused": "" });
+    env.edit(1, json!({ "metadata": { "annotations": paused } })).await;
+}
+
+/// Deletes the host as clusterctl does after the host was created in another cluster.
+async fn move_host(env: &TestEnv) {
+    pause(env).await;
+    mark_as_moved::<BareMetalHost>(env, "host-1").await;
+    env.delete(1).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    assert!(env.get(1).await.is_none() && env.node(1).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscription_of_a_host_that_was_moved_away_is_not_deleted() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    leave_subscription(&env, SUBSCRIPTION).await;
+    move_host(&env).await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(HOUR).await;
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+    let error = subscription_error(&env).await;
+    assert!(
+        error.contains("its host does not exist in this cluster") && error.contains("; delete"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn object_that_is_deleted_for_a_move_leaves_the_bmc_alone() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    leave_subscription(&env, SUBSCRIPTION).await;
+    mark_as_moved::<BMCEventSubscription>(&env, "events").await;
+    let asked = env.interceptor.log().asked.len();
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(HOUR).await;
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+    assert_eq!(env.interceptor.log().asked.split_off(asked), Vec::<String>::new());
+    let error = subscription_error(&env).await;
+    assert!(error.contains("clusterctl moves it") && error.contains("; "), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscription_of_a_host_that_is_deleted_for_a_move_is_not_deleted() {
+    let env = env_with_host().await;
+    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
+    leave_subscription(&env, SUBSCRIPTION).await;
+    pause(&env).await;
+    mark_as_moved::<BareMetalHost>(&env, "host-1").await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(HOUR).await;
+    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+    let error = subscription_error(&env).await;
+    assert!(
+        error.contains("clusterctl moves its host") && error.contains("; "),
+        "{error}"
+    );
+}
+
+/// During a move back, or while a backup is restored, the host exists later than its objects.
+#[tokio::test(start_paused = true)]
+async fn host_without_node_that_is_absent_for_a_moment_is_not_gone() {
+    let env = env_with_host().await;
+    leave_subscription(&env, SUBSCRIPTION).await;
+    move_host(&env).await;
+    env.ironic.lose_database();
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(MINUTES).await;
+    assert!(!is_gone::<BMCEventSubscription>(&env, "events").await);
+    until_gone::<BMCEventSubscription>(&env, "events").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_for_a_paused_host_that_lasts_is_reported() {
+    let env = env_with_host().await;
+    pause(&env).await;
+    leave_image(&env, true).await;
+    leave_subscription(&env, SUBSCRIPTION).await;
+    delete::<DataImage>(&env, "host-1").await;
+    delete::<BMCEventSubscription>(&env, "events").await;
+    sleep(MINUTES).await;
+    assert_eq!(subscription_error(&env).await, "", "a pause may be short");
+    sleep(HOUR).await;
+    for error in [image_error(&env).await, subscription_error(&env).await] {
+        assert!(
+            error.contains("its host is paused; ") && error.contains("baremetalhost.metal3.io/paused"),
+            "{error}"
+        );
+    }
+}
+
+/// A node with the name of the host alone may be of a host in any namespace.
+#[tokio::test(start_paused = true)]
+async fn node_with_the_plain_name_of_an_absent_host_is_not_its_node() {
+    let env = TestEnv::new(Setup {
+        unserved: true,
+        plain_node_names: true,
+        ..Setup::default()
+    });
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| {
+        machine.media = Some("http://ironic.example/boot.iso".to_owned())
+    });
+    leave_image(&env, true).await;
+    let node = env.node(1).await.unwrap();
+    move_host(&env).await;
+    let body = json!([{ "op": "add", "path": "/name", "value": "host-1" }]).to_string();
+    let request = http::Request::patch(format!("/v1/nodes/{}", node.uuid))
+        .header("X-OpenStack-Ironic-API-Version", "1.95")
+        .header("Content-Type", "application/json");
+    let renamed = env.ironic.exchange(request.body(body.into_bytes()).unwrap()).await;
+    assert!(renamed.unwrap().status().is_success());
+    delete::<DataImage>(&env, "host-1").await;
+    until_gone::<DataImage>(&env, "host-1").await;
 }
 
 /// The status of a host may be written by a user.

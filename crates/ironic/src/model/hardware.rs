@@ -35,11 +35,11 @@ lenient! {
 }
 
 impl VirtualMedia {
-    /// Whether the drive is known to be empty.
+    /// Whether the drive holds an image; `None` when it reports neither that nor an image.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let has_image = self.image.as_deref().is_some_and(|image| !image.is_empty());
-        !self.inserted.unwrap_or(has_image)
+    pub fn holds_image(&self) -> Option<bool> {
+        self.inserted
+            .or_else(|| self.image.as_deref().map(|image| !image.is_empty()))
     }
 }
 
@@ -84,15 +84,20 @@ mod tests {
 
     #[test]
     fn drive_is_empty_only_when_the_bmc_says_so() {
-        for (medium, is_empty) in [
-            (json!({ "inserted": false, "image": "" }), true),
-            (json!({ "inserted": false, "image": null }), true),
-            (json!({ "inserted": null, "image": null }), true),
-            (json!({ "inserted": true, "image": null }), false),
-            (json!({ "inserted": null, "image": "http://192.0.2.9/i.iso" }), false),
+        for (medium, holds) in [
+            (json!({ "inserted": false, "image": "" }), Some(false)),
+            (json!({ "inserted": false, "image": null }), Some(false)),
+            (json!({ "inserted": null, "image": "" }), None),
+            (json!({ "inserted": null, "image": null }), None),
+            (json!({}), None),
+            (json!({ "inserted": true, "image": null }), Some(true)),
+            (
+                json!({ "inserted": null, "image": "http://192.0.2.9/i.iso" }),
+                Some(true),
+            ),
         ] {
             let parsed: VirtualMedia = serde_json::from_value(medium.clone()).unwrap();
-            assert_eq!(parsed.is_empty(), is_empty, "{medium}");
+            assert_eq!(parsed.holds_image(), holds, "{medium}");
         }
     }
 

@@ -155,7 +155,7 @@ pub(crate) async fn virtual_media_are_attached_listed_and_detached(lab: &Lab) ->
         // Accepted immediately, done asynchronously.
         machine.until(&uuid, "free", |node| node.reservation.is_none()).await?;
         let media = lab.send(&calls::hardware::virtual_media(&node)).await?;
-        let found = media.iter().any(|medium| !medium.is_empty());
+        let found = media.iter().any(|medium| medium.holds_image() == Some(true));
         ensure!(found == inserted, "{media:?}");
     }
     lab.remove(&uuid).await
