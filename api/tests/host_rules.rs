@@ -61,9 +61,8 @@ fn hosts_that_the_go_manager_accepts_are_accepted() {
         json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/disk/by-path/pci-0000:01:00.0" } }),
         json!({ "online": true, "rootDeviceHints": { "deviceName": "/dev/sda" } }),
         json!({ "online": true, "rootDeviceHints": { "deviceName": "" } }),
-        json!({ "online": true, "image": { "url": "http://192.0.2.9/os.iso", "format": "live-iso", "checksum": "http://192.0.2.9/sums" } }),
         json!({ "online": true, "image": { "url": "oci://192.0.2.9/os", "checksumType": "sha256" } }),
-        json!({ "online": true, "image": { "url": "http://192.0.2.9/os", "checksum": "http://%zz" } }),
+        json!({ "online": true, "image": { "url": "https://192.0.2.9/os", "checksum": "http://%zz" } }),
         json!({ "online": true, "userData": { "name": "u" }, "metaData": { "name": "m", "namespace": "metal" } }),
         json!({ "online": true, "disablePowerOff": true }),
         json!({ "online": false, "disablePowerOff": false }),
@@ -359,7 +358,7 @@ fn what_nothing_verifies_is_accepted_with_a_warning() {
             Some("image-checksum-strong"),
         ),
         (
-            image(json!({ "url": url, "checksum": "http://192.0.2.9/sums", "checksumType": "md5" })),
+            image(json!({ "url": url, "checksum": "https://192.0.2.9/sums", "checksumType": "md5" })),
             Some("image-checksum-strong"),
         ),
         (
@@ -370,11 +369,41 @@ fn what_nothing_verifies_is_accepted_with_a_warning() {
             image(json!({ "url": url, "format": "live-iso" })),
             Some("image-verified"),
         ),
+        // Ironic receives no checksum of a live ISO.
+        (
+            image(json!({ "url": url, "format": "live-iso", "checksum": md5 })),
+            Some("image-verified"),
+        ),
+        (
+            image(json!({ "url": "https://192.0.2.9/os", "format": "live-iso", "checksum": sha })),
+            Some("image-verified"),
+        ),
+        (
+            image(json!({ "url": url, "checksum": "HTTP://192.0.2.9/sums" })),
+            Some("image-verified"),
+        ),
+        (
+            image(json!({ "url": "https://192.0.2.9/os", "checksum": "http://192.0.2.9/sums" })),
+            None,
+        ),
         (image(json!({ "url": "oci://192.0.2.9/os" })), None),
     ] {
         let decision = create(&host(&spec));
         assert!(decision.allowed(), "{spec}");
         assert_eq!(rules(&decision), Vec::from_iter(found), "{spec}");
+    }
+}
+
+#[test]
+fn warning_about_a_live_iso_asks_for_no_checksum_because_ironic_receives_none() {
+    for url in ["http://192.0.2.9/os", "https://192.0.2.9/os"] {
+        let decision = create(&host(
+            &json!({ "online": true, "image": { "url": url, "format": "live-iso" } }),
+        ));
+        let [warning] = decision.warnings().try_into().unwrap();
+        let (problem, cure) = warning.split_once("; ").unwrap();
+        assert!(problem.contains("nothing verifies a live ISO"), "{problem}");
+        assert!(!cure.contains("checksum") && cure.contains("trust"), "{cure}");
     }
 }
 

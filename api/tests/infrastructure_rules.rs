@@ -71,6 +71,53 @@ fn a_deploy_step_without_a_name_does_not_replace_an_image() {
 }
 
 #[test]
+fn image_of_a_machine_that_nothing_verifies_is_accepted_with_a_warning() {
+    let (md5, sha) = ("0123456789abcdef0123456789abcdef", "0".repeat(64));
+    let (http, https) = ("http://192.0.2.9/os", "https://192.0.2.9/os");
+    for (image, found) in [
+        (json!({ "url": http, "checksum": sha }), None),
+        (json!({ "url": https, "checksum": https }), None),
+        (json!({ "url": "oci://192.0.2.9/os" }), None),
+        (
+            json!({ "url": https, "checksum": md5 }),
+            Some(("image-checksum-strong", "checksum")),
+        ),
+        (
+            json!({ "url": https, "checksum": https, "checksumType": "md5" }),
+            Some(("image-checksum-strong", "checksum")),
+        ),
+        (
+            json!({ "url": http, "checksum": http }),
+            Some(("image-verified", "checksum")),
+        ),
+        (
+            json!({ "url": http, "diskFormat": "live-iso", "checksum": sha }),
+            Some(("image-verified", "url")),
+        ),
+        (
+            json!({ "url": https, "diskFormat": "live-iso" }),
+            Some(("image-verified", "url")),
+        ),
+    ] {
+        let with_step = json!({ "image": image, "customDeploy": { "method": "install" } });
+        for spec in [json!({ "image": image }), with_step] {
+            let template = json!({ "template": { "spec": spec } });
+            for (kind, spec, path) in [
+                ("Metal3Machine", spec, "spec.image"),
+                ("Metal3MachineTemplate", template, "spec.template.spec.image"),
+            ] {
+                let decision = create(kind, &spec);
+                assert!(decision.allowed(), "{kind} {spec}");
+                let findings = decision.findings.iter();
+                let findings = findings.map(|finding| (finding.rule, finding.path.to_string()));
+                let expected = found.map(|(rule, member)| (rule, format!("{path}.{member}")));
+                assert_eq!(Vec::from_iter(findings), Vec::from_iter(expected), "{kind} {spec}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_pool_without_a_name_counts_as_absent() {
     for source in [
         json!({ "ipAddressFromIPPool": "" }),

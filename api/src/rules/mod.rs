@@ -10,6 +10,7 @@
 //! fails a test, and so does an example without a row.
 
 mod finding;
+pub(crate) mod images;
 mod path;
 mod review;
 mod table;

@@ -5,11 +5,15 @@
 //!
 //! Invariant: an error names the field and the cure. A message never contains a URL, which may contain credentials.
 
+mod unverified;
+
 use std::fmt;
 
 use thiserror::Error;
 
 use crate::uri::{Uri, UriError, redacted_url};
+
+pub use unverified::Unverified;
 
 /// URL schemes that Ironic can fetch an image from.
 const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];

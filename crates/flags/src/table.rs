@@ -40,8 +40,8 @@ pub const TABLE: &[Flag] = &[
         NO_GO_MANAGER,
         "allowed-image-hosts",
         "Hosts of images and of files with checksums: names, domains such as `.example.org`, addresses, networks such as \
-         `192.0.2.0/24`; empty for all. A host with another image is rejected, not deployed and not deprovisioned for it. \
-         Ironic follows redirects of an allowed host",
+         `192.0.2.0/24`; empty for all. A host, machine or machine template with another image is rejected; a host is neither \
+         deployed with it nor deprovisioned for it. Ironic follows redirects of an allowed host",
     ),
     list(
         NO_GO_MANAGER,

@@ -12,6 +12,7 @@ use metal3_runtime::logs::Verbosity;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, WatchConfig};
 use metal3_runtime::write::Mode;
+use metal3_webhooks::destinations::Destinations;
 use tokio_util::sync::CancellationToken;
 
 use crate::hosts_config::HostsConfig;
@@ -63,6 +64,14 @@ impl Session {
             Mode::ObserveOnly
         } else {
             Mode::Perform
+        }
+    }
+
+    /// The destinations that webhooks accept.
+    pub(crate) fn destinations(&self) -> Destinations {
+        Destinations {
+            image_hosts: self.options.image_hosts.clone(),
+            bmc_networks: self.options.bmc_networks.clone(),
         }
     }
 

@@ -14,6 +14,7 @@
 #![warn(missing_docs)]
 
 pub mod certificates;
+pub mod destinations;
 pub mod guarded;
 mod limits;
 pub mod manifest;

@@ -1,5 +1,5 @@
-//! Checks that need other objects: whether hosts refer to an attachment, and whether a pool still contains all granted
-//! addresses.
+//! Checks that need other objects or flags: whether hosts refer to an attachment, whether a pool still contains all granted
+//! addresses, and whether a destination is allowed.
 //!
 //! The objects are read from the caches of the process, because the API server waits for the response. Invariant: while
 //! a cache is not synced, the request is rejected.
@@ -12,11 +12,9 @@ use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostNetworkAttachment};
 use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer};
-use metal3_domain::allowed::Allowed;
-use metal3_domain::bmc::BmcAddress;
-use metal3_domain::image::ImageField;
 use serde_json::Value;
 
+use crate::destinations::Destinations;
 use crate::guarded::AccessQuestion;
 
 /// A read from a cache.
@@ -26,15 +24,6 @@ pub enum Observation<T> {
     Known(T),
     /// The cache is not synced, with the reason.
     Unknown(String),
-}
-
-/// The destinations that an administrator allows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Destinations {
-    /// The hosts of images and checksums.
-    pub image_hosts: Allowed,
-    /// The networks of BMCs.
-    pub bmc_networks: Allowed,
 }
 
 /// Access to other objects, and to the flags of the program.
@@ -50,7 +39,7 @@ pub trait RelatedObjects: Send + Sync {
         Observation::Unknown("this process does not watch addresses".into())
     }
 
-    /// The destinations that hosts may name; `None` for all.
+    /// The destinations that users may name; `None` for all.
     fn destinations(&self) -> Option<&Destinations> {
         None
     }
@@ -88,56 +77,18 @@ pub(crate) fn findings_of_related(
         (HostNetworkAttachment::GROUP, HostNetworkAttachment::KIND) => {
             attachment(operation, decode(old), decode(new), related_objects)
         }
-        (BareMetalHost::GROUP, BareMetalHost::KIND) if operation != Operation::Delete => {
+        (IPPool::GROUP, IPPool::KIND) => pool(operation, decode(old), decode(new), related_objects),
+        _ if operation == Operation::Delete => Vec::new(),
+        _ => {
             let destinations = related_objects.destinations();
-            let findings = |destinations| host(decode(old).as_ref(), decode(new).as_ref(), destinations);
+            let findings = |destinations: &Destinations| destinations.findings(reviewer, (old, new));
             destinations.map(findings).unwrap_or_default()
         }
-        (IPPool::GROUP, IPPool::KIND) => pool(operation, decode(old), decode(new), related_objects),
-        _ => Vec::new(),
     }
 }
 
-fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
+pub(crate) fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
     K::deserialize(document?).ok()
-}
-
-/// A host names allowed destinations only. What an update keeps is not checked: the flag may be newer, and then the
-/// controller reports it.
-///
-/// differs: `destinations-allowed`. The Go manager allows any.
-fn host(old: Option<&BareMetalHost>, new: Option<&BareMetalHost>, destinations: &Destinations) -> Vec<Finding> {
-    let Some(new) = new else { return Vec::new() };
-    let mut findings = Vec::new();
-    let image = new.spec.image.as_ref();
-    let is_new_image = old.is_none_or(|old| old.spec.image.as_ref() != image);
-    let image = image.filter(|image| is_new_image && !image.url.is_empty());
-    let field = image.and_then(|image| destinations.image_hosts.forbidden_image_field(&image.fields()));
-    if let Some(field) = field {
-        let path = match field {
-            ImageField::Checksum => "spec.image.checksum",
-            _ => "spec.image.url",
-        };
-        let problem = "its host is not in --allowed-image-hosts".to_owned();
-        let cure = "use an allowed host, or ask the administrator to add this one to the flag".to_owned();
-        findings.push(refusal("image-host-allowed", path, (problem, cure)));
-    }
-    let address = |host: &BareMetalHost| {
-        host.spec
-            .bmc
-            .as_ref()
-            .map(|bmc| bmc.address.clone())
-            .unwrap_or_default()
-    };
-    let is_new_address = old.is_none_or(|old| address(old) != address(new));
-    // What cannot be read is not registered, and another rule reports it.
-    let controller = BmcAddress::parse(&address(new)).ok().filter(|_| is_new_address);
-    if controller.is_some_and(|controller| !destinations.bmc_networks.controller(&controller)) {
-        let problem = "it is not an IP address in the networks of --allowed-bmc-networks".to_owned();
-        let cure = "correct it, or ask the administrator to add its network to the flag".to_owned();
-        findings.push(refusal("bmc-network-allowed", "spec.bmc.address", (problem, cure)));
-    }
-    findings
 }
 
 /// An attachment in use cannot be changed or deleted.
@@ -209,7 +160,8 @@ fn pool(
     vec![refusal("granted-address-in-range", "spec.pools", finding)]
 }
 
-fn refusal(rule: &'static str, path: &str, (problem, cure): (String, String)) -> Finding {
+/// A finding that rejects the request.
+pub(crate) fn refusal(rule: &'static str, path: &str, (problem, cure): (String, String)) -> Finding {
     Finding {
         rule,
         level: Level::Refuse,

@@ -1,10 +1,9 @@
 //! Checks of the image of a machine.
 
-use metal3_domain::image::{ImageError, ImageField, ImageFields, check_machine_image};
+use metal3_domain::image::{ImageError, ImageField, check_machine_image};
 
 use crate::infrastructure::v1beta2::{Image, Metal3MachineSpec};
-use crate::infrastructure::{ChecksumType, DiskFormat};
-use crate::rules::{FieldPath, Findings};
+use crate::rules::{FieldPath, Findings, images};
 
 impl Metal3MachineSpec {
     /// Faults of the image; none when a custom deploy step replaces it.
@@ -17,18 +16,9 @@ impl Metal3MachineSpec {
         if deployed {
             Vec::new()
         } else {
-            check_machine_image(&fields(self.image.as_ref()))
+            check_machine_image(&self.image.as_ref().map(Image::fields).unwrap_or_default())
         }
     }
-}
-
-fn fields(image: Option<&Image>) -> ImageFields<'_> {
-    image.map_or_else(ImageFields::default, |image| ImageFields {
-        url: &image.url,
-        checksum: image.checksum.as_deref(),
-        checksum_type: image.checksum_type.map(ChecksumType::as_str),
-        disk_format: image.disk_format.map(DiskFormat::as_str),
-    })
 }
 
 /// Reports the errors of the image, with paths below the machine's spec.
@@ -53,5 +43,19 @@ pub(super) fn check(path: &str, spec: &Metal3MachineSpec, findings: &mut Finding
         } else {
             findings.invalid(path, serde_json::Value::Null, problem, cure);
         }
+    }
+}
+
+/// Warns of a weak digest, with a path below the machine's spec.
+pub(super) fn warn_of_digest(path: &str, spec: &Metal3MachineSpec, findings: &mut Findings) {
+    if let Some(image) = &spec.image {
+        images::warn_of_digest(&format!("{path}.image"), &image.fields(), findings);
+    }
+}
+
+/// Warns of an image that may be replaced on its way, with a path below the machine's spec.
+pub(super) fn warn_of_download(path: &str, spec: &Metal3MachineSpec, findings: &mut Findings) {
+    if let Some(image) = &spec.image {
+        images::warn_of_download(&format!("{path}.image"), &image.fields(), findings);
     }
 }

@@ -4,6 +4,7 @@ use super::references::{check_object, check_secret, warn_of_secret};
 use super::{images, selectors};
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::meta::SecretReference;
+use crate::rules::images::{DIFFERS, STRONG, STRONG_MEANS, VERIFIED, VERIFIED_MEANS};
 use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or in a container \
@@ -15,6 +16,14 @@ impl AdmissionRules for Metal3Machine {
         Rule::on_spec("image-complete", COMPLETE_IMAGE, |machine, findings| {
             images::check("spec", &machine.new.spec, findings);
         }),
+        Rule::<Self>::on_spec(STRONG, STRONG_MEANS, |machine, findings| {
+            images::warn_of_digest("spec", &machine.new.spec, findings);
+        })
+        .differing(DIFFERS),
+        Rule::<Self>::on_spec(VERIFIED, VERIFIED_MEANS, |machine, findings| {
+            images::warn_of_download("spec", &machine.new.spec, findings);
+        })
+        .differing(DIFFERS),
         Rule::new(
             "secrets-in-own-namespace",
             "User data, metadata and network data are Secrets of the machine's namespace.",
@@ -42,6 +51,14 @@ impl AdmissionRules for Metal3MachineTemplate {
         Rule::on_spec("image-complete", COMPLETE_IMAGE, |template, findings| {
             images::check("spec.template.spec", &template.new.spec.template.spec, findings);
         }),
+        Rule::<Self>::on_spec(STRONG, STRONG_MEANS, |template, findings| {
+            images::warn_of_digest("spec.template.spec", &template.new.spec.template.spec, findings);
+        })
+        .differing(DIFFERS),
+        Rule::<Self>::on_spec(VERIFIED, VERIFIED_MEANS, |template, findings| {
+            images::warn_of_download("spec.template.spec", &template.new.spec.template.spec, findings);
+        })
+        .differing(DIFFERS),
         Rule::on_spec(
             "secrets-near-machines",
             "A warning is returned for a Secret in another namespace: machines created from the template \

@@ -1,5 +1,6 @@
 //! What is written to the disk of a host.
 
+use metal3_domain::image::ImageFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,19 @@ pub struct Image {
     /// Format of the image. `live-iso` is booted instead of written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_format: Option<DiskFormat>,
+}
+
+impl Image {
+    /// The members, for the rules that images of hosts and machines share.
+    #[must_use]
+    pub fn fields(&self) -> ImageFields<'_> {
+        ImageFields {
+            url: &self.url,
+            checksum: self.checksum.as_deref(),
+            checksum_type: self.checksum_type.map(ChecksumType::as_str),
+            disk_format: self.disk_format.map(DiskFormat::as_str),
+        }
+    }
 }
 
 /// A deploy step of one's own, run by the agent on the host.

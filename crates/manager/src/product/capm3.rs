@@ -18,6 +18,8 @@ use metal3_runtime::guard;
 use metal3_runtime::lease::CAPM3_LEASE;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::write::Writer;
+use metal3_webhooks::destinations::Destinations;
+use metal3_webhooks::related_objects::RelatedObjects;
 use metal3_webhooks::table::INFRASTRUCTURE;
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +62,19 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let data = data_caches::Caches::of(&caches);
     let watch_config = session.watch_config();
     let watches = caches.watches(&watch_config).chain(data.own_watches(&watch_config));
-    Ok(Running::new(watches, controllers(session, caches, data, write_access)))
+    Ok(Running {
+        related_objects: Arc::new(ReviewedBy(session.destinations())),
+        ..Running::new(watches, controllers(session, caches, data, write_access))
+    })
+}
+
+/// The allowed destinations, for the webhooks of machines.
+struct ReviewedBy(Destinations);
+
+impl RelatedObjects for ReviewedBy {
+    fn destinations(&self) -> Option<&Destinations> {
+        Some(&self.0)
+    }
 }
 
 fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, write_access: WriteAccess) -> Task {

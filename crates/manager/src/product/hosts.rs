@@ -14,8 +14,9 @@ use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
+use metal3_webhooks::destinations::Destinations;
 use metal3_webhooks::guarded::AccessQuestion;
-use metal3_webhooks::related_objects::{Decision, Destinations, RelatedObjects};
+use metal3_webhooks::related_objects::{Decision, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
 
 use super::{EVENTS, Product, Running, Task, WriteAccess};
@@ -52,10 +53,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let task = controllers(session, (caches, of_unserved), write_access, metal);
     let reviewed_by = ReviewedBy {
         rights: SubjectReviewer::new::<Admission>(&session.client),
-        destinations: Destinations {
-            image_hosts: session.options.image_hosts.clone(),
-            bmc_networks: session.options.bmc_networks.clone(),
-        },
+        destinations: session.destinations(),
     };
     Ok(Running {
         related_objects: Arc::new(reviewed_by),

@@ -5,6 +5,7 @@
 )]
 
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use axum::http::Request;
@@ -13,6 +14,7 @@ use metal3_api::crd::Definition;
 use metal3_flags::Owner;
 use metal3_manager::product::{Product, find};
 use metal3_manager::run::Ended;
+use metal3_webhooks::table::{self, Hook, Task};
 use serde_json::{Value, json};
 
 use crate::environment::{NAMESPACE, TestCluster, assert_no_writes, options, until};
@@ -297,19 +299,63 @@ async fn kind_that_is_removed_and_soon_installed_again_is_used() {
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 
+/// The flags of a process that serves webhooks at this port, with a certificate in this folder.
+fn webhook_flags(folder: &Path, port: u16) -> String {
+    std::fs::create_dir_all(folder).unwrap();
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.join("tls.crt"), pair.cert.pem()).unwrap();
+    std::fs::write(folder.join("tls.key"), pair.signing_key.serialize_pem()).unwrap();
+    format!(
+        "--controllers=capm3 --webhook-port={port} --webhook-cert-dir={}",
+        folder.display()
+    )
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn webhook_of_machines_knows_the_flag_of_image_hosts() {
+    let folder = std::env::temp_dir().join(format!("metal3-image-hosts-{}", std::process::id()));
+    let port = free_port();
+    let flags = format!(
+        "{} --allowed-image-hosts=images.example.org",
+        webhook_flags(&folder, port)
+    );
+    let world = TestCluster::empty().await;
+    let replica = world.start_options("a", options(&flags), None, products());
+    until("ready", async || replica.ready().await).await;
+    let mut hooks = table::INFRASTRUCTURE.hooks().into_iter();
+    let is_of_machines = |hook: &Hook| hook.task == Task::Validate && hook.reviewer.kind == "Metal3Machine";
+    let hook = hooks.find(is_of_machines).unwrap();
+    let mut config = kube::Config::new(format!("https://localhost:{port}").parse().unwrap());
+    config.accept_invalid_certs = true;
+    let api_server = User(kube::Client::try_from(config).unwrap());
+    for (host, is_allowed) in [("images.example.org", true), ("images.example.com", false)] {
+        let image = json!({ "url": format!("https://{host}/os"), "checksum": "0".repeat(64) });
+        let resource = json!({ "group": hook.reviewer.group, "version": "v1beta2", "resource": "metal3machines" });
+        let request = json!({
+            "uid": "1", "resource": resource, "name": "m", "namespace": NAMESPACE, "operation": "CREATE", "userInfo": {},
+            "object": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+                "metadata": { "name": "m", "namespace": NAMESPACE }, "spec": { "image": image },
+            },
+        });
+        let review = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request });
+        let answer = api_server.send("POST", &hook.path(), &review).await;
+        assert_eq!(answer["response"]["allowed"], is_allowed, "{answer}");
+    }
+    assert_eq!(replica.end().await, Ended::Stopped);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// The API server converts stored objects by a webhook of this process: it needs none of their lists.
 #[tokio::test]
 async fn webhooks_are_served_before_any_kind_is_listed_or_installed() {
     let folder = std::env::temp_dir().join(format!("metal3-webhooks-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(folder.join("tls.crt"), pair.cert.pem()).unwrap();
-    std::fs::write(folder.join("tls.key"), pair.signing_key.serialize_pem()).unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let flags = format!(
-        "--controllers=capm3 --webhook-port={port} --webhook-cert-dir={}",
-        folder.display()
-    );
+    let port = free_port();
+    let flags = webhook_flags(&folder, port);
     let world = TestCluster::empty().await;
     let replica = world.start_options("a", options(&flags), None, products());
     until("ready", async || replica.ready().await).await;

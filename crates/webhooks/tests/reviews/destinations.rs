@@ -1,7 +1,8 @@
 //! Destinations that the administrator allows.
 
 use metal3_domain::allowed::Allowed;
-use metal3_webhooks::related_objects::{Destinations, RelatedObjects};
+use metal3_webhooks::destinations::Destinations;
+use metal3_webhooks::related_objects::RelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
@@ -24,13 +25,29 @@ fn host(image: &str, checksum: &str, bmc: &str) -> Value {
     })
 }
 
+/// A machine kind with an image, and the path of the image.
+fn machine(kind: &str, image: &str, checksum: &str) -> (Value, &'static str) {
+    let spec = json!({ "image": { "url": image, "checksum": checksum }, "customDeploy": { "method": "install" } });
+    let (spec, path) = match kind {
+        "Metal3Machine" => (spec, "spec.image"),
+        _ => (json!({ "template": { "spec": spec } }), "spec.template.spec.image"),
+    };
+    let document = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind,
+        "metadata": { "name": "machine-0", "namespace": "metal" }, "spec": spec,
+    });
+    (document, path)
+}
+
+const MACHINES: [&str; 2] = ["Metal3Machine", "Metal3MachineTemplate"];
+
 async fn reviewed(old: Option<&Value>, new: &Value) -> Value {
     let flags = Flags(Destinations {
         image_hosts: Allowed::parse(["images.example.org"]).unwrap(),
         bmc_networks: Allowed::parse_networks(["192.0.2.0/24"]).unwrap(),
     });
     let operation = if old.is_some() { "UPDATE" } else { "CREATE" };
-    let hook = hook(Task::Validate, "BareMetalHost");
+    let hook = hook(Task::Validate, new["kind"].as_str().unwrap());
     send_review(flags, &hook.path(), &review(&hook, operation, old, Some(new))).await
 }
 
@@ -83,4 +100,36 @@ async fn host_that_is_older_than_the_flag_stays_writable() {
     new["metadata"]["labels"] = json!({ "a": "b" });
     new["spec"]["online"] = json!(false);
     assert_eq!(reviewed(Some(&old), &new).await["allowed"], true);
+}
+
+#[tokio::test]
+async fn image_of_a_machine_that_is_not_allowed_is_rejected_with_field_and_flag() {
+    let other = "http://user:hunter2@192.0.2.7/os";
+    for kind in MACHINES {
+        let (allowed, path) = machine(kind, IMAGE, IMAGE);
+        assert_eq!(reviewed(None, &allowed).await["allowed"], true);
+        for (image, checksum, member) in [(other, "0", "url"), (IMAGE, other, "checksum")] {
+            let (new, _) = machine(kind, image, checksum);
+            for old in [None, Some(&allowed)] {
+                let response = reviewed(old, &new).await;
+                let message = response["status"]["message"].as_str().unwrap_or_default();
+                assert_eq!(response["allowed"], false, "{response}");
+                let expected = [format!("{path}.{member}"), "--allowed-image-hosts".to_owned()];
+                assert!(expected.iter().all(|text| message.contains(text)), "{message}");
+                assert!(!message.contains("hunter2"), "{message}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn machine_that_is_older_than_the_flag_stays_writable() {
+    for kind in MACHINES {
+        let (old, path) = machine(kind, "http://192.0.2.7/os", "0");
+        let mut new = old.clone();
+        new["metadata"]["labels"] = json!({ "a": "b" });
+        let spec = format!("/{}", path.trim_end_matches(".image").replace('.', "/"));
+        new.pointer_mut(&spec).unwrap()["automatedCleaningMode"] = json!("disabled");
+        assert_eq!(reviewed(Some(&old), &new).await["allowed"], true);
+    }
 }

@@ -12,7 +12,7 @@ mod unverified;
 
 use super::{check_image_checksum, check_image_url, check_reboot_annotations};
 use crate::metal3::v1alpha1::BareMetalHost;
-use crate::rules::{AdmissionRules, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, Rule, WriteRequest, images};
 
 type Host<'a> = WriteRequest<'a, BareMetalHost>;
 
@@ -121,18 +121,9 @@ impl AdmissionRules for BareMetalHost {
             "The image has a checksum unless it is a `live-iso` or comes from `oci://`, where it has none.",
             |host, findings| check_image_checksum(host.new.spec.image.as_ref(), findings),
         ),
-        Rule::on_spec(
-            "image-checksum-strong",
-            "A warning is returned for an image with an MD5 digest.",
-            unverified::checksum_is_strong,
-        )
-        .differing("host-unverified-warned"),
-        Rule::on_spec(
-            "image-verified",
-            "A warning is returned for a live ISO without a checksum.",
-            unverified::image_is_verified,
-        )
-        .differing("host-unverified-warned"),
+        Rule::on_spec(images::STRONG, images::STRONG_MEANS, unverified::checksum_is_strong).differing(images::DIFFERS),
+        Rule::on_spec(images::VERIFIED, images::VERIFIED_MEANS, unverified::image_is_verified)
+            .differing(images::DIFFERS),
         Rule::on_spec(
             "certificate-verified",
             "A warning is returned for `spec.bmc.disableCertificateVerification`.",
