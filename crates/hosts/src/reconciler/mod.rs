@@ -50,7 +50,7 @@ use crate::settings::Settings;
 pub use act::Permit;
 pub use index::DeprovisionBudget;
 
-use act::{Executor, Outcome};
+use act::{Executor, Outcome, classify};
 use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
@@ -283,7 +283,12 @@ impl HostReconciler {
             };
             let (request, node) = (read.ironic_name().unwrap_or("read"), observed.any_node().cloned());
             let executor = self.executor(key, writer);
-            let class = executor.record_refusal(request, RefusalClass::Transient, &error, node.as_deref(), observed);
+            // A retry of a read may succeed, unless Ironic does not serve this program at all.
+            let class = match classify(&error) {
+                RefusalClass::Access => RefusalClass::Access,
+                _ => RefusalClass::Transient,
+            };
+            let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
             if class == RefusalClass::Transient {
                 return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
             }

@@ -418,3 +418,21 @@ async fn short_failure_of_ironic_is_no_error_of_a_host() {
         .await;
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
+
+/// A new host needs a read before its first request.
+#[tokio::test(start_paused = true)]
+async fn rejected_access_of_a_read_is_reported() {
+    let env = TestEnv::new(Setup::default());
+    env.interceptor.log().rejected = Some(("GET nodes/_", 401));
+    env.host(1, json!({})).await;
+    let reports = |host: Option<&BareMetalHost>| {
+        host.is_some_and(|host| {
+            host.status
+                .error_message
+                .contains("Ironic rejected the request (read node)")
+        })
+    };
+    env.until(1, "error about the access", reports).await;
+    env.interceptor.log().rejected = None;
+    env.until_state(1, "available").await;
+}
