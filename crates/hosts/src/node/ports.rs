@@ -2,12 +2,17 @@
 //!
 //! Ports are only created. An inspection by the agent creates the ports of all cards.
 
+use std::collections::BTreeSet;
+
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::invalid_host::InvalidHost;
+
+/// A host has at most this many ports: more cards than any machine has. The cards come from the user, too.
+pub const MOST: usize = 128;
 
 /// A desired port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,7 @@ pub fn boot_address(host: &BareMetalHost) -> Result<Option<MacAddress>, InvalidH
     }
 }
 
-/// The desired ports: the boot port, then the network cards with Ethernet addresses.
+/// The desired ports: the boot port, then the network cards with Ethernet addresses, up to [`MOST`].
 ///
 /// # Errors
 /// When the boot MAC address cannot be used.
@@ -48,9 +53,12 @@ pub fn wanted(host: &BareMetalHost, hardware: Option<&HardwareDetails>) -> Resul
             continue;
         };
         let boots = card.pxe == Some(true);
+        let is_full = ports.len() >= MOST;
         // A card with several IP addresses has several entries.
         match ports.iter_mut().find(|port| port.address == address) {
             Some(port) => port.pxe_enabled |= boots,
+            // differs: port-limit. The Go manager creates a port for each card that the host names.
+            None if is_full => {}
             None => ports.push(DesiredPort {
                 address,
                 pxe_enabled: boots,
@@ -69,12 +77,13 @@ pub fn missing(
     hardware: Option<&HardwareDetails>,
     found: &[Port],
 ) -> Result<Vec<DesiredPort>, InvalidHost> {
-    let has = |desired: &DesiredPort| {
-        // differs: port-address-case. The Go manager compares case-sensitively, and creates the port again on every
-        // reconcile.
-        found.iter().any(|port| has_address(port, &desired.address))
-    };
-    Ok(wanted(host, hardware)?.into_iter().filter(|port| !has(port)).collect())
+    // differs: port-address-case. The Go manager compares case-sensitively, and creates the port again on every reconcile.
+    let found: BTreeSet<_> = found
+        .iter()
+        .filter_map(|port| MacAddress::parse(&port.address).ok())
+        .collect();
+    let is_missing = |desired: &DesiredPort| !found.contains(&desired.address);
+    Ok(wanted(host, hardware)?.into_iter().filter(is_missing).collect())
 }
 
 /// Whether the port has this address.

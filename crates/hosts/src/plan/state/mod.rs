@@ -3,6 +3,7 @@
 mod available;
 mod deprovisioning;
 pub mod graph;
+mod host_ports;
 mod inspecting;
 mod powering_off;
 mod preparing;

@@ -4,7 +4,8 @@
 use metal3_api::metal3::v1alpha1::RootDeviceHints;
 
 use super::graph::Trigger;
-use super::register::{ensure_ports, ensure_registered, invalid};
+use super::host_ports::ensure_ports;
+use super::register::{ensure_registered, invalid};
 use super::shared::require_idle;
 use crate::names::reason;
 use crate::node::profile;

@@ -5,8 +5,6 @@
 //! request for it: the node is known from the change feed. Sent credentials are recorded by the version of the Secret,
 //! since Ironic does not show them, and the Secrets are read only for something new.
 
-use std::borrow::Cow;
-
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
@@ -16,11 +14,12 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
+use super::host_ports::add_ports;
 use super::shared::request_transition;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
-use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, ports, unsupported};
+use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, unsupported};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
@@ -266,7 +265,13 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     } else {
         Passwords::AsSent
     };
-    let changes = access.record.changes(node, passwords).map_err(invalid)?;
+    let changes = access.record.changes(node, passwords).map_err(|error| {
+        // A deletion must not wait for ever: its attempts are counted.
+        if planner.is_deleting() {
+            return planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, error.to_string()));
+        }
+        invalid(error)
+    })?;
     if changes.needs_login {
         return Err(Decision::read(Read::Credentials));
     }
@@ -283,79 +288,6 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
         return Ok(());
     }
     Err(Decision::Wait(Next::Requeue))
-}
-
-/// Creates the missing ports. Ends the decision if there are any.
-pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    if create_missing_ports(planner, node)? {
-        return Err(Decision::Wait(Next::Requeue));
-    }
-    Ok(())
-}
-
-/// Creates the ports of a node that may have none: one that is not verified yet, also when Ironic lost the former node of
-/// a host that is long registered. The agent of a node without ports does not find it. The ports come before
-/// verification, so a verified node has them.
-fn add_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    if node.provision_state == S::Enroll {
-        create_missing_ports(planner, node)?;
-        return Ok(());
-    }
-    // The states before these read the ports themselves, and an inspection creates those of the cards that it finds.
-    let is_prepared = !matches!(
-        planner.state(),
-        State::Registering | State::Inspecting | State::MatchProfile | State::Preparing
-    );
-    let is_unchecked =
-        !planner.facts.boot_port_exists && ports::is_boot_port_unknown(&host_of_ports(planner)).map_err(invalid)?;
-    if is_prepared && is_unchecked && !planner.is_deleting() {
-        ensure_ports(planner, node)?;
-    }
-    Ok(())
-}
-
-/// The host whose ports are created. A boot MAC address that cannot be a port is reported before the host runs; later it is
-/// left out as that of a network card, since neither its power nor its deletion depends on it.
-fn host_of_ports<'a>(planner: &Planner<'a>) -> Cow<'a, BareMetalHost> {
-    let host = planner.host();
-    let is_past = planner.is_deleting()
-        || matches!(
-            planner.state(),
-            State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
-        );
-    if !is_past || ports::boot_address(host).is_ok() {
-        return Cow::Borrowed(host);
-    }
-    let mut host = host.clone();
-    host.spec.boot_mac_address = None;
-    Cow::Owned(host)
-}
-
-/// Requests the missing ports. Returns whether there are any.
-fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
-    if !ports::may_be_created(&node.provision_state) {
-        return Ok(false);
-    }
-    let host = host_of_ports(planner);
-    let hardware = host.status.hardware.as_ref();
-    if ports::wanted(&host, hardware).map_err(invalid)?.is_empty() {
-        return Ok(false);
-    }
-    let found = match planner.facts.ports {
-        Observed::Unknown(_) => return Err(Decision::read(Read::Ports)),
-        Observed::Absent => &[],
-        Observed::Present(found) => found,
-    };
-    let missing = ports::missing(&host, hardware, found).map_err(invalid)?;
-    let is_any = !missing.is_empty();
-    for port in missing {
-        planner.request(Request::CreatePort {
-            node: node.uuid.clone(),
-            address: port.address,
-            pxe_enabled: port.pxe_enabled,
-        });
-    }
-    Ok(is_any)
 }
 
 fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess) -> PlanResult<&'a Node> {

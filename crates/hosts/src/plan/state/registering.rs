@@ -5,7 +5,8 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 
 use super::graph::Trigger;
-use super::register::{ensure_ports, ensure_registered};
+use super::host_ports::ensure_ports;
+use super::register::ensure_registered;
 use super::shared::{require_operable, require_slot};
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};

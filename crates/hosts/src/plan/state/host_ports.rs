@@ -1,0 +1,94 @@
+//! The ports of the host's node: created before the node is verified, and when its record may have none.
+
+use std::borrow::Cow;
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
+
+use super::register::invalid;
+use crate::action::Request;
+use crate::facts::Read;
+use crate::node::ports;
+use crate::plan::planner::{Decision, PlanResult, Planner};
+
+/// Creates the missing ports. Ends the decision if there are any.
+pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    if create_missing_ports(planner, node)? {
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    Ok(())
+}
+
+/// Creates the ports of a node that may have none: one that is not verified yet, also when Ironic lost the former node of
+/// a host that is long registered. The agent of a node without ports does not find it. The ports come before
+/// verification, so a verified node has them.
+pub(super) fn add_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    if node.provision_state == S::Enroll {
+        create_missing_ports(planner, node)?;
+        return Ok(());
+    }
+    // The states before these read the ports themselves, and an inspection creates those of the cards that it finds.
+    let is_prepared = !matches!(
+        planner.state(),
+        State::Registering | State::Inspecting | State::MatchProfile | State::Preparing
+    );
+    let is_unchecked =
+        !planner.facts.boot_port_exists && ports::is_boot_port_unknown(&host_of_ports(planner)).map_err(invalid)?;
+    if is_prepared && is_unchecked && !planner.is_deleting() {
+        ensure_ports(planner, node)?;
+    }
+    Ok(())
+}
+
+/// The host whose ports are created. A boot MAC address that cannot be a port is reported before the host runs; later it is
+/// left out as that of a network card, since neither its power nor its deletion depends on it.
+fn host_of_ports<'a>(planner: &Planner<'a>) -> Cow<'a, BareMetalHost> {
+    let host = planner.host();
+    let is_past = planner.is_deleting()
+        || matches!(
+            planner.state(),
+            State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
+        );
+    if !is_past || ports::boot_address(host).is_ok() {
+        return Cow::Borrowed(host);
+    }
+    let mut host = host.clone();
+    host.spec.boot_mac_address = None;
+    Cow::Owned(host)
+}
+
+/// A plan creates at most this many ports: its requests are sent one after the other.
+const PORTS_AT_ONCE: usize = 16;
+
+/// Requests the missing ports. Returns whether there are any; ends the decision if more are left than one plan creates.
+fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
+    if !ports::may_be_created(&node.provision_state) {
+        return Ok(false);
+    }
+    let host = host_of_ports(planner);
+    let hardware = host.status.hardware.as_ref();
+    if ports::wanted(&host, hardware).map_err(invalid)?.is_empty() {
+        return Ok(false);
+    }
+    let found = match planner.facts.ports {
+        Observed::Unknown(_) => return Err(Decision::read(Read::Ports)),
+        Observed::Absent => &[],
+        Observed::Present(found) => found,
+    };
+    let missing = ports::missing(&host, hardware, found).map_err(invalid)?;
+    let number = missing.len();
+    for port in missing.into_iter().take(PORTS_AT_ONCE) {
+        planner.request(Request::CreatePort {
+            node: node.uuid.clone(),
+            address: port.address,
+            pxe_enabled: port.pxe_enabled,
+        });
+    }
+    if number > PORTS_AT_ONCE {
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    Ok(number > 0)
+}
