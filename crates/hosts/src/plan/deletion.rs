@@ -12,9 +12,9 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use crate::action::{Count, Request};
-use crate::facts::{FoundNode, NodeFreshness, Read};
+use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
-use crate::plan::object::release_hardware;
+use crate::plan::object::{has_finalizer, release_hardware};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::{check_deprovision_budget, disruptive_transition, request_disruptive, was_withheld};
@@ -32,8 +32,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     if !planner.is_deleting() {
         return Ok(());
     }
-    let finalizers = planner.host().metadata.finalizers.iter().flatten();
-    if !finalizers.into_iter().any(|one| one == HOST_FINALIZER) {
+    if !has_finalizer(planner.host()) {
         return Err(Decision::WaitUnchanged(Next::Done));
     }
     require_ironic(planner)?;
@@ -118,7 +117,11 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 /// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
 fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
-        Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => return Ok(()),
+        Observed::Absent => return Ok(()),
+        Observed::Present(FoundNode::Foreign(found)) => {
+            report_left_node(planner, found);
+            return Ok(());
+        }
         Observed::Unknown(_) if planner.facts.outage.is_some() && is_unknown_to_ironic(planner) => return Ok(()),
         Observed::Unknown(_) if planner.rules.search_before_release() => return Err(Decision::read(Read::Node)),
         Observed::Unknown(_) => return Ok(()),
@@ -130,6 +133,18 @@ fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     };
     // A detach is forced only on request; a deletion in this state has nothing left to protect.
     delete_node(planner, node, planner.is_deleting())
+}
+
+/// Reports the recorded node that is kept because it has not the name of the host. One with the boot address alone never
+/// was the host's.
+pub(crate) fn report_left_node(planner: &mut Planner<'_>, found: &ForeignNode) {
+    if let ForeignNode::Recorded { uuid } = found {
+        let message = format!(
+            "node {uuid} in status.provisioning.ID has not the name of this host in Ironic and is kept: it may serve another \
+             host, or may still operate this machine. If nothing else uses it, an administrator of Ironic deletes it"
+        );
+        planner.record_warning(reason::NODE_LEFT, message);
+    }
 }
 
 /// The next step of deleting a node. Returns `Ok` and leaves the node when it does not belong to the host.

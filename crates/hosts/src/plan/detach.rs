@@ -5,7 +5,7 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use crate::facts::{FoundNode, NodeFreshness, Read};
-use crate::plan::deletion::delete_node;
+use crate::plan::deletion::{delete_node, report_left_node};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::state::check_refused;
 use crate::plan::wait;
@@ -68,7 +68,8 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
             return Err(Decision::read(Read::Node));
         }
         Observed::Present(FoundNode::Own(node, _)) => delete_node(planner, node, request.force)?,
-        Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => {}
+        Observed::Present(FoundNode::Foreign(found)) => report_left_node(planner, found),
+        Observed::Absent => {}
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
     Err(Decision::Wait(done))

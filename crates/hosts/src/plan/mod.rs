@@ -177,7 +177,9 @@ impl Planner<'_> {
         }
         if is_split {
             next = Next::Requeue;
-            if !self.actions.iter().any(|action| matches!(action, Action::Ironic(_))) {
+            // A released host has no next round.
+            let is_released = self.is_deleting() && !object::has_finalizer(&self.draft);
+            if !is_released && !self.actions.iter().any(|action| matches!(action, Action::Ironic(_))) {
                 // These are reported together with the status, in the next round.
                 self.events.clear();
                 self.counts.clear();
@@ -214,7 +216,8 @@ impl Planner<'_> {
         if is_stale { wait::with_stale_node(next) } else { next }
     }
 
-    /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry releases it.
+    /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry or for
+    /// a person releases it.
     fn release_slot(&self, is_backing_off: bool, next: &Next) -> Option<Action> {
         let busy = matches!(self.facts.own_node(), Some((node, _)) if node.provision_state.is_busy());
         let will_load = matches!(
@@ -222,9 +225,11 @@ impl Planner<'_> {
             State::Inspecting | State::Provisioning | State::Deprovisioning
         );
         let is_detached = self.draft.status.operational_status == OperationalStatus::Detached;
-        let will_load = will_load && !is_backing_off && !is_detached;
+        // A wait for a person may last for ever, and nothing looks at the node meanwhile.
+        let is_idle = is_backing_off || wait::is_on_person(next);
+        let will_load = will_load && !is_idle && !is_detached;
         // A delayed host that is skipped requests a slot again later.
-        let is_waiting = self.draft.status.operational_status == OperationalStatus::Delayed && !is_backing_off;
+        let is_waiting = self.draft.status.operational_status == OperationalStatus::Delayed && !is_idle;
         // The slot is used later in the same reconcile.
         let replans = self.facts.slot == Some(SlotState::Granted) && *next == Next::Requeue && !is_backing_off;
         let is_kept = busy || will_load || is_waiting || replans;

@@ -31,6 +31,15 @@ pub(crate) fn is_moving(host: &BareMetalHost) -> bool {
     host.annotation(DELETE_FOR_MOVE_ANNOTATION).is_some()
 }
 
+/// Whether the host has the finalizer of this controller.
+pub(crate) fn has_finalizer(host: &BareMetalHost) -> bool {
+    host.metadata
+        .finalizers
+        .iter()
+        .flatten()
+        .any(|one| one == HOST_FINALIZER)
+}
+
 pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     let (host, previous) = (planner.host(), planner.facts.previous);
     if host.is_paused() && planner.rules.skip_paused() {

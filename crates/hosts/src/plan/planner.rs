@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
+};
 use metal3_domain::uri::without_logins;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::plan::{Observed, PlannedEvent};
@@ -194,7 +196,16 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Whether a retry was due and waits for a slot: the error was cleared for it.
+    const fn is_retry_delayed(&self) -> bool {
+        let status = &self.facts.host.status;
+        matches!(status.operational_status, OperationalStatus::Delayed) && status.error_type.is_none()
+    }
+
     fn check_backoff(&self, failure: &Failure) -> PlanResult<()> {
+        if self.is_retry_delayed() {
+            return Ok(());
+        }
         if !failure.is_recorded_in(&self.host().status) {
             return Err(Decision::Fail(failure.clone()));
         }

@@ -58,6 +58,11 @@ pub(crate) fn for_time(left: Duration, why: &str) -> Next {
     Next::waiting_with_recheck(WAITING_FOR_TIME, why, left).quiet()
 }
 
+/// Whether a user or an administrator must act first.
+pub(crate) fn is_on_person(next: &Next) -> bool {
+    matches!(next, Next::Waiting(on) if [WAITING_FOR_USER, WAITING_FOR_SECRET].contains(&on.reason))
+}
+
 pub(crate) fn is_on_slot(next: &Next) -> bool {
     matches!(next, Next::Waiting(on) if on.reason == WAITING_FOR_SLOT)
 }

@@ -45,6 +45,27 @@ fn host_detached_by_force_leaves_its_slot() {
     }
 }
 
+/// Nothing looks at the node of a host that waits for its user, so the slot would never come back.
+#[test]
+fn host_that_waits_for_its_user_leaves_its_slot() {
+    let crowded = json!({ "bmc": { "address": "redfish://192.0.2.10/redfish/v1/Systems/1" } });
+    for state in ["inspecting", "provisioning", "deprovisioning"] {
+        for operational in ["OK", "delayed"] {
+            let held = Fixture::new(state)
+                .spec(crowded.clone())
+                .status(json!({ "operationalStatus": operational }))
+                .annotated("baremetalhost.metal3.io/detached", r#"{"deleteAction":"delay"}"#)
+                .deleted()
+                .node_with("manageable", json!({ "boot_interface": "ipxe" }));
+            assert!(releases_slot(&held), "{state} {operational}");
+            assert!(
+                !releases_slot(&held.node("inspecting")),
+                "{state} {operational}, still busy"
+            );
+        }
+    }
+}
+
 /// The slot must not go to another host while the ports are created: the same reconcile uses it later.
 #[test]
 fn host_with_granted_slot_keeps_it_while_its_ports_are_created() {

@@ -1,6 +1,6 @@
 //! `available`: the host waits for an image.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, OperationalStatus};
 
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
@@ -83,6 +83,10 @@ fn require_retry_allowed(planner: &Planner<'_>) -> PlanResult<()> {
                  to retry"
             ),
         ));
+    }
+    // The retry was due before: the delay is not one more failure.
+    if planner.host().status.operational_status == OperationalStatus::Delayed {
+        return Ok(());
     }
     match planner.remaining_backoff() {
         Some(left) if count > 0 => Err(Decision::WaitUnchanged(wait::for_deployment_retry(left))),

@@ -25,19 +25,8 @@ use crate::plan::safety::{disruptive_transition, is_cancelled};
 use crate::plan::wait;
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
-    let status = &planner.host().status;
-    if planner.is_deleting() {
-        if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
-            return Ok(Decision::ChangeState(Trigger::External));
-        }
-        // Failed deployments are part of the count, but are not attempts to deprovision.
-        let of_removal = status.error_count - status.provisioning_fail_count.max(0);
-        if status.error_type.is_some() && of_removal > MAX_ATTEMPTS {
-            planner.count(Count::One("metal3_delete_without_deprovisioning_total"));
-            return Ok(Decision::ChangeState(Trigger::GivenUp));
-        }
-    } else if is_image_restored(planner)? {
-        return Ok(Decision::ChangeState(Trigger::ImageRestored));
+    if let Some(trigger) = next_without_node(planner)? {
+        return Ok(Decision::ChangeState(trigger));
     }
     let node = ensure_registered(planner)?;
     match &node.provision_state {
@@ -51,11 +40,12 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
             planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, error))?;
+            require_operable(planner, node)?;
             tear_down(planner, node)
         }
         S::CleanFailed => {
             planner.retry(&cleaning_failure(planner, node)?)?;
-            Ok(recover(planner, node))
+            recover(planner, node)
         }
         S::Manageable => {
             require_operable(planner, node)?;
@@ -69,9 +59,14 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             planner.require_fresh_node()?;
             Ok(done(planner))
         }
-        S::InspectFailed | S::AdoptFailed => Ok(request_transition(planner, node, Transition::Manage)),
+        S::InspectFailed | S::AdoptFailed => recover(planner, node),
         // Adopted without verified credentials: cleaning needs a manageable node.
-        S::Enroll => Ok(request_transition(planner, node, Transition::Manage)),
+        S::Enroll => {
+            if let Some(error) = &node.last_error {
+                planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, error.clone()))?;
+            }
+            Ok(request_transition(planner, node, Transition::Manage))
+        }
         S::Deleting | S::Cleaning | S::CleanWait | S::Deploying | S::Adopting | S::Verifying => {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
@@ -86,6 +81,24 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "Bring the node to active, manageable or available in Ironic",
         )),
     }
+}
+
+/// The change of state for which the node does not matter, if any.
+fn next_without_node(planner: &mut Planner<'_>) -> PlanResult<Option<Trigger>> {
+    if !planner.is_deleting() {
+        return Ok(is_image_restored(planner)?.then_some(Trigger::ImageRestored));
+    }
+    if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
+        return Ok(Some(Trigger::External));
+    }
+    let status = &planner.host().status;
+    // Failed deployments are part of the count, but are not attempts to deprovision.
+    let of_removal = status.error_count - status.provisioning_fail_count.max(0);
+    if status.error_type.is_some() && of_removal > MAX_ATTEMPTS {
+        planner.count(Count::One("metal3_delete_without_deprovisioning_total"));
+        return Ok(Some(Trigger::GivenUp));
+    }
+    Ok(None)
 }
 
 fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {

@@ -58,7 +58,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::CleanFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Inspection, error))?;
-            Ok(super::shared::recover(planner, node))
+            super::shared::recover(planner, node)
         }
         _ => Err(unexpected_state(
             planner,
@@ -88,6 +88,7 @@ fn remove_request_annotations(planner: &mut Planner<'_>) {
 }
 
 fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    require_operable(planner, node)?;
     require_slot(planner)?;
     remove_request_annotations(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);

@@ -82,7 +82,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
         S::Available | S::InspectFailed if *planner.state() == State::ExternallyProvisioned => {
             Ok(request_transition(planner, node, Transition::Manage))
         }
-        S::CleanFailed if *planner.state() == State::ExternallyProvisioned => Ok(recover(planner, node)),
+        S::CleanFailed if *planner.state() == State::ExternallyProvisioned => recover(planner, node),
         S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is adopting the machine"))),
         S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");

@@ -17,9 +17,7 @@ use metal3_runtime::work::Next;
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
 use super::register::ensure_registered;
-use super::shared::{
-    clear_error, failure_reason, recover, request_transition, require_operable, require_slot, unexpected_state,
-};
+use super::shared::{clear_error, failure_reason, recover, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
@@ -51,9 +49,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::CleanFailed => {
             planner.retry(&cleaning_failure(planner, node)?)?;
-            Ok(recover(planner, node))
+            recover(planner, node)
         }
-        S::InspectFailed | S::AdoptFailed => Ok(request_transition(planner, node, Transition::Manage)),
+        S::InspectFailed | S::AdoptFailed => recover(planner, node),
         S::Available => {
             require_operable(planner, node)?;
             deploy(planner, node, image, &instance)

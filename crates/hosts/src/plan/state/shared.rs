@@ -55,7 +55,7 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
-            Err(recover(planner, node))
+            Err(recover(planner, node)?)
         }
         S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
             Err(Decision::Wait(wait::on_node("Ironic is busy")))
@@ -119,12 +119,20 @@ pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault:
     }
 }
 
-/// Recovers from a failed state: ends the maintenance that Ironic set, and makes the node manageable.
-pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> Decision {
-    if node.maintenance {
+/// Ironic's fault after a failed cleaning.
+const CLEAN_FAULT: &str = "clean failure";
+
+/// Recovers from a failed state: makes the node manageable. Ends only the maintenance that Ironic set because the cleaning
+/// failed: after other failures Ironic sets none.
+pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    let is_of_cleaning =
+        node.provision_state == S::CleanFailed && node.fault.as_deref().is_none_or(|fault| fault == CLEAN_FAULT);
+    if !is_of_cleaning {
+        require_operable(planner, node)?;
+    } else if node.maintenance {
         planner.request(Request::ClearMaintenance(node.uuid.clone()));
     }
-    request_transition(planner, node, Transition::Manage)
+    Ok(request_transition(planner, node, Transition::Manage))
 }
 
 /// Clears an error whose request is sent now: a later failure is a new one. The error of a deployment stays, as the

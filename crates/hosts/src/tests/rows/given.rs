@@ -22,7 +22,7 @@ pub(crate) fn port() -> metal3_ironic::model::port::Port {
     serde_json::from_value(json!({ "uuid": "p", "node_uuid": NODE, "address": MAC, "pxe_enabled": true })).unwrap()
 }
 
-pub(super) fn inspecting() -> Fixture {
+pub(in crate::tests) fn inspecting() -> Fixture {
     Fixture::new("inspecting").status(json!({ "hardware": null }))
 }
 
@@ -30,7 +30,7 @@ pub(super) fn preparing() -> Fixture {
     Fixture::new("preparing").with(|fixture| fixture.ports = Some(vec![port()]))
 }
 
-pub(super) fn available() -> Fixture {
+pub(in crate::tests) fn available() -> Fixture {
     Fixture::new("available").spec(json!({ "online": false }))
 }
 
@@ -65,11 +65,11 @@ pub(in crate::tests) fn deprovisioning() -> Fixture {
     Fixture::new("deprovisioning").status_image("a")
 }
 
-pub(super) fn powering_off() -> Fixture {
+pub(in crate::tests) fn powering_off() -> Fixture {
     Fixture::new("powering off before delete").deleted()
 }
 
-pub(super) fn deleting() -> Fixture {
+pub(in crate::tests) fn deleting() -> Fixture {
     Fixture::new("deleting").deleted()
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn with(mut node: Value, change: Value) -> Value {
     node
 }
 
-pub(super) fn failing(kind: &str, message: &str, count: i64) -> Value {
+pub(in crate::tests) fn failing(kind: &str, message: &str, count: i64) -> Value {
     json!({ "operationalStatus": "error", "errorType": kind, "errorMessage": message, "errorCount": count })
 }
 
