@@ -13,12 +13,14 @@ mod apply;
 mod difference;
 mod effect;
 mod error;
+mod label;
 mod read;
 mod target;
 mod writer;
 
 pub use effect::Effect;
 pub use error::{WriteError, WriteErrorKind};
+pub use label::LabelChange;
 pub(crate) use read::get_object;
 pub use target::{MetadataOf, NoCache, PendingWrite, Writable, WriteTarget};
 pub use writer::{Mode, Writer, Written};

@@ -3,6 +3,7 @@
 use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
 use kube_core::{ObjectList, Resource};
+use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
 
 use crate::access::{Permits, Role, verb};
@@ -26,9 +27,7 @@ impl<R: Role> Writer<R> {
         let Some(found) = get_object::<K>(&self.client, object).await? else {
             return Ok(None);
         };
-        let placed = target
-            .begin_write(None, object)
-            .wrote(found.clone(), AnswerContent::OwnChange);
+        let placed = target.begin_write(None, object).wrote(&found, AnswerContent::OwnChange);
         placed.map_err(|error| Fault::bug(format!("get {} {object}: {error}", K::plural(&()))))?;
         Ok(Some(found))
     }
@@ -57,7 +56,7 @@ impl<R: Role> Writer<R> {
                 serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
             for object in list.items {
                 let key = Key::of(&object);
-                let placed = target.begin_write(None, &key).wrote(object, AnswerContent::OwnChange);
+                let placed = target.begin_write(None, &key).wrote(&object, AnswerContent::OwnChange);
                 placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
             }
             match list.metadata.continue_.filter(|rest| !rest.is_empty()) {
@@ -79,7 +78,7 @@ where
     let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
     let text = match client.request_text(request).await {
         Err(error) if classify(&error) == Class::NotFound => return Ok(None),
-        answer => answer.map_err(|error| read_fault(op(), error))?,
+        answer => Zeroizing::new(answer.map_err(|error| read_fault(op(), error))?),
     };
     // Decoded here, because the client would log a body that it cannot decode.
     let found = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;

@@ -73,11 +73,11 @@ fn comparable<K: Writable>(mut object: K) -> Option<Value> {
 /// A write in flight. Dropping it without a result means that its outcome is unknown, or that it was rejected because
 /// the cached object was out of date: the object is read again.
 pub trait PendingWrite<K> {
-    /// The server responded with this object.
+    /// The server responded with this object. Only a cache copies it.
     ///
     /// # Errors
     /// When name, UID or version is missing.
-    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata>;
+    fn wrote(self: Box<Self>, object: &K, part: AnswerContent) -> Result<(), MissingMetadata>;
 
     /// The server responded that the object is deleted.
     fn deleted(self: Box<Self>, last: &Identity);
@@ -103,9 +103,9 @@ where
     }
 }
 
-impl<K: Resource, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
-    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata> {
-        (*self).wrote(object, part)
+impl<K: Resource + Clone, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
+    fn wrote(self: Box<Self>, object: &K, part: AnswerContent) -> Result<(), MissingMetadata> {
+        (*self).wrote(object.clone(), part)
     }
 
     fn deleted(self: Box<Self>, last: &Identity) {
@@ -120,9 +120,9 @@ impl<K: Resource, I: Indexes<K>> PendingWrite<K> for CacheWrite<K, I> {
 /// A write without a source.
 struct WithoutSource<'a, K, I>(&'a SharedCache<K, I>);
 
-impl<K: Resource, I: Indexes<K>> PendingWrite<K> for WithoutSource<'_, K, I> {
-    fn wrote(self: Box<Self>, object: K, _: AnswerContent) -> Result<(), MissingMetadata> {
-        self.0.wrote(object)
+impl<K: Resource + Clone, I: Indexes<K>> PendingWrite<K> for WithoutSource<'_, K, I> {
+    fn wrote(self: Box<Self>, object: &K, _: AnswerContent) -> Result<(), MissingMetadata> {
+        self.0.wrote(object.clone())
     }
 
     fn deleted(self: Box<Self>, last: &Identity) {
@@ -163,8 +163,8 @@ where
     K: Resource<DynamicType = ()>,
     I: Indexes<PartialObjectMeta<K>>,
 {
-    fn wrote(self: Box<Self>, object: K, part: AnswerContent) -> Result<(), MissingMetadata> {
-        let written = Identity::of(&object)?;
+    fn wrote(self: Box<Self>, object: &K, part: AnswerContent) -> Result<(), MissingMetadata> {
+        let written = Identity::of(object)?;
         self.0.wrote_version(&written, part);
         Ok(())
     }
@@ -193,7 +193,7 @@ impl<K> WriteTarget<K> for NoCache {
 }
 
 impl<K> PendingWrite<K> for NoCache {
-    fn wrote(self: Box<Self>, _: K, _: AnswerContent) -> Result<(), MissingMetadata> {
+    fn wrote(self: Box<Self>, _: &K, _: AnswerContent) -> Result<(), MissingMetadata> {
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 mod applied;
 mod difference;
+mod labels;
 mod observed;
 mod outcomes;
 mod parts;

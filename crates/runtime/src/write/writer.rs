@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::Request;
 use kube::core::params::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
 use crate::access::{Permits, Role, Verb, verb};
@@ -210,7 +211,7 @@ impl<R: Role> Writer<R> {
         match remaining_object::<K>(&answer).map_err(|error| unreadable(&effect, error))? {
             Some(object) => {
                 pending
-                    .wrote(object.clone(), AnswerContent::OwnChange)
+                    .wrote(&object, AnswerContent::OwnChange)
                     .map_err(|error| unreadable(&effect, error))?;
                 Ok(Written::Object(object))
             }
@@ -248,7 +249,8 @@ impl<R: Role> Writer<R> {
         // Decoded here, because the client would log a body that it cannot decode.
         let answer = self.client.request_text(request).await;
         let answer = match answer {
-            Ok(answer) => answer,
+            // It may be a Secret.
+            Ok(answer) => Zeroizing::new(answer),
             Err(error) => return Err(reject(pending, WriteError::of(&effect, error))),
         };
         let object: K =
@@ -261,13 +263,13 @@ impl<R: Role> Writer<R> {
         }
         let content = expected.map_or(AnswerContent::OwnChange, |expected| expected.content(&object));
         pending
-            .wrote(object.clone(), content)
+            .wrote(&object, content)
             .map_err(|error| unreadable(&effect, error))?;
         Ok(Written::Object(object))
     }
 
     /// The request, or `None` after logging it in a dry run.
-    fn unless_dry_run(
+    pub(super) fn unless_dry_run(
         &self,
         effect: &Effect,
         request: BuiltRequest,

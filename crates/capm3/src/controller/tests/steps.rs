@@ -170,7 +170,13 @@ async fn cluster(user: &kube::Client) {
 async fn host(user: &kube::Client, name: &str) {
     let bmc =
         json!({ "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": format!("{name}-bmc") });
-    make::<Secret>(user, &format!("{name}-bmc"), json!({})).await;
+    let labels = json!({ "environment.metal3.io": "baremetal" });
+    make::<Secret>(
+        user,
+        &format!("{name}-bmc"),
+        json!({ "metadata": { "labels": labels } }),
+    )
+    .await;
     let status = json!({
         "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
         "hardware": { "hostname": name, "nics": [{ "name": "eth0", "ip": "192.0.2.20" }] },

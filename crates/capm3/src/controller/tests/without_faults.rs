@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::program::start;
 use super::steps::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
-use super::steps::kinds;
+use super::steps::{kinds, make};
 
 /// Longer than every requeue after a failure.
 const SETTLED: Duration = Duration::from_mins(10);
@@ -89,6 +89,40 @@ async fn secret_of_a_released_host_loses_the_label_of_the_machines_cluster_only(
         assert!(run.host().await.spec.consumer_ref.is_none());
         assert_eq!(field().await.as_deref(), left);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn secret_that_is_no_login_of_a_host_is_not_changed_although_the_host_names_it() {
+    let run = Run::start();
+    let labels = json!({ CLUSTER_NAME_LABEL: "edge" });
+    make::<Secret>(&run.user, "edge-ca", json!({ "metadata": { "labels": labels } })).await;
+    make::<Secret>(&run.user, "unlabelled", json!({})).await;
+    let versions = || async {
+        let found = run.secrets().list(&kube::api::ListParams::default()).await.unwrap();
+        let named = |secret: &Secret| !secret.metadata.name.as_deref().unwrap().ends_with("-bmc");
+        let version = |secret: Secret| secret.metadata.resource_version;
+        found.items.into_iter().filter(named).map(version).collect::<Vec<_>>()
+    };
+    let before = versions().await;
+    let hosts: Api<BareMetalHost> = Api::default_namespaced(run.user.clone());
+    let names = |secret: &str| Patch::Merge(json!({ "spec": { "bmc": { "credentialsName": secret } } }));
+    run.take(&[Step::Cluster, Host("h0")]).await;
+    hosts
+        .patch("h0", &PatchParams::default(), &names("unlabelled"))
+        .await
+        .unwrap();
+    run.take(&[Machine("m0")]).await;
+    assert!(run.host().await.spec.consumer_ref.is_some());
+    assert_eq!(versions().await, before, "claimed");
+    hosts
+        .patch("h0", &PatchParams::default(), &names("edge-ca"))
+        .await
+        .unwrap();
+    run.take(&[Data("m0"), State("h0", "provisioned"), Delete("m0")]).await;
+    run.take(&[State("h0", "deprovisioning")]).await;
+    run.take(&[State("h0", "available"), DataGoes("m0")]).await;
+    assert!(run.host().await.spec.consumer_ref.is_none());
+    assert_eq!(versions().await, before, "released");
 }
 
 /// CAPM3 up to 1.13 writes the machine as the controller of its host (derived from its code).

@@ -1,17 +1,16 @@
 //! Executes the plan of a machine: one write after another, the status last.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
+use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::owner;
 use metal3_runtime::cache::{Identity, Key};
-use metal3_runtime::object_reader::Erased;
-use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::work::{Fault, Next};
-use metal3_runtime::write::{Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
-use serde_json::json;
+use metal3_runtime::write::{LabelChange, Mode, WriteError, WriteErrorKind, Writer, Written};
 
 use super::{ActError, Machines};
 use crate::machine::action::{Action, HostChange, Plan, StatusWrite, Urgency};
@@ -132,11 +131,8 @@ impl Machines {
                 written?;
             }
             Action::LabelSecret { secret, cluster } => {
-                let secret = key.sibling(secret);
-                match cluster {
-                    Some(cluster) => label(&secret, cluster, writer).await?,
-                    None => unlabel(&secret, &facts.cluster_key.name, writer).await?,
-                }
+                let change = login_label(cluster.as_deref(), &facts.cluster_key.name);
+                writer.label::<Secret>(&key.sibling(secret), &change).await?;
             }
             Action::CreateClaim(claim) => match writer.create(&caches.claims, &**claim).await {
                 // Another replica, or a request with a lost response, created it; the next reconcile reads its owner.
@@ -167,41 +163,18 @@ impl Machines {
     }
 }
 
-fn labelled(cluster: Option<&str>) -> serde_json::Value {
-    json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: cluster } } })
-}
-
-async fn label(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), ActionError> {
-    let Some(patch) = Changes::between(&labelled(None), &labelled(Some(cluster))).main else {
-        return Ok(());
-    };
-    patch_secret(secret, patch, writer).await
-}
-
-/// Removes the cluster label from a Secret, if it names this Cluster.
-async fn unlabel(secret: &Key, cluster: &str, writer: &Writer<Role>) -> Result<(), ActionError> {
-    let Some(found) = writer.read::<Secret>(&NoCache, secret).await? else {
-        return Ok(());
-    };
-    let found = Erased::new(found);
-    let (Some(label), Ok(read)) = (owner::cluster_of(&found.metadata), Identity::of(&*found)) else {
-        return Ok(());
-    };
-    let patch = Changes::between(&labelled(Some(label)), &labelled(None)).main;
-    match patch.filter(|_| label == cluster) {
-        Some(patch) => patch_secret(secret, patch.with_precondition(&read.version), writer).await,
-        None => Ok(()),
+/// Sets the label of a Cluster, or removes that of `own`. Only from the login of a host: a host names any Secret.
+///
+/// differs (`login-label`): the Go manager changes every Secret that a host names.
+fn login_label(cluster: Option<&str>, own: &str) -> LabelChange {
+    let mut required = BTreeMap::from([(ENVIRONMENT_LABEL.to_owned(), ENVIRONMENT_BAREMETAL.to_owned())]);
+    if cluster.is_none() {
+        required.insert(CLUSTER_NAME_LABEL.to_owned(), own.to_owned());
     }
-}
-
-async fn patch_secret(secret: &Key, patch: MergePatch, writer: &Writer<Role>) -> Result<(), ActionError> {
-    match writer.patch::<Secret>(&NoCache, secret, patch).await {
-        Err(error) if error.kind == WriteErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
-        Ok(written) => {
-            drop(written.object().map(Erased::new));
-            Ok(())
-        }
+    LabelChange {
+        required,
+        label: CLUSTER_NAME_LABEL.to_owned(),
+        value: cluster.map(ToOwned::to_owned),
     }
 }
 
