@@ -20,13 +20,11 @@ use crate::settings::BmcSecrets;
 
 /// Requires that the owner of a Secret has labelled it for the host controllers. Otherwise a user who may edit a host could
 /// send the content of any Secret of the namespace to an address of his choice. Decided from metadata, before the
-/// content is read. A Secret that a host controller has marked, and the login of a host that was registered with it,
-/// were used before and stay usable.
+/// content is read. A Secret with the finalizer of host controllers was used before and stays usable. What the status of
+/// a host says of its login does not count: users restore it.
 pub(crate) fn require_labelled(planner: &Planner<'_>, name: &str, secret: Secret<'_>, field: &str) -> PlanResult<()> {
     // differs: `host-secret-labelled`. The Go manager reads any Secret that a host names, and labels it itself.
-    let is_usable = planner.facts.settings.bmc_secrets == BmcSecrets::Any
-        || is_labelled_or_marked(secret.metadata)
-        || (field == CREDENTIALS_FIELD && was_registered_with(planner, name));
+    let is_usable = planner.facts.settings.bmc_secrets == BmcSecrets::Any || is_labelled_or_marked(secret.metadata);
     if is_usable {
         return Ok(());
     }
@@ -51,15 +49,6 @@ fn is_labelled_or_marked(metadata: &ObjectMeta) -> bool {
         .and_then(|labels| labels.get(ENVIRONMENT_LABEL));
     let mut finalizers = metadata.finalizers.iter().flatten();
     label.is_some_and(|value| value == ENVIRONMENT_BAREMETAL) || finalizers.any(|one| one == SECRET_FINALIZER)
-}
-
-fn was_registered_with(planner: &Planner<'_>, name: &str) -> bool {
-    let status = &planner.host().status;
-    let recorded = [&status.good_credentials, &status.tried_credentials];
-    let mut names = recorded
-        .into_iter()
-        .filter_map(|used| used.credentials.as_ref()?.name.as_deref());
-    names.any(|used| used == name)
 }
 
 /// Whether the host has marked the Secret as the one with its credentials.

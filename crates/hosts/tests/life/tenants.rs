@@ -48,6 +48,35 @@ async fn victim() -> TestEnv {
     env
 }
 
+/// The status of a new host can be restored from an annotation, where no webhook checks who may do that.
+#[tokio::test(start_paused = true)]
+async fn restored_status_does_not_make_a_secret_one_that_was_used_before() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({})).await;
+    let client = env.cluster.client("tenant");
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
+    let other = json!({ "metadata": { "name": "other" }, "stringData": { "username": "a", "password": "b" } });
+    let other: Secret = serde_json::from_value(other).unwrap();
+    let before = secrets.create(&PostParams::default(), &other).await.unwrap();
+    let used = json!({ "credentials": { "name": "other", "namespace": "default" }, "credentialsVersion": "0" });
+    let saved = json!({ "provisioning": { "state": "registering", "ID": "" }, "operationalStatus": "OK",
+        "errorMessage": "", "poweredOn": false, "triedCredentials": used, "goodCredentials": used });
+    let host = json!({ "metadata": { "name": "thief", "annotations": { "baremetalhost.metal3.io/status": saved.to_string() } },
+        "spec": { "online": true, "bootMACAddress": "52:54:00:66:00:01",
+            "bmc": { "address": "redfish-virtualmedia://198.51.100.66/redfish/v1/Systems/1", "credentialsName": "other" } } });
+    let hosts: Api<BareMetalHost> = Api::namespaced(client, "default");
+    let host = serde_json::from_value(host).unwrap();
+    hosts.create(&PostParams::default(), &host).await.unwrap();
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(secrets.get("other").await.unwrap(), before);
+    let status = hosts.get("thief").await.unwrap().status;
+    assert!(
+        status.error_message.contains("kubectl label secret"),
+        "{}",
+        status.error_message
+    );
+}
+
 /// The node as far as a tenant could change it.
 async fn record(env: &TestEnv) -> Value {
     let node = env.node(1).await.unwrap();
