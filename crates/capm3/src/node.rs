@@ -6,13 +6,18 @@
 //! The API server accepts only one write of a Node's provider ID, so it is set once. This module neither writes nor
 //! watches Nodes.
 
+use std::borrow::Borrow;
+
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_capi::workload::Node;
 use metal3_domain::ids::Uid;
 use metal3_domain::names::{HostKey, MachineKey, NameError, Namespace, ObjectName};
-use metal3_domain::provider_id::{MachineProviderId, NodeRelation};
+use metal3_domain::provider_id::{MachineProviderId, NodeRelation, ProviderId};
 use thiserror::Error;
+
+/// Nodes that an error names. A workload cluster decides how many there are.
+const NAMED: usize = 3;
 
 /// The machine whose Node is searched.
 #[derive(Debug, Clone, Copy)]
@@ -63,24 +68,27 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NodeError {
     /// Several Nodes match.
-    #[error("the Nodes {} have the same {by}; delete those that are out of date", names.join(", "))]
+    #[error("the Nodes {}{} have the same {by}; delete those that are out of date", names.join(", "), and_more(*more))]
     Several {
         /// The property that they share.
         by: &'static str,
-        /// Their names.
+        /// The names of the first ones.
         names: Vec<String>,
+        /// How many there are besides.
+        more: usize,
     },
     /// The Node has the provider ID of another machine.
     #[error(
-        "Node {name} has the {by} of this machine and the provider ID {found:?}; delete the Node, or correct its kubelet's --provider-id"
+        "Node {name} has the {by} of this machine and {}; delete the Node, or correct its kubelet's --provider-id",
+        named(found.as_deref())
     )]
     OtherMachine {
         /// The Node.
         name: String,
         /// The property by which it matches.
         by: &'static str,
-        /// Its provider ID.
-        found: String,
+        /// Its provider ID, if it is one of this provider's. Any other text is not repeated: it is a tenant's.
+        found: Option<String>,
     },
     /// The machine has no host.
     #[error("the machine has no annotation metal3.io/BareMetalHost; the controller sets it when it claims a host")]
@@ -96,6 +104,20 @@ pub enum NodeError {
     /// The machine's own name is invalid.
     #[error("the machine's name cannot be used: {0}")]
     Name(#[from] NameError),
+}
+
+fn and_more(number: usize) -> String {
+    if number == 0 {
+        return String::new();
+    }
+    format!(" and {number} more")
+}
+
+fn named(found: Option<&str>) -> String {
+    found.map_or_else(
+        || "the provider ID of another provider".to_owned(),
+        |id| format!("the provider ID {id}"),
+    )
 }
 
 /// The provider ID of a machine, derived from its host.
@@ -121,7 +143,7 @@ pub fn provider_id(machine: &Metal3Machine) -> Result<MachineProviderId, NodeErr
 ///
 /// # Errors
 /// When several Nodes match, or the match has the provider ID of another machine.
-pub fn find(query: &NodeQuery<'_>, nodes: &[Node]) -> Result<Found, NodeError> {
+pub fn find<N: Borrow<Node>>(query: &NodeQuery<'_>, nodes: &[N]) -> Result<Found, NodeError> {
     let id = query.id.to_string();
     let has_id = |node: &Node| {
         let stated = !query.stated.is_empty() && node.provider_id == query.stated;
@@ -156,7 +178,7 @@ fn check_provider_id(query: &NodeQuery<'_>, node: &Node, by: &'static str) -> Re
         NodeRelation::SameHost | NodeRelation::OtherHost | NodeRelation::Foreign => Err(NodeError::OtherMachine {
             name: node.name.clone(),
             by,
-            found: node.provider_id.clone(),
+            found: ProviderId::parse(&node.provider_id).ok().map(|id| id.to_string()),
         }),
     }
 }
@@ -169,18 +191,19 @@ fn found(node: &Node) -> Found {
 }
 
 /// The only Node that matches, if any.
-fn find_one<'n>(
-    nodes: &'n [Node],
+fn find_one<'n, N: Borrow<Node>>(
+    nodes: &'n [N],
     by: &'static str,
     fits: impl Fn(&Node) -> bool,
 ) -> Result<Option<&'n Node>, NodeError> {
-    let fitting: Vec<&Node> = nodes.iter().filter(|node| fits(node)).collect();
+    let fitting: Vec<&Node> = nodes.iter().map(Borrow::borrow).filter(|node| fits(node)).collect();
     match fitting.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only)),
         several => {
-            let names = several.iter().map(|node| node.name.clone()).collect();
-            Err(NodeError::Several { by, names })
+            let names = several.iter().take(NAMED).map(|node| node.name.clone()).collect();
+            let more = several.len().saturating_sub(NAMED);
+            Err(NodeError::Several { by, names, more })
         }
     }
 }
@@ -294,7 +317,7 @@ pub(crate) mod tests {
     fn several_nodes_or_another_machines_node_are_an_error_with_names() {
         let several = |by, names: [&str; 2]| {
             let names = names.map(ToOwned::to_owned).to_vec();
-            Err(NodeError::Several { by, names })
+            Err(NodeError::Several { by, names, more: 0 })
         };
         let ids = [("a", ID, "", ""), ("b", ID, "", "")];
         assert_eq!(
@@ -308,15 +331,25 @@ pub(crate) mod tests {
         );
         let names = [("a", "", "", "h1"), ("b", "", "", "h1.example.com")];
         assert_eq!(find_with(&names, Trust::Hostname, ""), several("host name", ["a", "b"]));
-        for found in [
-            "metal3://metal/rack1/older",
-            "metal3://metal/rack2/worker",
-            "aws:///x",
-            "metal3://other-uid",
+        for (found, shown) in [
+            ("metal3://metal/rack1/older", "metal3://metal/rack1/older"),
+            ("metal3://metal/rack2/worker", "metal3://metal/rack2/worker"),
+            ("aws:///x", "the provider ID of another provider"),
+            ("a text of a tenant", "the provider ID of another provider"),
         ] {
             let other = find_with(&[("l", found, UID, "")], Trust::Label, "").unwrap_err();
-            assert!(other.to_string().contains(found), "{other}");
+            assert!(other.to_string().contains(shown), "{other}");
+            assert!(shown == found || !other.to_string().contains(found), "{other}");
         }
+    }
+
+    #[test]
+    fn error_about_many_nodes_has_a_few_names() {
+        let rows = vec![("node", ID, "", ""); 10_000];
+        let error = find_with(&rows, Trust::ProviderId, "").unwrap_err();
+        let expected =
+            "the Nodes node, node, node and 9997 more have the same provider ID; delete those that are out of date";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -19,8 +19,8 @@ use metal3_runtime::work::Fault;
 pub use node::WorkloadNode;
 pub use remote::{ConnectFn, Remote, Workload};
 
-const HOST_UID_LABEL: &str = "metal3.io/uuid";
-const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
+/// The Nodes of a cluster, shared by all who wait for one.
+pub type Nodes = Arc<[Arc<Node>]>;
 
 /// The relevant fields of a Node. Missing ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub trait Workloads: Send + Sync + 'static {
     fn set_wake(&self, wake: WakeFn);
 
     /// All Nodes of a cluster, or why they are unknown. `waiter` waits for changes from now on.
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Arc<[Node]>>;
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes>;
 
     /// Ends the waits of `waiter`.
     fn remove_waiter(&self, waiter: &Key);

@@ -6,26 +6,32 @@
 //! differs: `node-of-tenant`. The Go manager keeps whole Nodes.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use k8s_openapi::ClusterResourceScope;
 use kube_core::{ObjectMeta, Resource};
+use metal3_domain::names::ObjectName;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The longest text of a field: longer than any name, UID, label and provider ID.
-const LONGEST: usize = 1024;
+/// The longest UID, version and label: as long as Kubernetes permits, with room to spare.
+const LONGEST: usize = 253;
+/// The longest provider ID.
+const LONGEST_PROVIDER_ID: usize = 512;
 
 /// A Node of a workload cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkloadNode {
     metadata: ObjectMeta,
-    spec: Spec,
+    /// Shared by all machines that wait for their Nodes.
+    #[serde(skip)]
+    fields: Arc<super::Node>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Spec {
-    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "providerID")]
     provider_id: Option<String>,
 }
 
@@ -60,47 +66,41 @@ impl<'de> Deserialize<'de> for WorkloadNode {
         let Sent { metadata, spec } = Sent::deserialize(deserializer)?;
         let (spec, labels) = (spec.unwrap_or_default(), metadata.labels.unwrap_or_default());
         let texts = [
-            &metadata.name,
             &metadata.uid,
             &metadata.resource_version,
             &labels.host_uid,
             &labels.hostname,
-            &spec.provider_id,
         ];
-        if texts.into_iter().flatten().any(|text| text.len() > LONGEST) {
+        let is_long = |text: &Option<String>, most: usize| text.as_ref().is_some_and(|text| text.len() > most);
+        if texts.into_iter().any(|text| is_long(text, LONGEST)) || is_long(&spec.provider_id, LONGEST_PROVIDER_ID) {
             return Err(D::Error::custom("a field is too long"));
         }
-        let labels = [
-            (super::HOST_UID_LABEL, labels.host_uid),
-            (super::HOSTNAME_LABEL, labels.hostname),
-        ];
-        let labels = labels
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        // A name reaches conditions and logs.
+        let name = metadata.name.unwrap_or_default();
+        if ObjectName::parse(name.as_str()).is_err() {
+            return Err(D::Error::custom("the name is invalid"));
+        }
         Ok(Self {
             metadata: ObjectMeta {
-                name: metadata.name,
+                name: Some(name.clone()),
                 uid: metadata.uid,
                 resource_version: metadata.resource_version,
-                labels: Some(labels.collect()),
                 ..ObjectMeta::default()
             },
-            spec,
+            fields: Arc::new(super::Node {
+                name,
+                provider_id: spec.provider_id.unwrap_or_default(),
+                host_uid: labels.host_uid.unwrap_or_default(),
+                hostname: labels.hostname.unwrap_or_default(),
+            }),
         })
     }
 }
 
 impl WorkloadNode {
     /// The relevant fields.
-    pub(super) fn fields(&self) -> super::Node {
-        let labels = self.metadata.labels.as_ref();
-        let label = |key: &str| labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default();
-        super::Node {
-            name: self.metadata.name.clone().unwrap_or_default(),
-            provider_id: self.spec.provider_id.clone().unwrap_or_default(),
-            host_uid: label(super::HOST_UID_LABEL),
-            hostname: label(super::HOSTNAME_LABEL),
-        }
+    pub(super) const fn fields(&self) -> &Arc<super::Node> {
+        &self.fields
     }
 }
 
@@ -151,12 +151,15 @@ mod tests {
     #[test]
     fn only_the_fields_that_are_read_are_kept() {
         let node: WorkloadNode = serde_json::from_value(document()).unwrap();
-        let kept = json!({
-            "metadata": { "name": "n", "uid": "u", "resourceVersion": "1",
-                "labels": { "metal3.io/uuid": "host", "kubernetes.io/hostname": "n" } },
-            "spec": { "providerID": "metal3://a/b/c" },
-        });
+        let kept = json!({ "metadata": { "name": "n", "uid": "u", "resourceVersion": "1" } });
         assert_eq!(serde_json::to_value(&node).unwrap(), kept);
+        let fields = [
+            &node.fields.name,
+            &node.fields.provider_id,
+            &node.fields.host_uid,
+            &node.fields.hostname,
+        ];
+        assert_eq!(fields, ["n", "metal3://a/b/c", "host", "n"]);
     }
 
     #[test]
@@ -169,6 +172,15 @@ mod tests {
             let mut document = document();
             *document.pointer_mut(pointer).unwrap() = "x".repeat(1 << 20).into();
             assert!(serde_json::from_value::<WorkloadNode>(document).is_err(), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn node_whose_name_is_any_text_is_not_decoded() {
+        for name in ["", "A node", "n\nlevel=error", "n;rm"] {
+            let mut document = document();
+            document["metadata"]["name"] = name.into();
+            assert!(serde_json::from_value::<WorkloadNode>(document).is_err(), "{name:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ use metal3_runtime::write::{NoCache, Writer};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Node, WakeFn, WorkloadNode, Workloads, kubeconfig};
+use super::{Nodes, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
@@ -136,16 +136,19 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         self.nodes.set_wake(wake);
     }
 
-    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Arc<[Node]>> {
+    fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
         self.nodes
             .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
         let source = self.nodes.get(cluster);
         let error = source.as_ref().and_then(|source| source.error.clone());
         let nodes = source.and_then(|source| {
             source.cache.read(|cache| {
-                cache
-                    .synced()
-                    .then(|| cache.objects().map(|(_, node)| node.fields()).collect::<Vec<_>>())
+                cache.synced().then(|| {
+                    cache
+                        .objects()
+                        .map(|(_, node)| Arc::clone(node.fields()))
+                        .collect::<Vec<_>>()
+                })
             })
         });
         let why = match (nodes, error) {

@@ -79,7 +79,7 @@ fn remote(management: &Cluster, client: impl Fn() -> kube::Client + Send + Sync 
 }
 
 /// Names and provider IDs of the Nodes, or the reason why they are unknown.
-fn describe(nodes: &Observed<Arc<[super::Node]>>) -> Vec<String> {
+fn describe(nodes: &Observed<super::Nodes>) -> Vec<String> {
     match nodes {
         Observed::Present(nodes) => nodes
             .iter()
@@ -231,10 +231,18 @@ type Answer = Box<dyn Fn(u32) -> (u16, String) + Send + Sync>;
 
 /// A workload cluster whose API server sends what a tenant wants.
 fn hostile(answer: impl Fn(u32) -> (u16, String) + Clone + Send + Sync + 'static) -> (kube::Client, Arc<AtomicU32>) {
+    hostile_by_path(move |number, _| answer(number))
+}
+
+/// The same, with path and query of the request.
+fn hostile_by_path(
+    answer: impl Fn(u32, &str) -> (u16, String) + Clone + Send + Sync + 'static,
+) -> (kube::Client, Arc<AtomicU32>) {
     let requests = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&requests);
-    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
-        let (code, text) = answer(counted.fetch_add(1, Ordering::Relaxed));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let number = counted.fetch_add(1, Ordering::Relaxed);
+        let (code, text) = answer(number, &request.uri().to_string());
         async move {
             let body = kube::client::Body::from(text.into_bytes());
             Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
@@ -268,6 +276,42 @@ async fn list_of_a_hostile_cluster_that_never_ends_is_not_kept() {
     let shown = shown(client).await;
     assert!(shown.contains("larger than any that a cluster needs"), "{shown}");
     assert!(requests.load(Ordering::Relaxed) < 500, "each attempt reads 21 pages");
+}
+
+/// Each watch counts as a success, and each expired one is followed by a list.
+#[tokio::test(start_paused = true)]
+async fn hostile_cluster_whose_watches_end_at_once_is_not_asked_without_a_pause() {
+    let bookmark = json!({ "type": "BOOKMARK", "object": { "metadata": { "resourceVersion": "2" } } });
+    let expired =
+        json!({ "type": "ERROR", "object": { "code": 410, "reason": "Expired", "message": "", "status": "Failure" } });
+    for events in [format!("{bookmark}\n"), format!("{bookmark}\n{expired}\n")] {
+        let list = json!({ "metadata": { "resourceVersion": "1" }, "items": [] }).to_string();
+        let (client, requests) = hostile_by_path(move |_, path| {
+            let text = if path.contains("watch=") { &events } else { &list };
+            (200, text.clone())
+        });
+        drop(shown(client).await);
+        let requests = requests.load(Ordering::Relaxed);
+        assert!((50..=130).contains(&requests), "{requests}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_are_shared_by_all_who_wait_for_one() {
+    let (management, workload) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    create_kubeconfig(management.client("user")).await;
+    create_node(&workload.client("user"), "n0").await;
+    let remote = remote(&management, move || workload.client("capm3"));
+    let shown = async {
+        drop(remote.nodes(&key("edge"), &key("m0")));
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        let of = |waiter: &str| match remote.nodes(&key("edge"), &key(waiter)) {
+            Observed::Present(nodes) => nodes,
+            other => panic!("{other:?}"),
+        };
+        assert!(Arc::ptr_eq(&of("m0")[0], &of("m1")[0]));
+    };
+    tokio::select! { () = remote.run(CancellationToken::new()) => {}, () = shown => {} }
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, WakeFn, Workloads};
+use metal3_capi::workload::{Node, Nodes, WakeFn, Workloads};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 #[derive(Default)]
 struct State {
-    nodes: Vec<Node>,
+    nodes: Vec<Arc<Node>>,
     waiters: Vec<Key>,
     wake: Option<WakeFn>,
 }
@@ -24,11 +24,11 @@ impl WorkloadNodes {
     /// Adds a Node with its provider ID.
     pub(crate) fn join(&self, name: String, provider_id: String) {
         let mut state = self.0.lock();
-        state.nodes.push(Node {
+        state.nodes.push(Arc::new(Node {
             name,
             provider_id,
             ..Node::default()
-        });
+        }));
         if let Some(wake) = &state.wake {
             state.waiters.iter().for_each(wake);
         }
@@ -40,7 +40,7 @@ impl Workloads for WorkloadNodes {
         self.0.lock().wake = Some(wake);
     }
 
-    fn nodes(&self, _: &Key, waiter: &Key) -> Observed<Arc<[Node]>> {
+    fn nodes(&self, _: &Key, waiter: &Key) -> Observed<Nodes> {
         let mut state = self.0.lock();
         if !state.waiters.contains(waiter) {
             state.waiters.push(waiter.clone());

@@ -9,7 +9,7 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
-use metal3_capi::workload::Node;
+use metal3_capi::workload::Nodes;
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::reason::Reason;
@@ -44,7 +44,7 @@ pub struct Facts {
     /// The Metal3Data that the claim names.
     pub data: Observed<Arc<Metal3Data>>,
     /// All Nodes of the workload cluster.
-    pub nodes: Observed<Arc<[Node]>>,
+    pub nodes: Observed<Nodes>,
     /// The administrator's settings.
     pub settings: Settings,
     /// The time for timestamps.

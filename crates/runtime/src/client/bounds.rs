@@ -112,7 +112,7 @@ impl<S> Bounds<S> {
         };
         let host = shared.host.as_str();
         match &answer {
-            Ok(answer) => shared.metrics.answered(answer.status().as_u16(), method.as_str(), host),
+            Ok(answer) => shared.metrics.answered(answer.status(), method.as_str(), host),
             Err(_) => shared.metrics.unanswered(method.as_str(), host),
         }
         let answer = answer?;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, Uri};
 use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
 use metal3_domain::allowed::Allowed;
@@ -61,6 +61,9 @@ pub const IN_FLIGHT: usize = 64;
 /// The longest response of an API server of a tenant: a page of 500 Nodes with room to spare.
 const TENANT_RESPONSE: usize = 32 << 20;
 
+/// All workload clusters in metrics: a tenant decides how many addresses there are, and what they contain.
+const WORKLOAD_CLUSTERS: &str = "workload-clusters";
+
 /// The limits and the user agent of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -76,6 +79,8 @@ pub struct Settings {
     pub longest_response: Option<usize>,
     /// The addresses that [`ClientFactory::connect_allowed`] connects to.
     pub destinations: Allowed,
+    /// Whether the servers are those of tenants.
+    pub is_for_tenants: bool,
 }
 
 impl Settings {
@@ -92,6 +97,7 @@ impl Settings {
             rate_limit: None,
             longest_response: None,
             destinations: Allowed::default(),
+            is_for_tenants: false,
         }
     }
 
@@ -100,7 +106,22 @@ impl Settings {
     pub fn for_tenants(mut self, destinations: Allowed) -> Self {
         self.longest_response = Some(TENANT_RESPONSE);
         self.destinations = destinations;
+        self.is_for_tenants = true;
         self
+    }
+
+    /// The server in metrics, without the login of its URL.
+    ///
+    /// differs (`workload-metrics-host`): in the Go manager each workload cluster has series of its own, for ever.
+    fn host_in_metrics(&self, url: &Uri) -> String {
+        if self.is_for_tenants {
+            return WORKLOAD_CLUSTERS.to_owned();
+        }
+        let host = url.host().unwrap_or_default();
+        match url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
     }
 
     /// The same for leases: a response is useful only while there is time to act on it, so the timeout is half of the
@@ -150,11 +171,7 @@ impl ClientFactory {
     /// When certificates or credentials of `config` cannot be used.
     pub fn connect(&self, mut config: Config) -> kube::Result<Client> {
         config.default_retry = false;
-        let host = config
-            .cluster_url
-            .authority()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let host = self.settings.host_in_metrics(&config.cluster_url);
         // The library's stack cannot be cloned, and each waiting request needs a service.
         let layer = layer_fn(|service| self.bounds(Buffer::new(service, self.settings.in_flight.max(1)), &host));
         Ok(ClientBuilder::try_from(config)?.with_layer(&layer).build())
@@ -170,8 +187,7 @@ impl ClientFactory {
             return Ok(self.connect(config)?);
         }
         let service = destination::restricted(&config, allowed)?;
-        let host = config.cluster_url.authority().map(ToString::to_string);
-        let bounds = self.bounds(service, &host.unwrap_or_default());
+        let bounds = self.bounds(service, &self.settings.host_in_metrics(&config.cluster_url));
         Ok(Client::new(bounds, config.default_namespace))
     }
 

@@ -449,3 +449,29 @@ fn a_lease_client_times_out_after_half_of_the_renew_deadline_and_has_no_rate_lim
     let settings = settings.for_leases(Duration::from_secs(10));
     assert_eq!((settings.timeout, settings.rate_limit), (Duration::from_secs(5), None));
 }
+
+#[tokio::test]
+async fn metrics_of_tenants_have_one_host_and_registered_codes() {
+    let (metrics, clock) = (
+        Metrics::new(),
+        Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)),
+    );
+    let settings = Settings::new("manager", "v1").for_tenants(Allowed::default());
+    let factory = ClientFactory::new(settings, clock, metrics.requests());
+    for number in 0..100 {
+        let url = format!("http://{}{number}:hunter2@127.0.0.1:1", "a".repeat(1000));
+        let client = factory.connect(Config::new(url.parse().unwrap())).unwrap();
+        client.apiserver_version().await.unwrap_err();
+    }
+    for code in 200..999 {
+        let code = http::StatusCode::from_u16(code).unwrap();
+        metrics.requests().answered(code, "GET", "workload-clusters");
+    }
+    let text = metrics.render();
+    assert!(!text.contains("hunter2") && !text.contains("aaaa"), "{text}");
+    let series = text
+        .lines()
+        .filter(|line| line.starts_with("rest_client_requests_total{"));
+    assert_eq!(series.clone().filter(|line| line.contains("<error>")).count(), 1);
+    assert!(series.count() < 80, "{text}");
+}

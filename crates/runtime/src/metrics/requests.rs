@@ -1,5 +1,6 @@
 //! Metrics of requests to API servers.
 
+use http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -31,9 +32,11 @@ impl RequestMetrics {
         }
     }
 
-    /// The server responded with this status code.
-    pub fn answered(&self, code: u16, method: &str, host: &str) {
-        self.count(code.to_string(), method, host);
+    /// The server responded with this status code. One that is not registered is `other`: the server of a tenant sends any.
+    pub fn answered(&self, code: StatusCode, method: &str, host: &str) {
+        let is_registered = code.canonical_reason().is_some();
+        let code = if is_registered { code.as_str() } else { "other" };
+        self.count(code.to_owned(), method, host);
     }
 
     /// No response: the server was not reached, or the timeout passed.

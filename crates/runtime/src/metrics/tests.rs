@@ -69,7 +69,9 @@ fn exercised() -> Metrics {
             ..QueueStats::default()
         });
     }
-    metrics.requests().answered(200, "GET", "10.0.0.1:6443");
+    metrics
+        .requests()
+        .answered(http::StatusCode::OK, "GET", "10.0.0.1:6443");
     metrics.lease("controller-leader-election-capm3").leading(true);
     metrics.servers().begin("/convert").end(200, Duration::from_millis(1));
     let delayed = prometheus_client::metrics::counter::Counter::<u64>::default();
@@ -211,7 +213,7 @@ fn queues_are_read_at_each_scrape_and_lanes_are_priorities() {
 #[test]
 fn requests_with_and_without_a_response_are_counted_separately() {
     let metrics = Metrics::new();
-    metrics.requests().answered(409, "PATCH", "h");
+    metrics.requests().answered(http::StatusCode::CONFLICT, "PATCH", "h");
     metrics.requests().unanswered("GET", "h");
     let text = metrics.render();
     for (code, method) in [("409", "PATCH"), ("<error>", "GET")] {

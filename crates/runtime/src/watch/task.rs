@@ -9,7 +9,7 @@ use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
 use metal3_domain::clock::Clock;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Permits, verb};
@@ -39,6 +39,9 @@ const MAX_EMPTY_WATCHES: u32 = 3;
 /// behind, and its list is accepted.
 const MAX_STALE_LISTS: u32 = 4;
 
+/// The interval of lists, and of watches, of the server of a tenant.
+const TENANT_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Interval of attempts to list an optional kind that the server does not serve.
 const UNSERVED_RETRY: Duration = Duration::from_mins(1);
 
@@ -56,6 +59,8 @@ pub struct Watch<K, I = ()> {
     behind: u32,
     /// For the API server of a tenant: the number of objects in a list, and of events until the next list.
     bound: Option<usize>,
+    /// When the last watch and the last list of a tenant's server began.
+    began: [Option<Instant>; 2],
     /// Whether the kind may be missing: then the cache is empty until it is installed.
     is_optional: bool,
 }
@@ -132,6 +137,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
             relist: true,
             behind: 0,
             bound: None,
+            began: [None; 2],
             is_optional: false,
         }
     }
@@ -154,6 +160,7 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     async fn run_loop(&mut self) {
         self.health.started();
         loop {
+            self.pace().await;
             let step = if self.relist {
                 self.list().await
             } else {
@@ -165,6 +172,19 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
                 Ok(()) => {}
             }
         }
+    }
+
+    /// Bounds the work that the server of a tenant causes with streams that end at once.
+    async fn pace(&mut self) {
+        if self.bound.is_none() {
+            return;
+        }
+        let [watch, list] = &mut self.began;
+        let last = if self.relist { list } else { watch };
+        if let Some(last) = *last {
+            sleep_until(last + TENANT_INTERVAL).await;
+        }
+        *last = Some(Instant::now());
     }
 
     /// Whether a first list failed because the server does not serve an optional kind.

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, WakeFn, Workloads};
+use metal3_capi::workload::{Node, Nodes, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_harness::Instance;
 use metal3_runtime::cache::Key;
@@ -21,13 +21,15 @@ struct StaticNodes;
 impl Workloads for StaticNodes {
     fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, cluster: &Key, _: &Key) -> Observed<Arc<[Node]>> {
-        let node = |machine: usize, host: usize| Node {
-            name: format!("node-{machine}-{host}"),
-            provider_id: format!("metal3://{}/h{host}/m{machine}", cluster.namespace),
-            ..Node::default()
+    fn nodes(&self, cluster: &Key, _: &Key) -> Observed<Nodes> {
+        let node = |machine: usize, host: usize| {
+            Arc::new(Node {
+                name: format!("node-{machine}-{host}"),
+                provider_id: format!("metal3://{}/h{host}/m{machine}", cluster.namespace),
+                ..Node::default()
+            })
         };
-        let nodes: Vec<Node> = (0..10)
+        let nodes: Vec<Arc<Node>> = (0..10)
             .flat_map(|machine| (0..10).map(move |host| node(machine, host)))
             .collect();
         Observed::Present(nodes.into())

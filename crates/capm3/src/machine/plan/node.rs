@@ -1,5 +1,7 @@
 //! The machine's Node and its provider ID.
 
+use std::sync::Arc;
+
 use metal3_api::infrastructure::v1beta2::Initialization;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::progress;
@@ -89,7 +91,7 @@ impl<'a> Planner<'a> {
 }
 
 /// Whether neither provider ID nor label identifies a Node, so that only its host name can.
-fn has_no_label(query: &NodeQuery<'_>, nodes: &[metal3_capi::workload::Node]) -> bool {
+fn has_no_label(query: &NodeQuery<'_>, nodes: &[Arc<metal3_capi::workload::Node>]) -> bool {
     let trust = Trust::Label;
     find(&NodeQuery { trust, ..*query }, nodes) == Ok(Found::None)
 }

@@ -146,7 +146,7 @@ impl Case {
             claim: observed(self.claim.as_ref()),
             data: observed(self.data.as_ref()),
             nodes: match &self.nodes {
-                Some(rows) => Observed::Present(nodes(rows).into()),
+                Some(rows) => Observed::Present(nodes(rows).into_iter().map(Arc::new).collect()),
                 None => Observed::Unknown(UnknownReason::NotRead),
             },
             settings: self.settings,

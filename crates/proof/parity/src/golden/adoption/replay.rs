@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use metal3_capi::workload::{Node, WakeFn, Workloads};
+use metal3_capi::workload::{Nodes, WakeFn, Workloads};
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
@@ -136,7 +136,7 @@ struct NoWorkloads;
 impl Workloads for NoWorkloads {
     fn set_wake(&self, _: WakeFn) {}
 
-    fn nodes(&self, _: &Key, _: &Key) -> Observed<Arc<[Node]>> {
+    fn nodes(&self, _: &Key, _: &Key) -> Observed<Nodes> {
         let why = "the workload cluster is not part of the recording".to_owned();
         Observed::Unknown(UnknownReason::Unreadable(why))
     }
