@@ -120,6 +120,10 @@ pub struct WantedSources {
     pub template: Option<EndpointRender>,
 }
 
+/// The ends of names by which Cluster API finds the Secrets of a Cluster. Who may write a Metal3Cluster need not have the
+/// right to write those.
+const RESERVED: [&str; 6] = ["-kubeconfig", "-ca", "-etcd", "-proxy", "-sa", "-apiserver-etcd-client"];
+
 /// The requested template and Secret, with valid names.
 ///
 /// # Errors
@@ -133,7 +137,14 @@ pub fn validated(requested: &EndpointRender) -> Result<&EndpointRender, String> 
         ObjectName::parse(name.as_str())
             .map_err(|error| format!("spec.controlPlaneEndpointSource.render.{member}: {error}"))?;
     }
-    Ok(requested)
+    let name = requested.secret_name.as_str();
+    match RESERVED.iter().find(|suffix| name.ends_with(**suffix)) {
+        None => Ok(requested),
+        Some(suffix) => Err(format!(
+            "spec.controlPlaneEndpointSource.render.secretName: names that end in {suffix} are those of a Cluster's \
+             certificates and kubeconfig; choose another"
+        )),
+    }
 }
 
 /// The requested source; `None` when the endpoint is in the spec.

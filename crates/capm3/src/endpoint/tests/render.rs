@@ -153,6 +153,34 @@ fn secret_that_cannot_be_written_is_reported_with_the_remedy() {
 }
 
 #[test]
+fn secret_of_a_cluster_is_not_rendered() {
+    let digester = Digester::default();
+    for name in ["edge-kubeconfig", "other-ca", "edge-apiserver-etcd-client"] {
+        let render_to = json!({ "configMapName": "vip", "key": "value", "secretName": name });
+        let object = object(json!({ "controlPlaneEndpointSource": { "type": "IPPool", "render": render_to } }));
+        let endpoint = address(KNOWN);
+        let template = text("x");
+        let input = RenderInput {
+            object: &object,
+            cluster: "edge",
+            endpoint: Some(&endpoint),
+            template: Some(&template),
+            secret: None,
+            digester: &digester,
+            refused: None,
+        };
+        let (write, condition) = render(&input).unwrap();
+        let condition = condition.standard(None, at(0));
+        assert!(write.is_none(), "{name}");
+        assert!(
+            condition.message.contains("render.secretName") && condition.message.contains("choose another"),
+            "{}",
+            condition.message
+        );
+    }
+}
+
+#[test]
 fn debug_output_omits_the_content_of_a_secret() {
     let (write, _) = plan(&text("hush ${HOST}"), Some(KNOWN), None, None);
     let shown = format!("{:?}", write.unwrap());
