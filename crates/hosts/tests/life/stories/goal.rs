@@ -64,8 +64,7 @@ pub(super) fn of(host: &Value, world: &World) -> Goal {
         return Goal::State("externally provisioned", Some(!keeps_off), String::new());
     }
     let wanted = image(host);
-    // What deployed an adopted system counts as its image.
-    let is_adopted = world.was_external && state(host) == "provisioned" && host["spec"].get("customDeploy").is_some();
+    let is_adopted = is_adopted(host, world);
     let may_start = host["spec"]["online"] == true || state(host) == "provisioned";
     if (wanted.is_empty() && !is_adopted) || !may_start {
         return Goal::State("available", Some(host["spec"]["online"] == true), String::new());
@@ -76,6 +75,12 @@ pub(super) fn of(host: &Value, world: &World) -> Goal {
         Some(!keeps_off && !is_kept_off(host)),
         on_disk.to_owned(),
     )
+}
+
+/// Whether the system was adopted from an external deployment. What deployed it counts as its image: one that is named later
+/// belongs to the method that has run already, as with the Go manager.
+fn is_adopted(host: &Value, world: &World) -> bool {
+    world.was_external && state(host) == "provisioned" && host["spec"].get("customDeploy").is_some()
 }
 
 /// Whether a client's annotation keeps the host off.
@@ -134,7 +139,8 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let shown = host["status"]["provisioning"]["image"]["url"]
                 .as_str()
                 .unwrap_or_default();
-            let is_shown = *wanted != "provisioned" || shown == image(host);
+            let is_older = shown.is_empty() && is_adopted(host, world);
+            let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
             if is_in_state && has_power && has_disk && is_shown {
                 Ok(())
             } else {
@@ -159,4 +165,29 @@ pub(super) fn is_explained(host: &Value) -> bool {
 /// Whether the host gave up for a reason that the specification allows.
 pub(super) fn has_given_up(host: &Value) -> bool {
     message(host).contains("retry limit")
+}
+
+/// The method that deployed the system has run without the image, and does not run again.
+#[test]
+fn image_that_is_named_after_an_adoption_is_not_deployed() {
+    let host = |deployed: &str| {
+        serde_json::json!({
+            "spec": { "online": true, "image": { "url": "http://images.example/a.raw" }, "customDeploy": { "method": "m" } },
+            "status": { "poweredOn": true, "operationalStatus": "OK",
+                "provisioning": { "state": "provisioned", "image": { "url": deployed } } },
+        })
+    };
+    let world = |was_external| World {
+        is_on: true,
+        disk: None,
+        secrets: Vec::new(),
+        was_external,
+    };
+    let reached = |deployed: &str, was_external| {
+        let (host, world) = (host(deployed), world(was_external));
+        check(&of(&host, &world), &host, &world).is_ok()
+    };
+    assert!(reached("", true));
+    assert!(!reached("http://images.example/b.raw", true));
+    assert!(!reached("", false));
 }
