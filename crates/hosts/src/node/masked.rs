@@ -32,6 +32,14 @@ pub(super) fn compare(shown: Option<&Value>, wanted: &Value) -> Match {
     }
 }
 
+/// Whether a value of the record may be this text. A value that is masked as a whole says nothing.
+pub(crate) fn may_be(shown: &Value, text: &str) -> bool {
+    match shown {
+        Value::String(shown) => shown == text || (shown.contains(MASK) && shown != MASK && fits(shown, text)),
+        _ => false,
+    }
+}
+
 /// Whether the text fits the mask: its visible parts occur in this order.
 fn fits(shown: &str, text: &str) -> bool {
     let mut parts = shown.split(MASK);

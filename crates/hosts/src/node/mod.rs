@@ -33,6 +33,7 @@ pub use changes::{Changes, Passwords};
 pub use credentials::Credentials;
 pub use instance::{Instance, InstanceOwner};
 pub use invalid_host::InvalidHost;
+pub(crate) use masked::may_be;
 pub use ports::DesiredPort;
 pub use ramdisk::{AgentNetwork, Ramdisk};
 pub use registration::{NodeRecord, restrictions};

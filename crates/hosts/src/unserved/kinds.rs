@@ -10,6 +10,7 @@ use metal3_runtime::reason::Reason;
 
 use super::facts::Subject;
 use crate::needs::UnservedKinds;
+use crate::node::may_be;
 
 /// Condition of an image that was not made.
 const ERROR: &str = "Error";
@@ -105,7 +106,7 @@ impl Finalized for PreprovisioningImage {
     fn is_named_by(&self, node: &Node) -> bool {
         let urls = [&self.status.image_url, &self.status.kernel_url];
         let mut urls = urls.into_iter().flatten().filter(|url| !url.is_empty());
-        let names = |url: &String| node.driver_info.0.values().any(|value| value.as_str() == Some(url));
+        let names = |url: &String| node.driver_info.0.values().any(|value| may_be(value, url));
         urls.any(names)
     }
 
@@ -121,5 +122,27 @@ impl Finalized for PreprovisioningImage {
         };
         set_condition(&mut reporting.status.conditions, error);
         reporting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn image_whose_url_ironic_masks_is_in_use() {
+        let image = |url: &str| -> PreprovisioningImage {
+            let status = json!({ "imageUrl": url });
+            serde_json::from_value(json!({ "metadata": { "name": "h" }, "spec": {}, "status": status })).unwrap()
+        };
+        let driver_info = json!({ "deploy_iso": "http://images.example/?token=******", "redfish_password": "******" });
+        let node: Node = serde_json::from_value(json!({
+            "uuid": "11111111-2222-4333-8444-555555555555", "provision_state": "available", "driver_info": driver_info,
+        }))
+        .unwrap();
+        assert!(image("http://images.example/?token=t").is_named_by(&node));
+        assert!(!image("http://images.example/other").is_named_by(&node));
     }
 }
