@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails, ProvisioningState as State};
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::model::port::Port;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -33,6 +33,18 @@ pub fn boot_address(host: &BareMetalHost) -> Result<Option<MacAddress>, InvalidH
         Some(MacAddress::Eui64(_) | MacAddress::InfiniBand(_)) => Err(InvalidHost::BootMacLong),
         address => Ok(address),
     }
+}
+
+/// Whether the host does not boot from its boot address any more: neither its power nor its deletion depends on it. An
+/// address that cannot be a port is reported before.
+#[must_use]
+pub fn is_boot_past(host: &BareMetalHost) -> bool {
+    let state = &host.status.provisioning.state;
+    host.metadata.deletion_timestamp.is_some()
+        || matches!(
+            state,
+            State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
+        )
 }
 
 /// The desired ports: the boot port, then the network cards with Ethernet addresses, up to [`MOST`].

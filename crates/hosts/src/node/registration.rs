@@ -275,7 +275,11 @@ fn check_abilities(
         return Err(InvalidHost::ProvisioningNetwork { driver });
     }
     let inspected = !host.inspection_disabled();
-    if (profile.needs_mac || !inspected) && ports::boot_address(host)?.is_none() {
+    let has_address = match ports::boot_address(host) {
+        Err(_) if ports::is_boot_past(host) => true,
+        address => address?.is_some(),
+    };
+    if (profile.needs_mac || !inspected) && !has_address {
         return Err(InvalidHost::BootMacMissing { driver, inspected });
     }
     Ok(())

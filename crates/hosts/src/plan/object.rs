@@ -57,12 +57,12 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     if !was_skipped || !planner.rules.grace_after_pause() {
         return Ok(());
     }
-    // The clock of the API server may be ahead.
-    let observed = planner.facts.deleted_for.map_or(TimeDelta::zero(), |passed| {
-        TimeDelta::from_std(passed).unwrap_or(TimeDelta::MAX)
-    });
-    let passed = deleted_at(deleted).map_or(GRACE, |at| planner.facts.now.get().signed_duration_since(at));
-    let left = (GRACE - passed.max(observed).min(GRACE)).to_std().unwrap_or_default();
+    // The clock of the API server may be ahead of this one, or behind.
+    let passed = match planner.facts.deleted_for {
+        Some(observed) => TimeDelta::from_std(observed).unwrap_or(TimeDelta::MAX),
+        None => deleted_at(deleted).map_or(GRACE, |at| planner.facts.now.get().signed_duration_since(at)),
+    };
+    let left = (GRACE - passed.min(GRACE)).to_std().unwrap_or_default();
     if !left.is_zero() {
         return Err(Decision::WaitUnchanged(wait::for_time(
             left,
@@ -120,6 +120,21 @@ pub(crate) fn restore(planner: &mut Planner<'_>) -> PlanResult<()> {
         // Saved before registration: nothing to restore, and a restored status must differ from none.
         remove_annotation(planner, STATUS_ANNOTATION);
         return Err(Decision::Wait(Next::Requeue));
+    }
+    let is_of_deletion = matches!(
+        status.provisioning.state,
+        State::PoweringOffBeforeDelete | State::Deleting
+    );
+    if is_of_deletion && !planner.is_deleting() && planner.rules.keep_saved_status() {
+        // differs: `host-restored-deletion`. The Go manager powers the machine off and deletes its node.
+        return Err(Decision::reject(
+            ErrorType::Registration,
+            format!(
+                "the annotation {STATUS_ANNOTATION} has the state {:?} of a deletion, and this host is not deleted; write \
+                 the state before the deletion into it, or remove it to register the host as a new one",
+                status.provisioning.state.to_string()
+            ),
+        ));
     }
     match planner.facts.hardware_data {
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),

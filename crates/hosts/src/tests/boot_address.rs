@@ -31,10 +31,13 @@ fn boot_address_that_is_no_port_does_not_stop_a_deletion() {
 #[test]
 fn boot_address_that_is_no_port_does_not_stop_the_power_of_a_running_host() {
     let provisioned = Fixture::new("provisioned").spec_image("a").status_image("a");
-    let summary = with_long_address(provisioned)
-        .node_with("active", written_for("a", UID))
-        .summary();
-    assert!(summary.starts_with("requests power on,"), "{summary}");
+    for inspection in ["agent", "disabled"] {
+        let summary = with_long_address(provisioned.clone())
+            .spec(json!({ "inspectionMode": inspection }))
+            .node_with("active", written_for("a", UID))
+            .summary();
+        assert!(summary.starts_with("requests power on,"), "{inspection}: {summary}");
+    }
     let registering = with_long_address(Fixture::new("registering")).node("enroll").summary();
     assert!(registering.contains("more than 6 pairs"), "{registering}");
 }

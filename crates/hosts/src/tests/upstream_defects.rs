@@ -53,7 +53,7 @@ fn clean_error_needs_one_backoff() {
 #[test]
 fn host_paused_before_its_deletion_waits_a_minute_whatever_the_clocks_show() {
     const YEAR: i64 = 365 * 24;
-    for hours in [0, -YEAR] {
+    for hours in [0, 1, YEAR, -YEAR] {
         let deleted = Fixture::new("provisioned").spec_image("a").status_image("a").deleted();
         let deleted = deleted.node("active").live().hours_later(hours).with(|fixture| {
             fixture.previous.paused = true;
@@ -65,6 +65,24 @@ fn host_paused_before_its_deletion_waits_a_minute_whatever_the_clocks_show() {
         assert_eq!(waiting.recheck, Some(Duration::from_mins(1)), "{hours} hours");
         let later = deleted.with(|fixture| fixture.deleted_for = Some(Duration::from_mins(1)));
         assert!(later.summary().contains("to deprovisioning"), "{}", later.summary());
+    }
+}
+
+/// Saved while the host was deleted.
+#[test]
+fn restored_state_of_a_deletion_does_not_delete() {
+    for state in ["powering off before delete", "deleting"] {
+        let saved = Fixture::new(state).host["status"].to_string();
+        let restored = Fixture::new("").annotated("baremetalhost.metal3.io/status", &saved);
+        let restored = restored
+            .node_with("available", json!({ "power_state": "power on" }))
+            .live();
+        let plan = restored.plan();
+        assert_eq!(requests(&plan).count(), 0, "{}", restored.summary());
+        let summary = restored.clone().performed().summary();
+        assert!(summary.contains("waits for the user"), "{summary}");
+        let error = restored.after(&plan).status.error_message;
+        assert!(error.contains("of a deletion") && error.contains("; write"), "{error}");
     }
 }
 

@@ -43,16 +43,11 @@ pub(super) fn add_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()
     Ok(())
 }
 
-/// The host whose ports are created. A boot MAC address that cannot be a port is reported before the host runs; later it is
-/// left out as that of a network card, since neither its power nor its deletion depends on it.
+/// The host whose ports are created. A boot MAC address that cannot be a port is left out once the host does not boot from
+/// it, as that of a network card.
 fn host_of_ports<'a>(planner: &Planner<'a>) -> Cow<'a, BareMetalHost> {
     let host = planner.host();
-    let is_past = planner.is_deleting()
-        || matches!(
-            planner.state(),
-            State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
-        );
-    if !is_past || ports::boot_address(host).is_ok() {
+    if !ports::is_boot_past(host) || ports::boot_address(host).is_ok() {
         return Cow::Borrowed(host);
     }
     let mut host = host.clone();
