@@ -5,7 +5,7 @@ use std::{fmt, io};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Decision, FieldPath};
+use super::{Decision, FieldPath, beginning};
 
 /// Refusals, and warnings, that a review keeps. An object of a few MiB can violate a rule a million times.
 pub const KEPT: usize = 20;
@@ -244,22 +244,13 @@ impl Findings {
         self.found.push(Finding {
             rule: self.rule,
             level,
-            path: short_text(path.as_str()).into(),
+            path: beginning(&path.as_str(), LONGEST_TEXT).into(),
             reason,
             value,
-            problem: short_text(problem),
-            cure: short_text(cure),
+            problem: beginning(&problem, LONGEST_TEXT),
+            cure: beginning(&cure, LONGEST_TEXT),
         });
     }
-}
-
-/// The text, cut when it is long.
-fn short_text(text: &str) -> String {
-    if text.len() <= LONGEST_TEXT {
-        return text.to_owned();
-    }
-    let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end));
-    format!("{}...", text.get(..end.unwrap_or_default()).unwrap_or_default())
 }
 
 /// The value as JSON; `None` for a long one, of which no copy is made.

@@ -13,9 +13,11 @@ mod finding;
 pub(crate) mod images;
 mod path;
 mod review;
+mod short;
 mod table;
 
 pub use finding::{Finding, Findings, KEPT, Level, Reason};
 pub use path::FieldPath;
 pub use review::{Decision, Operation, ReviewError, Reviewer, Row};
+pub use short::beginning;
 pub use table::{AdmissionRules, Change, Defaulting, On, Rule, Unserved, WriteRequest, review, set_defaults};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::{AdmissionRules, Change, Finding, Level, On, Unserved, review, set_defaults};
+use super::{AdmissionRules, Change, Finding, Level, On, Unserved, beginning, review, set_defaults};
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,10 @@ impl Decision {
         kept.map(Finding::detail).chain(more).collect()
     }
 }
+
+/// Longest path and longest problem of a document that does not decode. Both quote the document.
+const LONGEST_PATH: usize = 1024;
+const LONGEST_PROBLEM: usize = 4096;
 
 /// A document that does not decode as its kind.
 #[derive(Debug)]
@@ -188,12 +192,9 @@ fn overlay(document: &mut Value, before: &Value, after: &Value) {
 
 fn decode<K: AdmissionRules>(document: &Value) -> Result<K, ReviewError> {
     serde_path_to_error::deserialize(document).map_err(|error| {
-        let path = error.path().to_string();
-        ReviewError(format!(
-            "{path}: {}; write it as the schema of {} says",
-            error.into_inner(),
-            K::KIND
-        ))
+        let path = beginning(error.path(), LONGEST_PATH);
+        let problem = beginning(error.inner(), LONGEST_PROBLEM);
+        ReviewError(format!("{path}: {problem}; write it as the schema of {} says", K::KIND))
     })
 }
 

@@ -12,13 +12,16 @@ use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{FORMER_INSTANCE_ANNOTATION, STATUS_ANNOTATION};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalHostStatus, ProvisioningState};
-use metal3_api::rules::{Operation, Reviewer};
+use metal3_api::rules::{Operation, Reviewer, beginning};
 use serde_json::Value;
 
 /// The virtual subresource.
 pub const SUBRESOURCE: &str = "restore";
 /// The verb on it.
 pub const VERB: &str = "update";
+
+/// Longest name of a user in a message, in bytes.
+const LONGEST_USER: usize = 253;
 
 /// A right that a request requires.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +37,7 @@ pub struct AccessQuestion {
 impl AccessQuestion {
     /// Why the request is rejected without the right.
     pub(crate) fn denial(&self, decision: &Result<bool, String>) -> String {
-        let user = self.user.username.as_deref().unwrap_or_default();
+        let user = beginning(&self.user.username.as_deref().unwrap_or_default(), LONGEST_USER);
         let why = match decision {
             Err(why) => format!("whether {user:?} may set it is not known ({why}); try again"),
             Ok(_) => format!("{user:?} may not set it"),

@@ -66,6 +66,16 @@ const REQUEST: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionRe
 "object":{"apiVersion":"ipam.metal3.io/v1alpha1","kind":"IPPool","metadata":{"name":"p","namespace":"metal"},
 "spec":{"namePrefix":"p","#;
 
+/// A control character that JSON may contain as it is.
+const DELETE: &str = "\u{7f}";
+
+/// A valid review with a long text in front of this part.
+fn with_long(part: &str) -> Vec<u8> {
+    let long = format!("{}{part}", DELETE.repeat(6 << 20));
+    assert!(REQUEST.contains(part));
+    format!("{}\"pools\":[{{}}]}}}}}}}}", REQUEST.replacen(part, &long, 1)).into_bytes()
+}
+
 fn admission(member: &str, item: &str, length: usize) -> Vec<u8> {
     filled(&format!("{REQUEST}\"{member}\":["), item, "]}}}}", length)
 }
@@ -119,6 +129,32 @@ async fn hostile_bodies_take_bounded_memory() {
             CONVERSION_PATH,
             conversion("objects", "0,", CONVERSION),
         ),
+        // Messages quote texts, and write such a character as six.
+        (
+            "a text in place of a review",
+            CONVERSION_PATH,
+            format!("\"{}\"", DELETE.repeat(15 << 20)).into_bytes(),
+        ),
+        (
+            "a text in place of a request",
+            CONVERSION_PATH,
+            format!("{{\"request\":\"{}\"}}", DELETE.repeat(15 << 20)).into_bytes(),
+        ),
+        (
+            "a text in place of objects",
+            CONVERSION_PATH,
+            String::from_utf8(conversion("objects", "0,", 1 << 10))
+                .unwrap()
+                .replace("[0", &format!("\"{}\",\"x\":[0", DELETE.repeat(15 << 20)))
+                .into_bytes(),
+        ),
+        ("a text in place of pools", &pool, {
+            format!("{REQUEST}\"pools\":\"{}\"}}}}}}}}", DELETE.repeat(6 << 20)).into_bytes()
+        }),
+        ("a long operation", &pool, with_long("CREATE")),
+        ("a long name", &pool, with_long("p\",\n")),
+        ("a long uid", &pool, with_long("u\",\"name")),
+        ("a long plural", &pool, with_long("ippools\"")),
     ];
     for (name, path, body) in bodies {
         for times in [1, 4] {

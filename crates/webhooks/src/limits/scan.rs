@@ -12,6 +12,18 @@ const VALUE: usize = 96;
 /// Bytes of a text, besides its characters.
 const TEXT: usize = 48;
 
+/// Bytes of a character that an error quotes as `\u{7f}`.
+const ESCAPED: usize = 6;
+
+/// Bytes of a byte in a text: the value, or the error that quotes it.
+const fn length(byte: u8) -> usize {
+    if byte.is_ascii() && !byte.is_ascii_control() {
+        1
+    } else {
+        ESCAPED
+    }
+}
+
 /// The sum so far.
 #[derive(Debug)]
 pub(super) struct Scan {
@@ -42,7 +54,7 @@ impl Scan {
     pub(super) fn feed(&mut self, bytes: &[u8]) -> bool {
         for byte in bytes {
             if self.in_text {
-                self.current = self.current.saturating_add(1);
+                self.current = self.current.saturating_add(length(*byte));
                 self.in_text = self.is_escaped || *byte != b'"';
                 self.is_escaped = !self.is_escaped && *byte == b'\\';
             } else {
@@ -104,6 +116,7 @@ mod tests {
             (r#""ab""#, TEXT + 3),
             (r#""\"{[,""#, TEXT + 6),
             (r#""\\",7"#, TEXT + 3 + VALUE),
+            ("\"a\u{7f}\"", TEXT + 2 + ESCAPED),
             ("[7, 7]", LIST + 2 * VALUE),
             (r#"{"a":7}"#, OBJECT + VALUE + TEXT + 2),
             ("{},{}", 2 * OBJECT + 3 * VALUE),

@@ -4,7 +4,7 @@ use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use metal3_api::rules::{Operation, ReviewError};
 use serde_json::Value;
 
-use super::request::AdmissionRequest;
+use super::request::{AdmissionRequest, is_name, short_name};
 use super::response::{Admitted, Refusal};
 use crate::guarded::{self, AccessQuestion};
 use crate::related_objects::{self, RelatedObjects};
@@ -19,7 +19,7 @@ pub(super) fn answer(
     let reviewer = &hook.reviewer;
     let expected = [reviewer.group, reviewer.version, reviewer.plural];
     if request.resource != expected {
-        let [group, version, plural] = request.resource;
+        let [group, version, plural] = request.resource.map(short_name);
         return Err(Refusal::unreadable(format!(
             "request.resource: {plural}.{version}.{group} is not reviewed at {}; send {}.{}.{} there",
             hook.path(),
@@ -34,7 +34,8 @@ pub(super) fn answer(
         "status" => return Ok(Admitted::default()),
         other => {
             return Err(Refusal::unreadable(format!(
-                "request.subResource: {other:?} is not reviewed here; send the object itself"
+                "request.subResource: {:?} is not reviewed here; send the object itself",
+                short_name(other),
             )));
         }
     }
@@ -54,6 +55,8 @@ pub(super) fn question(hook: &Hook, request: &AdmissionRequest<'_>) -> Option<Ac
     let annotation = guarded::guarded_annotation(reviewer, request.operation, documents)?;
     let object = request.object.unwrap_or(&Value::Null);
     let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+    // The right for all namespaces, or objects, is another one.
+    let namespace = namespace.filter(|namespace| is_name(namespace));
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     Some(AccessQuestion {
         user: request.user.clone(),
@@ -115,7 +118,12 @@ fn validate(
 /// Name of the object, or `generateName` in a create request without a name.
 fn name<'a>(request: &AdmissionRequest<'a>) -> &'a str {
     let object = request.object.or(request.old_object).unwrap_or(&Value::Null);
-    let member = |path: &str| object.pointer(path).and_then(Value::as_str);
+    let member = |path: &str| {
+        object
+            .pointer(path)
+            .and_then(Value::as_str)
+            .filter(|name| is_name(name))
+    };
     match request.name {
         "" => member("/metadata/name")
             .or_else(|| member("/metadata/generateName"))

@@ -8,10 +8,11 @@ use std::fmt;
 use axum::body::Bytes;
 use metal3_api::catalog;
 use metal3_api::infrastructure::conversion::{self, Version};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use metal3_api::rules::beginning;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
-use super::request::{InvalidReview, check_type};
+use super::request::{InvalidReview, check_type, is_name, short_name};
 use super::text::Text;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
@@ -23,7 +24,7 @@ pub(crate) fn convert(body: &[u8], longest: usize) -> Result<Vec<Bytes>, Invalid
     read(body, Members::Head(&mut head)).map_err(|error| InvalidReview::not_json(&error, API_VERSION, KIND))?;
     let found = [head.api_version.as_deref(), head.kind.as_deref()];
     check_type(found, API_VERSION, KIND)?;
-    let uid = head.uid.filter(|uid| !uid.is_empty());
+    let uid = head.uid.filter(|uid| !uid.is_empty() && is_name(uid));
     let uid = uid.ok_or_else(InvalidReview::without_uid)?;
     let mut objects = Objects {
         desired: &head.desired.unwrap_or_default(),
@@ -67,6 +68,11 @@ fn read(body: &[u8], members: Members<'_, '_>) -> serde_json::Result<()> {
     document.end()
 }
 
+/// The usual error quotes the text, however long it is.
+fn text_found<E: Error>() -> E {
+    E::custom("found a text in place of an object or a list")
+}
+
 /// The members in front of and around the objects.
 #[derive(Debug, Default)]
 struct Head {
@@ -95,6 +101,10 @@ impl<'de> Visitor<'de> for Members<'_, '_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Err(text_found())
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
@@ -129,6 +139,10 @@ impl<'de> Visitor<'de> for Request<'_, '_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Err(text_found())
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
@@ -193,6 +207,10 @@ impl<'de> Visitor<'de> for &mut Objects<'_> {
         f.write_str("a list")
     }
 
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Err(text_found())
+    }
+
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())
     }
@@ -219,9 +237,10 @@ fn one(object: &Value, desired: &str) -> Result<Value, String> {
         return Ok(object.clone());
     }
     let version = Version::from_api_version(desired).ok_or_else(|| {
+        let [desired, found] = [desired, found].map(short_name);
         format!("desiredAPIVersion: {desired:?} is no version that {found:?} is converted to; request a served version")
     })?;
-    conversion::convert(object, version).map_err(|error| error.to_string())
+    conversion::convert(object, version).map_err(|error| beginning(&error, LONGEST_PROBLEM))
 }
 
 fn is_served(api_version: &str, kind: &str) -> bool {
@@ -232,15 +251,14 @@ fn is_served(api_version: &str, kind: &str) -> bool {
     })
 }
 
-/// Longest name in a message, and longest message about an object, in characters. The objects are not checked yet.
-const LONGEST_NAME: usize = 253;
+/// Longest message about an object, in bytes. The objects are not checked yet.
 const LONGEST_PROBLEM: usize = 4096;
 
 /// Adds the position and name of the object, because a list may have thousands.
 fn located(position: usize, object: &Value, problem: &str) -> String {
-    let member = |path: &str| text(object, path).chars().take(LONGEST_NAME).collect::<String>();
+    let member = |path: &str| short_name(text(object, path));
     let (kind, namespace, name) = (member("/kind"), member("/metadata/namespace"), member("/metadata/name"));
-    let problem: String = problem.chars().take(LONGEST_PROBLEM).collect();
+    let problem = beginning(&problem, LONGEST_PROBLEM);
     format!("request.objects[{position}] ({kind} {namespace}/{name}): {problem}")
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use k8s_openapi::api::authentication::v1::UserInfo;
-use metal3_api::rules::Operation;
+use metal3_api::rules::{Operation, beginning};
 use serde_json::{Value, json};
 
 /// A body that is no review with a `uid`, so no response is possible.
@@ -14,12 +14,13 @@ pub(crate) struct InvalidReview(String);
 impl InvalidReview {
     /// The body is not JSON.
     pub(super) fn not_json(error: &serde_json::Error, api_version: &str, kind: &str) -> Self {
+        let error = beginning(error, LONGEST_PROBLEM);
         Self(format!("the body is not JSON: {error}; post a {kind} of {api_version}"))
     }
 
     /// The request has no `uid`.
     pub(super) fn without_uid() -> Self {
-        Self("request.uid: is missing; set it, the answer refers to it".into())
+        Self("request.uid: is missing or too long; set it, the answer refers to it".into())
     }
 }
 
@@ -28,7 +29,7 @@ pub(super) fn check_type(found: [Option<&str>; 2], api_version: &str, kind: &str
     let members = ["apiVersion", "kind"].into_iter().zip(found).zip([api_version, kind]);
     for ((member, found), wanted) in members {
         if found != Some(wanted) {
-            let found: String = found.unwrap_or_default().chars().take(LONGEST_NAME).collect();
+            let found = short_name(found.unwrap_or_default());
             return Err(InvalidReview(format!(
                 "{member}: found {found:?}; post a {kind} of {api_version}"
             )));
@@ -37,8 +38,20 @@ pub(super) fn check_type(found: [Option<&str>; 2], api_version: &str, kind: &str
     Ok(())
 }
 
-/// Longest name in a message, in characters.
-const LONGEST_NAME: usize = 253;
+/// Longest name that Kubernetes accepts, in bytes. The caller may send any.
+pub(super) const LONGEST_NAME: usize = 253;
+/// Longest problem of a body, in bytes.
+const LONGEST_PROBLEM: usize = 1024;
+
+/// A name to quote.
+pub(super) fn short_name(name: &str) -> String {
+    beginning(&name, LONGEST_NAME)
+}
+
+/// A name that the API server may send.
+pub(super) fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+}
 
 impl fmt::Display for InvalidReview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +92,7 @@ pub(crate) fn envelope(body: &[u8], api_version: &'static str, kind: &'static st
         )));
     };
     let request = members.remove("request").unwrap_or_default();
-    let uid = text(&request, "uid").filter(|uid| !uid.is_empty());
+    let uid = text(&request, "uid").filter(|uid| !uid.is_empty() && is_name(uid));
     let uid = uid.ok_or_else(InvalidReview::without_uid)?;
     Ok(Envelope {
         api_version,
@@ -127,7 +140,11 @@ impl<'a> AdmissionRequest<'a> {
             operation: operation(text(request, "operation").unwrap_or_default())?,
             resource: [part("group")?, part("version")?, part("resource")?],
             subresource: text(request, "subResource").unwrap_or_default(),
-            name: text(request, "name").unwrap_or_default(),
+            name: Some(text(request, "name").unwrap_or_default())
+                .filter(|name| is_name(name))
+                .ok_or_else(|| {
+                    format!("request.name: is longer than {LONGEST_NAME} bytes; send the name of an object")
+                })?,
             user: request.get("userInfo").and_then(user).unwrap_or_default(),
             object: object("object")?,
             old_object: object("oldObject")?,
@@ -152,7 +169,8 @@ fn operation(text: &str) -> Result<Operation, String> {
         "UPDATE" => Ok(Operation::Update),
         "DELETE" => Ok(Operation::Delete),
         other => Err(format!(
-            "request.operation: {other:?} is not reviewed here; send CREATE, UPDATE or DELETE"
+            "request.operation: {:?} is not reviewed here; send CREATE, UPDATE or DELETE",
+            short_name(other),
         )),
     }
 }
