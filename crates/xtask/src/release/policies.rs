@@ -6,6 +6,8 @@
 use metal3_api::infrastructure::names::SECRET_TYPE;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::access::{Permission, verb};
 use serde_json::{Value, json};
 
 use super::install::cluster_object;
@@ -26,6 +28,7 @@ pub(super) fn documents(layout: &Layout) -> Vec<Value> {
     let policies = [secrets(layout), configurations(), definitions()];
     policies
         .into_iter()
+        .chain(hosts(layout))
         .flat_map(|policy| policy.documents(layout))
         .collect()
 }
@@ -66,6 +69,14 @@ fn resources(group: &str, operations: &[&str], resources: &[&str]) -> Value {
     json!({ "apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": resources })
 }
 
+/// The same metadata. An owner that does not exist would let the garbage collector delete the object, which needs no
+/// permission to delete; an annotation could have another program write the object.
+fn kept_metadata() -> String {
+    let members = ["ownerReferences", "finalizers", "labels", "annotations"];
+    let same = members.map(|member| format!("({})", kept(&format!("metadata.{member}"))));
+    same.join(" && ")
+}
+
 /// Equal members, of which both or none are present.
 fn kept(member: &str) -> String {
     let (new, old) = (format!("object.{member}"), format!("oldObject.{member}"));
@@ -82,25 +93,27 @@ fn is_of_cluster(object: &str) -> String {
     )
 }
 
-/// A Secret that exists is labelled only. New ones hold data of machines or a rendered endpoint, which is rendered again;
-/// no other Secret becomes one. The Secret with the certificates is its own.
+/// A Secret that exists is labelled only: it keeps its owners, without which it could be deleted or become a rendered
+/// endpoint. New ones hold data of machines or a rendered endpoint, which is rendered again. The Secret with the
+/// certificates is its own.
 fn secrets(layout: &Layout) -> Policy {
     let (scope, namespace) = (layout.certificate_scope(), layout.suite.namespace);
     let own = format!(
         "object.metadata.namespace == '{namespace}' && object.metadata.name == '{}' && object.type == 'Opaque'",
         scope.secret(),
     );
-    let same = format!("({}) && ({})", kept("type"), kept("data"));
-    let (new, changed) = match layout.parts.iter().any(|part| part.creates_data) {
-        true => {
-            let (is, was) = (is_of_cluster("object"), is_of_cluster("oldObject"));
-            (
-                format!("object.type == '{SECRET_TYPE}' || (object.type == 'Opaque' && {is})"),
-                format!("({}) && (({was}) || (({}) && !({is})))", kept("type"), kept("data")),
-            )
-        }
-        false => ("false".to_owned(), same),
+    let same = ["type", "immutable", "metadata.ownerReferences"].map(|member| format!("({})", kept(member)));
+    let (new, content) = match layout.parts.iter().any(|part| part.creates_data) {
+        true => (
+            format!(
+                "object.type == '{SECRET_TYPE}' || (object.type == 'Opaque' && {})",
+                is_of_cluster("object")
+            ),
+            format!("({}) || ({})", is_of_cluster("oldObject"), kept("data")),
+        ),
+        false => ("false".to_owned(), kept("data")),
     };
+    let changed = format!("{} && ({content})", same.join(" && "));
     Policy {
         name: "secret-writes",
         resources: resources("", &["CREATE", "UPDATE"], &["secrets"]),
@@ -118,8 +131,18 @@ fn configurations() -> Policy {
         "namespaceSelector",
         "objectSelector",
         "matchConditions",
+        "timeoutSeconds",
+        "reinvocationPolicy",
     ];
-    let mut same: Vec<String> = ["name", "rules", "failurePolicy", "sideEffects", "matchPolicy"]
+    let always = [
+        "name",
+        "rules",
+        "failurePolicy",
+        "sideEffects",
+        "matchPolicy",
+        "admissionReviewVersions",
+    ];
+    let mut same: Vec<String> = always
         .iter()
         .map(|member| format!("new.{member} == old.{member}"))
         .collect();
@@ -139,7 +162,7 @@ fn configurations() -> Policy {
             &["CREATE", "UPDATE"],
             &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
         ),
-        expression: format!("oldObject != null && {expression}"),
+        expression: format!("oldObject != null && {} && {expression}", kept_metadata()),
         message: "this program changes only the CA of webhooks".to_owned(),
     }
 }
@@ -148,7 +171,8 @@ fn configurations() -> Policy {
 fn definitions() -> Policy {
     let same = ["group", "names", "scope", "versions"]
         .map(|member| format!("object.spec.{member} == oldObject.spec.{member}"));
-    let service = kept("spec.conversion.webhook.clientConfig.service");
+    let conversion = ["clientConfig.service", "clientConfig.url", "conversionReviewVersions"]
+        .map(|member| format!("({})", kept(&format!("spec.conversion.webhook.{member}"))));
     Policy {
         name: "definition-writes",
         resources: resources(
@@ -157,11 +181,34 @@ fn definitions() -> Policy {
             &["customresourcedefinitions"],
         ),
         expression: format!(
-            "oldObject != null && {} && object.spec.conversion.strategy == oldObject.spec.conversion.strategy && {service}",
+            "oldObject != null && {} && {} && object.spec.conversion.strategy == oldObject.spec.conversion.strategy && \
+             ({}) && {}",
+            kept_metadata(),
             same.join(" && "),
+            kept("spec.preserveUnknownFields"),
+            conversion.join(" && "),
         ),
         message: "this program changes only the CA of a conversion".to_owned(),
     }
+}
+
+/// A host that exists gets no owner: one that does not exist would let the garbage collector delete the host.
+fn hosts(layout: &Layout) -> Option<Policy> {
+    let may_patch = Permission::of::<verb::Patch, BareMetalHost>();
+    let mut granted = layout.parts.iter().flat_map(|part| (part.grants)());
+    granted
+        .any(|(_, permissions)| permissions.contains(&may_patch))
+        .then(|| Policy {
+            name: "host-writes",
+            resources: json!({
+                "apiGroups": [BareMetalHost::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"],
+                "resources": [BareMetalHost::PLURAL],
+            }),
+            expression: "!has(object.metadata.ownerReferences) || (has(oldObject.metadata.ownerReferences) && \
+                     object.metadata.ownerReferences.all(owner, owner in oldObject.metadata.ownerReferences))"
+                .to_owned(),
+            message: "this program gives no owner to a host".to_owned(),
+        })
 }
 
 #[cfg(test)]

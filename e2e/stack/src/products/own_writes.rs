@@ -106,6 +106,11 @@ const fn created(namespace: &str) -> [&str; 5] {
     ["create", "--namespace", namespace, "--filename", "-"]
 }
 
+/// The garbage collector deletes an object that has only such owners.
+fn absent_owner() -> Value {
+    json!([{ "apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "00000000-0000-4000-8000-000000000000" }])
+}
+
 /// Patches of a JSON document that replace one member each.
 fn replaced(path: &str, value: impl Into<Value>) -> String {
     json!([{ "op": "add", "path": path, "value": value.into() }]).to_string()
@@ -137,6 +142,8 @@ pub(super) fn of_addresses(stack: &Stack, _: &Candidate) -> Proof {
             ("/webhooks/0/rules/0/resources", json!(["secrets"])),
             ("/webhooks/0/failurePolicy", json!("Ignore")),
             ("/webhooks/0/clientConfig/service/namespace", json!("default")),
+            ("/webhooks/0/timeoutSeconds", json!(1)),
+            ("/metadata/ownerReferences", absent_owner()),
         ] {
             let patch = replaced(path, value);
             account.denies(webhooks, path, &patched(kind, name, NAMESPACE, &patch), None)?;

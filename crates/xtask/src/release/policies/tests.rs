@@ -49,6 +49,11 @@ fn assert_secrets(table: &[(&str, Value, Value, bool)]) {
     }
 }
 
+/// The garbage collector deletes an object that has only such owners.
+fn absent_owner() -> Value {
+    json!([{ "apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "00000000-0000-4000-8000-000000000000" }])
+}
+
 fn machine_data() -> Value {
     secret("tenant", "m-user", SECRET_TYPE, &json!({ "userData": "eA==" }))
 }
@@ -118,6 +123,18 @@ fn of_secrets_that_exist_only_metadata_are_written() {
         ("no data", bmc(|_| ()), emptied.clone(), false),
         ("a label without data", emptied.clone(), emptied, true),
         ("data of a machine", machine_data(), rewritten, false),
+        (
+            "no change any more",
+            bmc(|_| ()),
+            bmc(|it| it["immutable"] = true.into()),
+            false,
+        ),
+        (
+            "an owner that does not exist",
+            bmc(|_| ()),
+            bmc(|it| it["metadata"]["ownerReferences"] = absent_owner()),
+            false,
+        ),
     ]);
 }
 
@@ -158,7 +175,7 @@ fn secrets_of_a_rendered_endpoint_are_written_and_no_secret_becomes_one() {
             false,
         ),
         ("a new owner", plain.clone(), of_cluster("eA=="), false),
-        ("no owner any more", of_cluster("eA=="), plain, true),
+        ("no owner any more", of_cluster("eA=="), plain, false),
     ]);
     assert!(!accepts(&layout::HOSTS, "secrets", &Value::Null, &of_cluster("eA==")));
 }
@@ -223,19 +240,68 @@ fn of_webhooks_and_conversions_only_the_ca_is_written() {
                     ("/spec/conversion/strategy", "None".into()),
                     ("/spec/versions/0/served", false.into()),
                     ("/spec/names/plural", "other".into()),
+                    ("/webhooks/0/timeoutSeconds", 1.into()),
+                    ("/webhooks/0/admissionReviewVersions", json!(["v1beta1"])),
+                    ("/webhooks/0/namespaceSelector", json!({ "matchLabels": { "a": "b" } })),
+                    ("/spec/conversion/webhook/conversionReviewVersions", json!(["v1beta1"])),
+                    ("/metadata/ownerReferences", absent_owner()),
+                    ("/metadata/finalizers", json!(["example.org/never"])),
+                    (
+                        "/metadata/annotations",
+                        json!({ "cert-manager.io/inject-ca-from": "tenant/certificate" }),
+                    ),
+                    ("/metadata/labels", json!({ "a": "b" })),
                 ];
                 for (path, value) in changes {
                     let mut changed = injected.clone();
-                    let Some(member) = changed.pointer_mut(path) else {
+                    let (parent, name) = path.rsplit_once('/').unwrap();
+                    let is_foreign = path.starts_with("/webhooks") && kind == "CustomResourceDefinition";
+                    let Some(parent) = changed.pointer_mut(parent).filter(|_| !is_foreign) else {
                         continue;
                     };
-                    *member = value.clone();
+                    parent[name] = value.clone();
                     assert!(!accepts(&layout, resource, &stored, &changed), "{kind} {path}");
                     checked += 1;
                 }
             }
         }
         assert!(checked >= 3, "{}: {checked}", layout.name);
+    }
+}
+
+/// Every member of a webhook in `admissionregistration.k8s.io/v1` is compared; of the client, all but the CA.
+#[test]
+fn each_member_of_a_webhook_is_in_the_policy() {
+    let expression = configurations().expression;
+    for member in [
+        "name",
+        "admissionReviewVersions",
+        "clientConfig.service",
+        "clientConfig.url",
+        "failurePolicy",
+        "matchConditions",
+        "matchPolicy",
+        "namespaceSelector",
+        "objectSelector",
+        "reinvocationPolicy",
+        "rules",
+        "sideEffects",
+        "timeoutSeconds",
+    ] {
+        let same = format!("new.{member} == old.{member}");
+        assert!(expression.contains(&same), "{member}");
+    }
+}
+
+#[test]
+fn hosts_lose_owners_and_get_none() {
+    let host = |owners: &Value| json!({ "metadata": { "name": "h", "ownerReferences": owners } });
+    let none = json!({ "metadata": { "name": "h" } });
+    for layout in [layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
+        let accepts = |old: &Value, new: &Value| accepts(&layout, "baremetalhosts", old, new);
+        let owned = host(&absent_owner());
+        assert!(accepts(&owned, &none) && accepts(&owned, &owned) && accepts(&none, &none));
+        assert!(!accepts(&none, &owned) && !accepts(&host(&json!([])), &owned));
     }
 }
 
@@ -253,7 +319,8 @@ fn policies_are_bound_and_only_in_the_form_with_own_certificates() {
             CertificateSource::SelfManaged,
             "ValidatingAdmissionPolicyBinding",
         );
-        assert_eq!(policies.len(), 3);
+        let writes_hosts = layout.name != layout::IPAM.name;
+        assert_eq!(policies.len(), 3 + usize::from(writes_hosts));
         for (policy, binding) in policies.iter().zip(&bindings) {
             assert_eq!(
                 (&binding["spec"]["policyName"], name(binding)),
