@@ -67,7 +67,8 @@ pub(crate) fn api_server(places: &Places) -> Component {
         format!("--tls-private-key-file={}", key.display()),
         format!("--client-ca-file={}", authority.display()),
         "--authorization-mode=Node,RBAC".to_owned(),
-        "--enable-admission-plugins=NodeRestriction".to_owned(),
+        // The second is off by default, and installations that switch it on must work as well.
+        "--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement".to_owned(),
         format!("--service-cluster-ip-range={SERVICE_SUBNET}"),
         // Webhooks are reached through EndpointSlices: Service addresses are not routed.
         "--enable-aggregator-routing".to_owned(),

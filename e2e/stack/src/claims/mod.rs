@@ -84,7 +84,8 @@ const CLAIMS: &[StackClaim] = claims! {
         a_disruption_budget_refuses_eviction
         the_other_replica_replaces_a_killed_leader
         the_node_keeps_its_lease
-        the_audit_log_has_one_user_per_manager;
+        the_audit_log_has_one_user_per_manager
+        an_owner_is_set_only_by_a_user_who_may_delete_the_object;
 };
 
 /// The number of claims that run concurrently: most of the time they wait.

@@ -226,3 +226,46 @@ pub(super) fn the_audit_log_has_one_user_per_manager(stack: &Stack) -> Proof {
     );
     Ok(format!("{} users", users.len()))
 }
+
+/// The admission plugin `OwnerReferencesPermissionEnforcement` is on, also for the suites about the release.
+pub(super) fn an_owner_is_set_only_by_a_user_who_may_delete_the_object(stack: &Stack) -> Proof {
+    let namespace = stack.create_namespace("owners")?;
+    let account = format!("system:serviceaccount:{}:editor", namespace.name);
+    namespace.kubectl(&["create", "serviceaccount", "editor"])?;
+    for (role, verbs) in [("editor", "get,patch"), ("deleter", "delete")] {
+        let verbs = format!("--verb={verbs}");
+        namespace.kubectl(&["create", "role", role, &verbs, "--resource=configmaps"])?;
+    }
+    let bind = |role: &str| {
+        let (role_of, account) = (
+            format!("--role={role}"),
+            format!("--serviceaccount={}:editor", namespace.name),
+        );
+        namespace.kubectl(&["create", "rolebinding", role, &role_of, &account])
+    };
+    bind("editor")?;
+    namespace.kubectl(&["create", "configmap", "owner"])?;
+    namespace.kubectl(&["create", "configmap", "owned"])?;
+    let uid = namespace.get("configmap/owner")?["metadata"]["uid"].clone();
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+    let patch = json!({"metadata": {"ownerReferences": [owner]}}).to_string();
+    let adopt = || {
+        namespace.kubectl(&[
+            "patch",
+            "configmap",
+            "owned",
+            "--type=merge",
+            "--patch",
+            &patch,
+            "--as",
+            &account,
+        ])
+    };
+    let denied = |refused: &anyhow::Error| format!("{refused:#}").contains("ownerRef");
+    until(TIMEOUT, "the right to patch", || {
+        Ok(adopt().err().filter(denied).map(drop))
+    })?;
+    bind("deleter")?;
+    until(TIMEOUT, "an owner", || Ok(adopt().ok()))?;
+    Ok(String::new())
+}
