@@ -90,18 +90,29 @@ fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -
         .into_iter()
         .filter(|definition| suites.iter().any(|suite| suite.group == definition.group));
     let rest: Vec<Value> = definitions
-        .map(|definition| definition.manifest())
-        .chain(suites.iter().flat_map(configurations))
-        .map(|document| for_layout(document, layout))
+        .map(|definition| for_form(definition.manifest(), layout, certificates))
+        .chain(webhooks(layout, certificates))
         .collect();
-    let rest = rest.into_iter().map(|document| match certificates {
-        CertificateSource::Mounted => document,
-        CertificateSource::SelfManaged => without_injection(document),
-    });
     let after_namespace = documents.split_off(1.min(documents.len()));
     documents.extend(rest);
     documents.extend(after_namespace);
     documents
+}
+
+/// The webhook configurations of a product.
+fn webhooks(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
+    let documents = layout.webhooks().into_iter().flat_map(|suite| configurations(&suite));
+    documents
+        .map(|document| for_form(document, layout, certificates))
+        .collect()
+}
+
+fn for_form(document: Value, layout: &Layout, certificates: CertificateSource) -> Value {
+    let document = for_layout(document, layout);
+    match certificates {
+        CertificateSource::Mounted => document,
+        CertificateSource::SelfManaged => without_injection(document),
+    }
 }
 
 /// The document with the namespace, certificate and label of the layout.

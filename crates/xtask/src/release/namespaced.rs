@@ -1,7 +1,9 @@
-//! Roles for a process that watches one namespace: `PRODUCT-namespaced.yaml`.
+//! Roles and webhooks for a process that watches one namespace: `PRODUCT-namespaced.yaml`.
 //!
-//! Applied with `kubectl apply --namespace NAME` after the components. The ClusterRoles keep only what belongs to no
-//! namespace, and the rest becomes a Role of that namespace.
+//! Applied with `kubectl apply --namespace NAME` after the components, with `${WATCHED_NAMESPACE}` replaced by the name.
+//! The ClusterRoles keep only what belongs to no namespace, and the rest becomes a Role of that namespace. The webhooks
+//! review objects of that namespace: the process does not watch the others, so it would have to refuse what depends on
+//! their objects. The API server rejects a name that was not replaced.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +15,9 @@ use serde_json::{Value, json};
 use super::install::{ClusterGrant, RBAC, binding, cluster_object, endpoint_reader, grants_of};
 use super::layout::Layout;
 use super::rules::rules;
+
+/// Replaced by the user.
+const WATCHED: &str = "${WATCHED_NAMESPACE}";
 
 /// The documents. Those without a namespace are for the one that `kubectl` is called with.
 pub(super) fn documents(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
@@ -61,7 +66,18 @@ pub(super) fn documents(layout: &Layout, certificates: CertificateSource) -> Vec
         }
         documents.push(document);
     }
+    documents.extend(super::webhooks(layout, certificates).into_iter().map(of_watched));
     documents
+}
+
+/// The same webhooks for objects of the watched namespace.
+fn of_watched(mut configuration: Value) -> Value {
+    let webhooks = configuration.pointer_mut("/webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let selector = json!({ "matchLabels": { "kubernetes.io/metadata.name": WATCHED } });
+        webhook.insert("namespaceSelector".to_owned(), selector);
+    }
+    configuration
 }
 
 /// An object without a namespace of its own.
@@ -144,6 +160,26 @@ mod tests {
                 "{}",
                 layout.name
             );
+        }
+    }
+
+    #[test]
+    fn webhooks_review_objects_of_the_watched_namespace_alone() {
+        for (layout, form) in LAYOUTS.iter().flat_map(|layout| FORMS.map(|form| (*layout, form))) {
+            let is_webhooks = |document: &Value| document["webhooks"].is_array();
+            let installed = super::super::documents_of(layout, "image", form).into_iter();
+            let installed: Vec<Value> = installed.filter(is_webhooks).collect();
+            let mut limited: Vec<Value> = documents(layout, form).into_iter().filter(is_webhooks).collect();
+            let selector = json!({ "matchLabels": { "kubernetes.io/metadata.name": "${WATCHED_NAMESPACE}" } });
+            for webhook in limited
+                .iter_mut()
+                .flat_map(|one| one["webhooks"].as_array_mut().unwrap())
+            {
+                let found = webhook.as_object_mut().unwrap().remove("namespaceSelector");
+                assert_eq!(found.as_ref(), Some(&selector), "{}: {}", layout.name, webhook["name"]);
+            }
+            assert_eq!(limited, installed, "{}: otherwise the same", layout.name);
+            assert!(!installed.is_empty());
         }
     }
 

@@ -1,8 +1,8 @@
-//! The claim about a process of one namespace, with the roles of `ipam-namespaced-self-managed.yaml`.
+//! The claim about a process of one namespace, with the roles and webhooks of `ipam-namespaced-self-managed.yaml`.
 
 use std::fs;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use metal3_ledger::Log;
 use serde_json::json;
 
@@ -25,15 +25,19 @@ pub(super) fn works(stack: &Stack, candidate: &Candidate) -> Proof {
         "the components grant no namespace but theirs"
     );
     let roles = candidate.file("ipam-namespaced-self-managed.yaml");
-    stack.kubectl(&[
+    let text = fs::read_to_string(&roles).with_context(|| format!("read {}", roles.display()))?;
+    let apply = [
         "apply",
         "--server-side",
         "--force-conflicts",
         "--namespace",
         WATCHED,
         "--filename",
-        &roles.to_string_lossy(),
-    ])?;
+        "-",
+    ];
+    let unnamed = stack.run("kubectl", &apply, Some(&text));
+    ensure!(unnamed.is_err(), "webhooks of a namespace without a name are accepted");
+    stack.run("kubectl", &apply, Some(&text.replace("${WATCHED_NAMESPACE}", WATCHED)))?;
     let deployment = super::manager::the_deployment(stack)?;
     let name = super::load::name(&deployment);
     let argument = format!("--namespace={WATCHED}");
@@ -55,6 +59,10 @@ pub(super) fn works(stack: &Stack, candidate: &Candidate) -> Proof {
         "the roles are of all namespaces"
     );
     answers(&namespace)?;
+    // The process sees no address of another namespace, so it reviews none of its pools.
+    elsewhere.apply(&pool("foreign", "10.64.20.10", "10.64.20.20"))?;
+    elsewhere.apply(&pool("foreign", "10.64.20.15", "10.64.20.30"))?;
+    elsewhere.kubectl(&["delete", "ippool", "foreign", "--wait=false"])?;
     namespace.apply(&pool("single", "10.64.10.10", "10.64.10.20"))?;
     namespace.apply(&claim("single", 0))?;
     let granted = namespace.until("ipclaim/single-claim-0", "granted", has_address)?;
