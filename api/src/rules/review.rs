@@ -98,6 +98,8 @@ pub struct Reviewer {
     pub rows: fn() -> Vec<Row>,
     /// Reviews a request: operation, old document, new document.
     pub review: Review,
+    /// Checks that a document decodes as the kind.
+    pub decode: fn(&Value) -> Result<(), ReviewError>,
     /// Returns the document with defaults set.
     pub set_defaults: fn(&Value) -> Result<Value, ReviewError>,
 }
@@ -114,6 +116,7 @@ impl Reviewer {
             only_warns: K::RULES.is_empty() && K::DEFAULTS.is_empty(),
             rows: rows::<K>,
             review: review_documents::<K>,
+            decode: |document| decode::<K>(document).map(drop),
             set_defaults: default_document::<K>,
         }
     }

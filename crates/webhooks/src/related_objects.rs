@@ -11,7 +11,7 @@ use std::sync::Arc;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostNetworkAttachment};
-use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer};
+use metal3_api::rules::{Finding, Level, Operation, Reason, Reviewer, beginning};
 use serde_json::Value;
 
 use crate::destinations::Destinations;
@@ -28,8 +28,9 @@ pub enum Observation<T> {
 
 /// Access to other objects, and to the flags of the program.
 pub trait RelatedObjects: Send + Sync {
-    /// Every host.
-    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
+    /// Every host that may refer to an attachment of this namespace.
+    fn hosts(&self, namespace: &str) -> Observation<Vec<Arc<BareMetalHost>>> {
+        let _ = namespace;
         Observation::Unknown("this process does not watch hosts".into())
     }
 
@@ -103,7 +104,8 @@ fn attachment(
         (Operation::Delete, Some(old), _) => ("metadata.name", "cannot be deleted", old),
         (Operation::Create | Operation::Update | Operation::Delete, ..) => return Vec::new(),
     };
-    let finding = match related_objects.hosts() {
+    let namespace = old.metadata.namespace.clone().unwrap_or_default();
+    let finding = match related_objects.hosts(&namespace) {
         Observation::Unknown(why) => (
             format!("{problem}: whether hosts refer to it is not known: {why}"),
             "try again in a moment".to_owned(),
@@ -160,6 +162,9 @@ fn pool(
     vec![refusal("granted-address-in-range", "spec.pools", finding)]
 }
 
+/// Longest problem of a finding, in bytes. Names of interfaces are texts of users.
+const LONGEST_PROBLEM: usize = 2048;
+
 /// A finding that rejects the request.
 pub(crate) fn refusal(rule: &'static str, path: &str, (problem, cure): (String, String)) -> Finding {
     Finding {
@@ -168,7 +173,7 @@ pub(crate) fn refusal(rule: &'static str, path: &str, (problem, cure): (String, 
         path: path.into(),
         reason: Reason::Forbidden,
         value: None,
-        problem,
+        problem: beginning(&problem, LONGEST_PROBLEM),
         cure,
     }
 }

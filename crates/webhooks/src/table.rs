@@ -101,8 +101,12 @@ impl Suite {
     }
 
     fn mutates(&self, reviewer: &Reviewer) -> bool {
-        self.mutates_all || (reviewer.rows)().iter().any(|row| row.when == "default")
+        self.mutates_all || has_defaults(reviewer)
     }
+}
+
+fn has_defaults(reviewer: &Reviewer) -> bool {
+    (reviewer.rows)().iter().any(|row| row.when == "default")
 }
 
 /// The task of a hook.
@@ -126,6 +130,11 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// Whether its kind has defaults. Otherwise a mutation changes nothing.
+    pub(crate) fn has_defaults(&self) -> bool {
+        has_defaults(&self.reviewer)
+    }
+
     /// The name in the webhook configuration, which users see in rejections.
     #[must_use]
     pub fn name(&self) -> String {

@@ -102,6 +102,37 @@ async fn post(webhooks: &Router, path: &str, body: Vec<u8>, times: usize) -> (St
     futures::future::join_all(sending).await.remove(0)
 }
 
+/// Messages quote texts, and write such a character as six.
+fn long_texts(pool: &str) -> Vec<(&'static str, &str, Vec<u8>)> {
+    vec![
+        (
+            "a text in place of a review",
+            CONVERSION_PATH,
+            format!("\"{}\"", DELETE.repeat(15 << 20)).into_bytes(),
+        ),
+        (
+            "a text in place of a request",
+            CONVERSION_PATH,
+            format!("{{\"request\":\"{}\"}}", DELETE.repeat(15 << 20)).into_bytes(),
+        ),
+        (
+            "a text in place of objects",
+            CONVERSION_PATH,
+            String::from_utf8(conversion("objects", "0,", 1 << 10))
+                .unwrap()
+                .replace("[0", &format!("\"{}\",\"x\":[0", DELETE.repeat(15 << 20)))
+                .into_bytes(),
+        ),
+        ("a text in place of pools", pool, {
+            format!("{REQUEST}\"pools\":\"{}\"}}}}}}}}", DELETE.repeat(6 << 20)).into_bytes()
+        }),
+        ("a long operation", pool, with_long("CREATE")),
+        ("a long name", pool, with_long("p\",\n")),
+        ("a long uid", pool, with_long("u\",\"name")),
+        ("a long plural", pool, with_long("ippools\"")),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_bodies_take_bounded_memory() {
     let _turn = TURN.lock().await;
@@ -129,34 +160,8 @@ async fn hostile_bodies_take_bounded_memory() {
             CONVERSION_PATH,
             conversion("objects", "0,", CONVERSION),
         ),
-        // Messages quote texts, and write such a character as six.
-        (
-            "a text in place of a review",
-            CONVERSION_PATH,
-            format!("\"{}\"", DELETE.repeat(15 << 20)).into_bytes(),
-        ),
-        (
-            "a text in place of a request",
-            CONVERSION_PATH,
-            format!("{{\"request\":\"{}\"}}", DELETE.repeat(15 << 20)).into_bytes(),
-        ),
-        (
-            "a text in place of objects",
-            CONVERSION_PATH,
-            String::from_utf8(conversion("objects", "0,", 1 << 10))
-                .unwrap()
-                .replace("[0", &format!("\"{}\",\"x\":[0", DELETE.repeat(15 << 20)))
-                .into_bytes(),
-        ),
-        ("a text in place of pools", &pool, {
-            format!("{REQUEST}\"pools\":\"{}\"}}}}}}}}", DELETE.repeat(6 << 20)).into_bytes()
-        }),
-        ("a long operation", &pool, with_long("CREATE")),
-        ("a long name", &pool, with_long("p\",\n")),
-        ("a long uid", &pool, with_long("u\",\"name")),
-        ("a long plural", &pool, with_long("ippools\"")),
     ];
-    for (name, path, body) in bodies {
+    for (name, path, body) in bodies.into_iter().chain(long_texts(&pool)) {
         for times in [1, 4] {
             let before = ALLOCATOR.allocated() + body.len() * times;
             let (status, answer) = post(&webhooks, path, body.clone(), times).await;
@@ -192,4 +197,52 @@ async fn large_objects_of_users_are_reviewed() {
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["response"]["result"]["status"], "Success");
     assert!(answer["response"]["convertedObjects"].as_array().unwrap().len() > 2_000);
+}
+
+/// Everything that etcd stores must be accepted, or lists of its kind fail for all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_largest_stored_objects_are_reviewed_and_converted() {
+    let _turn = TURN.lock().await;
+    let webhooks = webhooks();
+    let pool = String::from_utf8(admission("pools", r#"{"subnet":"192.0.2.0/24"},"#, 1 << 20)).unwrap();
+    let (head, object) = pool.split_once("\"object\":").unwrap();
+    let object = object.strip_suffix("}}").unwrap();
+    let head = head.replace("CREATE", "UPDATE");
+    let update = format!("{head}\"object\":{object},\"oldObject\":{object}}}}}");
+    for task in [Task::Mutate, Task::Validate] {
+        let before = ALLOCATOR.allocated() + update.len();
+        let (status, answer) = post(&webhooks, &path(task, "IPPool"), update.clone().into_bytes(), 1).await;
+        let peak = ALLOCATOR.max_allocated().saturating_sub(before);
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        assert!(text.contains("\"allowed\":true"), "{task:?} {status} {text}");
+        assert!(peak < LIMIT, "{} MiB", peak >> 20);
+    }
+
+    let head = r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":
+"infrastructure.cluster.x-k8s.io/v1beta1","objects":[{"apiVersion":"infrastructure.cluster.x-k8s.io/v1beta2","kind":
+"Metal3DataTemplate","metadata":{"name":"d","namespace":"metal""#;
+    let mut strings = format!("{head}}},\"spec\":{{\"metaData\":{{\"strings\":[");
+    for number in 0..(3 << 19) / 29 {
+        strings.push_str(&format!("{{\"key\":\"k{number:05}\",\"value\":\"b\"}},"));
+    }
+    let strings = format!("{}]}}}}}}]}}}}", strings.trim_end_matches(','));
+    let (mut labels, mut fields) = (String::new(), String::new());
+    for number in 0..(3 << 19) / 25 {
+        labels.push_str(&format!("\"l{number:05}\":\"\","));
+        fields.push_str(&format!("\"f:l{number:05}\":{{}},"));
+    }
+    let labelled = format!(
+        "{head},\"labels\":{{{}}},\"managedFields\":[{{\"manager\":\"m\",\"fieldsV1\":{{\"f:metadata\":{{\"f:labels\":{{{}}}}}}}}}]}},\"spec\":{{}}}}]}}}}",
+        labels.trim_end_matches(','),
+        fields.trim_end_matches(','),
+    );
+    for body in [strings, labelled] {
+        assert!(body.len() > 1_500_000, "{}", body.len());
+        let before = ALLOCATOR.allocated() + body.len();
+        let (status, answer) = post(&webhooks, CONVERSION_PATH, body.into_bytes(), 1).await;
+        let peak = ALLOCATOR.max_allocated().saturating_sub(before);
+        let start = String::from_utf8_lossy(&answer).chars().take(500).collect::<String>();
+        assert!(start.contains("\"status\":\"Success\""), "{status} {start}");
+        assert!(peak < LIMIT, "{} MiB", peak >> 20);
+    }
 }

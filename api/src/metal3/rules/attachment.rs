@@ -27,22 +27,29 @@ impl AdmissionRules for HostNetworkAttachment {
 }
 
 impl HostNetworkAttachment {
-    /// The hosts that refer to this attachment, each as `namespace/name[interface]`. While there is any, the attachment
-    /// cannot be changed or deleted.
+    /// The hosts that refer to this attachment, each as `namespace/name[interface]`, and the number of those of other
+    /// namespaces, whose names are not shown. While there is any, the attachment cannot be changed or deleted.
     #[must_use]
     pub fn users<'a>(&self, hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Vec<String> {
         let name = |metadata: &Option<String>| metadata.clone().unwrap_or_default();
         let own = (name(&self.metadata.namespace), name(&self.metadata.name));
-        let mut users = Vec::new();
+        let (mut users, mut others) = (Vec::new(), 0_usize);
         for host in hosts {
             for (namespace, attachment, interface) in host.network_attachments() {
                 if (namespace, attachment) == (own.0.as_str(), own.1.as_str()) {
+                    if host.metadata.namespace != self.metadata.namespace {
+                        others = others.saturating_add(1);
+                        continue;
+                    }
                     let by_name = interface.name.as_deref().filter(|name| !name.is_empty());
                     let interface = by_name.or(interface.mac_address.as_deref()).unwrap_or_default();
                     let (namespace, host) = (name(&host.metadata.namespace), name(&host.metadata.name));
                     users.push(format!("{namespace}/{host}[{interface}]"));
                 }
             }
+        }
+        if others > 0 {
+            users.push(format!("{others} in other namespaces"));
         }
         users
     }
@@ -142,7 +149,7 @@ mod tests {
         ];
         assert_eq!(
             attachment.users(&hosts),
-            ["metal/node-0[eno1]", "far/node-0[52:54:00:aa:bb:01]"]
+            ["metal/node-0[eno1]", "1 in other namespaces"]
         );
     }
 }

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use metal3_api::metal3::names::GROUP;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_grants::Admission;
 use metal3_hosts::needs::{Hosts, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::unserved;
 use metal3_runtime::admin::SubjectReviewer;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
@@ -16,10 +18,10 @@ use metal3_runtime::watch::Scope;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::destinations::Destinations;
 use metal3_webhooks::guarded::AccessQuestion;
-use metal3_webhooks::related_objects::{Decision, RelatedObjects};
+use metal3_webhooks::related_objects::{Decision, Observation, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
 
-use super::{EVENTS, Product, Running, Task, WriteAccess};
+use super::{EVENTS, Product, Running, Task, WriteAccess, other_namespace};
 use crate::drain_events::run_then_drain;
 use crate::error::RunError;
 use crate::hosts_config::HostsConfig;
@@ -48,12 +50,15 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     if let (None, Some(namespace)) = (&session.options.namespace, &metal.namespace) {
         watch_config.scope = Scope::namespace(namespace);
     }
+    let only = session.options.namespace.clone().or_else(|| metal.namespace.clone());
+    let known = caches.hosts.clone();
     let of_unserved = unserved::Caches::default();
     let watches = caches.watches(&watch_config).chain(of_unserved.watches(&watch_config));
     let task = controllers(session, (caches, of_unserved), write_access, metal);
     let reviewed_by = ReviewedBy {
         rights: SubjectReviewer::new::<Admission>(&session.client),
         destinations: session.destinations(),
+        hosts: KnownHosts { known, only },
     };
     Ok(Running {
         related_objects: Arc::new(reviewed_by),
@@ -66,9 +71,35 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
 struct ReviewedBy {
     rights: SubjectReviewer,
     destinations: Destinations,
+    hosts: KnownHosts,
+}
+
+/// The hosts, for the webhook of attachments.
+struct KnownHosts {
+    known: SharedCache<BareMetalHost>,
+    /// The watched namespace; `None` for all.
+    only: Option<String>,
+}
+
+impl KnownHosts {
+    fn of(&self, namespace: &str) -> Observation<Vec<Arc<BareMetalHost>>> {
+        if let Some(only) = self.only.as_deref().filter(|only| *only != namespace) {
+            return Observation::Unknown(other_namespace(only));
+        }
+        let known = self.known.read(|cache| {
+            let hosts = cache.objects().map(|(_, host)| Arc::clone(host));
+            cache.synced().then(|| hosts.collect())
+        });
+        let not_listed = || Observation::Unknown("baremetalhosts not listed yet; /readyz says why".to_owned());
+        known.map_or_else(not_listed, Observation::Known)
+    }
 }
 
 impl RelatedObjects for ReviewedBy {
+    fn hosts(&self, namespace: &str) -> Observation<Vec<Arc<BareMetalHost>>> {
+        self.hosts.of(namespace)
+    }
+
     fn destinations(&self) -> Option<&Destinations> {
         Some(&self.destinations)
     }
@@ -127,4 +158,28 @@ fn controllers(
         let work = futures::future::join(controller.run(stop.clone()), unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_runtime::version::ResourceVersion;
+
+    use super::*;
+
+    #[test]
+    fn hosts_of_the_watched_namespace_are_known_to_the_webhook_of_attachments() {
+        let seen = |only: Option<&str>, is_listed: bool| {
+            let known = SharedCache::default();
+            if is_listed {
+                known.listed(Vec::new(), ResourceVersion::parse("1").unwrap()).unwrap();
+            }
+            let only = only.map(str::to_owned);
+            KnownHosts { known, only }.of("there")
+        };
+        for only in [None, Some("there")] {
+            assert_eq!(seen(only, true), Observation::Known(Vec::new()));
+            assert!(matches!(seen(only, false), Observation::Unknown(why) if why.contains("not listed")));
+        }
+        assert!(matches!(seen(Some("here"), true), Observation::Unknown(why) if why.contains("--namespace")));
+    }
 }

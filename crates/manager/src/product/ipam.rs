@@ -17,7 +17,7 @@ use metal3_runtime::write::Writer;
 use metal3_webhooks::related_objects::{Observation, RelatedObjects};
 use metal3_webhooks::table::IPAM;
 
-use super::{CORE, EVENTS, Product, Running, Task, WriteAccess};
+use super::{CORE, EVENTS, Product, Running, Task, WriteAccess, other_namespace};
 use crate::drain_events::run_then_drain;
 use crate::error::RunError;
 use crate::served::Kind;
@@ -91,10 +91,7 @@ struct Seen {
 impl RelatedObjects for Seen {
     fn granted(&self, namespace: &str, pool: &str) -> Observation<Vec<String>> {
         if let Some(only) = self.only.as_deref().filter(|only| *only != namespace) {
-            return Observation::Unknown(format!(
-                "this process looks at namespace {only} alone (--namespace), so the webhook configuration should leave \
-                 other namespaces out (namespaceSelector)"
-            ));
+            return Observation::Unknown(other_namespace(only));
         }
         let metal3 = granted(&self.caches.addresses, namespace, pool, AddressObject::of_metal3);
         let cluster_api = granted(

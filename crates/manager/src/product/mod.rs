@@ -28,6 +28,14 @@ const EVENTS: usize = 1000;
 /// The manifest of Cluster API's own kinds.
 const CORE: &str = "core-components.yaml of Cluster API 1.11 or newer";
 
+/// Why what depends on objects of other namespaces is not known to a process of one namespace.
+fn other_namespace(only: &str) -> String {
+    format!(
+        "this process looks at namespace {only} alone (--namespace), so the webhook configuration should leave other \
+         namespaces out (namespaceSelector)"
+    )
+}
+
 /// A task that runs until its token is cancelled.
 pub type Task = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
 

@@ -26,8 +26,10 @@ use super::options::TlsOptions;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The grace period of requests when the server stops. Shorter than that of a Pod.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Concurrent requests on one HTTP/2 connection.
-const STREAMS: u32 = 250;
+/// Concurrent requests on one HTTP/2 connection. The client waits with further ones, or opens another connection.
+const STREAMS: u32 = 32;
+/// Bytes of an answer that a request holds until the client reads them, besides the frame that exceeds it.
+const UNREAD: usize = 16 << 10;
 /// The interval and timeout of HTTP/2 pings, so that a broken connection is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -167,6 +169,7 @@ where
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS)
+        .max_send_buf_size(UNREAD)
         .initial_connection_window_size(WINDOW)
         .initial_stream_window_size(WINDOW)
         .keep_alive_interval(PING_INTERVAL)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
+use futures::StreamExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -369,6 +370,45 @@ async fn a_broken_http2_connection_is_closed_within_a_minute() {
         began.elapsed() >= Duration::from_secs(30),
         "an idle connection is closed too early"
     );
+}
+
+/// A client that lets the server send everything, and reads nothing.
+#[tokio::test(start_paused = true)]
+async fn answers_that_a_client_does_not_read_are_not_taken_from_their_handlers() {
+    const REQUESTS: u8 = 20;
+    let frames = Arc::new(AtomicU64::new(0));
+    let taken = Arc::clone(&frames);
+    let handler = move || {
+        let taken = Arc::clone(&taken);
+        let frames = futures::stream::iter(0..25).map(move |_| {
+            taken.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, std::convert::Infallible>(Bytes::from(vec![0; 16 << 10]))
+        });
+        async move { axum::body::Body::from_stream(frames) }
+    };
+    let (mut near, far) = duplex(4096);
+    let server = connect(
+        far,
+        None,
+        Router::new().route("/", get(handler)),
+        CancellationToken::new(),
+    );
+    // Settings and an update, each with the largest window.
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    sent.extend(b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff");
+    sent.extend(b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0");
+    for request in 0..REQUESTS {
+        // GET http://a/ in a frame that ends headers and stream.
+        sent.extend([0, 0, 6, 1, 5, 0, 0, 0, 2 * request + 1]);
+        sent.extend([0x82, 0x86, 0x84, 0x41, 1, b'a']);
+    }
+    let client = async {
+        near.write_all(&sent).await.unwrap();
+        sleep(Duration::from_secs(20)).await;
+    };
+    tokio::select! { () = server => {}, () = client => {} }
+    let (frames, requests) = (frames.load(Ordering::Relaxed), u64::from(REQUESTS));
+    assert!((requests..=3 * requests).contains(&frames), "{frames}");
 }
 
 fn offer(min: &str, max: &str, suites: &str) -> Result<TlsOptions, TlsOptionsError> {

@@ -15,10 +15,16 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-/// The time to send an answer.
-pub(super) const SEND_TIME: Duration = Duration::from_secs(10);
-/// Longest frame. It is a copy, so that the connection does not keep a long part alive.
-const FRAME: usize = 64 << 10;
+use super::bodies::Held;
+
+/// The time to send an answer: shorter than a review waits for the memory of answers that are not read.
+pub(super) const SEND_TIME: Duration = Duration::from_secs(3);
+/// Longest frame. It is a copy, so that the connection does not keep a long part alive. The server holds one or two of each
+/// request after they left the answer.
+const FRAME: usize = 16 << 10;
+
+/// What an answer uses until it is sent.
+pub(super) type Uses = (OwnedSemaphorePermit, Held);
 
 /// The rest of an answer; `None` after its time.
 type Rest = Mutex<Option<Parts>>;
@@ -28,6 +34,8 @@ struct Parts {
     /// In the opposite order.
     parts: Vec<Bytes>,
     _memory: OwnedSemaphorePermit,
+    /// Who does not read answers sends no more requests.
+    _held: Held,
 }
 
 /// The answers that are not sent yet; clones share them.
@@ -39,11 +47,15 @@ type Pending = (Instant, Weak<Rest>);
 
 impl Unsent {
     /// An answer of these parts, with its memory.
-    pub(super) fn answer(&self, mut parts: Vec<Bytes>, memory: OwnedSemaphorePermit) -> Answer {
+    pub(super) fn answer(&self, mut parts: Vec<Bytes>, (memory, held): Uses) -> Answer {
         let length: usize = parts.iter().map(Bytes::len).sum();
         parts.retain(|part| !part.is_empty());
         parts.reverse();
-        let rest = Arc::new(Mutex::new(Some(Parts { parts, _memory: memory })));
+        let rest = Arc::new(Mutex::new(Some(Parts {
+            parts,
+            _memory: memory,
+            _held: held,
+        })));
         let mut unsent = self.0.lock();
         unsent.retain(|(_, rest)| rest.strong_count() > 0);
         unsent.push((Instant::now() + SEND_TIME, Arc::downgrade(&rest)));

@@ -86,6 +86,20 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Counts the request alone: its body is gone.
+    pub(super) fn without_bytes(mut self) -> Self {
+        let mut used = self.bodies.0.lock();
+        used.all.bytes = used.all.bytes.saturating_sub(self.bytes);
+        if let Some(own) = used.by_client.get_mut(&self.client) {
+            own.bytes = own.bytes.saturating_sub(self.bytes);
+        }
+        drop(used);
+        self.bytes = 0;
+        self
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         let mut used = self.bodies.0.lock();

@@ -4,7 +4,7 @@
 //!   address.
 //! - While it arrives, a [`Scan`] computes what its parsed form takes. A body that takes too much is rejected before it
 //!   is parsed, and before the rest of it is received.
-//! - A review waits until its parsed form fits into the [`PARSED`] bytes of all reviews. It runs on a thread of its own,
+//! - A review waits until its parsed form fits into the [`PARSED`] bytes of all reviews, one at a time of each address. It runs on a thread of its own,
 //!   so that other requests are served meanwhile. What it asks of the API server is asked afterwards, not on the thread.
 //! - An answer is sent within a deadline as well.
 //!
@@ -13,6 +13,7 @@
 mod answer;
 mod bodies;
 mod scan;
+mod turns;
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,14 +28,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 pub(crate) use answer::Answer;
-use answer::Unsent;
+use answer::{Unsent, Uses};
 use bodies::{Bodies, Held};
 use scan::Scan;
+use turns::{Turn, Turns};
 
 /// Bytes of the parsed forms of all reviews. One review may use them all.
 const PARSED: usize = 256 << 20;
 /// Bytes of the parsed form of the smallest review, which limits the number of threads to 128.
 const SMALLEST: usize = 2 << 20;
+/// Bytes of a question, which waits without its object: a user and names, several times.
+const QUESTION: usize = 512 << 10;
 /// The time for a body.
 const BODY_TIME: Duration = Duration::from_secs(5);
 /// The time for a request. The API server waits ten seconds by default.
@@ -117,7 +121,7 @@ const DEFECT: &str = "a rule failed on this object, which is a defect of the pro
 pub(crate) enum Reviewed<Q> {
     /// The parts of the answer.
     Answered(Vec<Bytes>),
-    /// The answer depends on a question. It takes no more memory than the smallest review.
+    /// The answer depends on a question, of which few of an address are asked at once.
     Asks(Q),
 }
 
@@ -127,6 +131,7 @@ pub(crate) struct Limits {
     bodies: Bodies,
     parsed: Arc<Semaphore>,
     unsent: Unsent,
+    turns: Turns,
 }
 
 impl Default for Limits {
@@ -135,6 +140,7 @@ impl Default for Limits {
             bodies: Bodies::default(),
             parsed: Arc::new(Semaphore::new(PARSED / UNIT)),
             unsent: Unsent::default(),
+            turns: Turns::default(),
         }
     }
 }
@@ -158,9 +164,10 @@ impl Limits {
         let held = self.bodies.begin(client).ok_or(Rejection::Busy)?;
         let body = timeout_at(received, receive(held, body, size)).await;
         let body = body.unwrap_or(Err(Rejection::Slow))?;
-        let memory = self.memory(body.parsed, deadline).await?;
-        let running = tokio::task::spawn_blocking(move || run(&body, memory, review));
-        let (reviewed, memory) = match timeout_at(deadline, running).await {
+        let turn = self.turns.of(client);
+        let memory = self.memory(&turn, body.parsed, deadline).await?;
+        let running = tokio::task::spawn_blocking(move || run(body, memory, review));
+        let (reviewed, uses) = match timeout_at(deadline, running).await {
             Ok(Ok(Some(Ok(reviewed)))) => reviewed,
             Ok(Ok(Some(Err(error)))) => return Ok(Err(error)),
             Ok(Ok(None) | Err(_)) => return Err(Rejection::Panicked),
@@ -169,13 +176,20 @@ impl Limits {
         };
         let parts = match reviewed {
             Reviewed::Answered(parts) => parts,
-            Reviewed::Asks(question) => ask(question, deadline).await,
+            Reviewed::Asks(question) => {
+                let asking = timeout_at(deadline, turn.questions.acquire()).await;
+                let _asking = asking.map_err(|_| Rejection::Busy)?;
+                ask(question, deadline).await
+            }
         };
-        Ok(Ok(self.unsent.answer(parts, memory)))
+        Ok(Ok(self.unsent.answer(parts, uses)))
     }
 
     /// Waits for the memory of a parsed form.
-    async fn memory(&self, bytes: usize, deadline: Instant) -> Result<OwnedSemaphorePermit, Rejection> {
+    async fn memory(&self, turn: &Turn, bytes: usize, deadline: Instant) -> Result<OwnedSemaphorePermit, Rejection> {
+        let _turn = timeout_at(deadline, turn.memory.lock())
+            .await
+            .map_err(|_| Rejection::Busy)?;
         let wanted = u32::try_from(bytes.max(SMALLEST).div_ceil(UNIT)).map_err(|_| Rejection::TooLarge)?;
         let mut waiting = pin!(Arc::clone(&self.parsed).acquire_many_owned(wanted));
         loop {
@@ -197,8 +211,7 @@ async fn receive(held: Held, mut body: Body, size: Size) -> Result<Received, Rej
         parsed: 0,
         held,
     };
-    let most = PARSED.saturating_sub(size.body.saturating_mul(size.answer)) / size.copies.max(1);
-    let mut scan = Scan::new(size.item_depth, most);
+    let mut scan = Scan::new(size.item_depth);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| Rejection::Broken)?.into_data() else {
             continue;
@@ -206,16 +219,15 @@ async fn receive(held: Held, mut body: Body, size: Size) -> Result<Received, Rej
         if received.bytes.len().saturating_add(data.len()) > size.body {
             return Err(Rejection::TooLong(size.body));
         }
-        if !scan.feed(&data) {
+        scan.feed(&data);
+        received.append(&data)?;
+        received.longest_answer = received.bytes.len().saturating_mul(size.answer);
+        let parsed = scan.largest().saturating_mul(size.copies);
+        received.parsed = parsed.saturating_add(received.longest_answer);
+        if received.parsed > PARSED {
             return Err(Rejection::TooLarge);
         }
-        received.append(&data)?;
     }
-    received.longest_answer = received.bytes.len().saturating_mul(size.answer);
-    received.parsed = scan
-        .largest()
-        .saturating_mul(size.copies)
-        .saturating_add(received.longest_answer);
     Ok(received)
 }
 
@@ -244,12 +256,12 @@ impl Received {
     }
 }
 
-/// A review with the memory that it still needs.
-type Ended<Q, E> = Result<(Reviewed<Q>, OwnedSemaphorePermit), E>;
+/// A review with what it still needs.
+type Ended<Q, E> = Result<(Reviewed<Q>, Uses), E>;
 
 /// Runs a review; `None` when it panics. What it returns keeps the memory of its own length.
 fn run<Q, E>(
-    body: &Received,
+    body: Received,
     mut memory: OwnedSemaphorePermit,
     review: impl FnOnce(&[u8], usize) -> Result<Reviewed<Q>, E>,
 ) -> Option<Ended<Q, E>> {
@@ -260,14 +272,17 @@ fn run<Q, E>(
         body.longest_answer
     };
     let reviewed = catch_unwind(AssertUnwindSafe(|| review(&body.bytes, longest))).ok()?;
+    let Received { bytes, held, .. } = body;
+    drop(bytes);
+    let held = held.without_bytes();
     Some(reviewed.map(|reviewed| {
         let length = match &reviewed {
             Reviewed::Answered(parts) => parts.iter().map(Bytes::len).sum(),
-            Reviewed::Asks(_) => SMALLEST,
+            Reviewed::Asks(_) => QUESTION,
         };
         let excess = memory.num_permits().saturating_sub(length.div_ceil(UNIT));
         drop(memory.split(excess));
-        (reviewed, memory)
+        (reviewed, (memory, held))
     }))
 }
 

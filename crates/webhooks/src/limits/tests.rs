@@ -173,7 +173,6 @@ async fn an_answer_that_is_not_read_returns_its_memory_to_a_review_that_waits() 
     let mut unread = reviewed.unwrap().unwrap();
     assert!(unread.frame().await.unwrap().is_ok());
     assert_eq!(limits.parsed.available_permits(), 0);
-    tokio::time::advance(answer::SEND_TIME / 2).await;
     assert!(rejection(review(&limits, Body::from("{}")).await).is_none());
     assert!(unread.frame().await.unwrap().is_err(), "the rest is dropped");
 }
@@ -192,7 +191,9 @@ async fn long_parts_are_sent_as_short_copies() {
     while let Some(frame) = answer.frame().await {
         frames.push(frame.unwrap().into_data().unwrap().len());
     }
-    assert_eq!(frames, [64 * UNIT, 64 * UNIT, 64 * UNIT, 8 * UNIT, 1]);
+    let mut expected = vec![16 * UNIT; 12];
+    expected.extend([8 * UNIT, 1]);
+    assert_eq!(frames, expected);
 }
 
 #[tokio::test]
@@ -209,7 +210,7 @@ async fn a_question_is_asked_on_the_worker_and_with_little_memory() {
     let ask = async move |question: &'static str, _: Instant| {
         assert_eq!(
             (question, free.available_permits()),
-            ("may he?", (PARSED - SMALLEST) / UNIT)
+            ("may he?", (PARSED - QUESTION) / UNIT)
         );
         // Only a task of the runtime does this: a thread that blocks has nothing to yield to.
         tokio::task::yield_now().await;
@@ -220,4 +221,72 @@ async fn a_question_is_asked_on_the_worker_and_with_little_memory() {
     let answer = reviewed.unwrap().unwrap().collect().await.unwrap();
     assert_eq!(answer.to_bytes(), Bytes::from_static(b"no"));
     assert!(is_idle(&limits));
+}
+
+fn address(number: u8) -> Option<IpAddr> {
+    Some(IpAddr::from([192, 0, 2, number]))
+}
+
+/// Each of these reviews uses all memory, and they run one after the other.
+#[tokio::test]
+async fn reviews_of_one_address_do_not_keep_those_of_another_waiting() {
+    let limits = Limits::default();
+    let ended = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let send = |client: u8| {
+        let (limits, ended) = (limits.clone(), Arc::clone(&ended));
+        let all = Size {
+            answer: PARSED,
+            copies: 0,
+            ..SMALL
+        };
+        async move {
+            let review = move |_: &[u8], _: usize| {
+                ended.lock().push(client);
+                Ok::<_, ()>(Reviewed::<()>::Answered(Vec::new()))
+            };
+            let body = (address(client), Body::from("1"));
+            drop(limits.review(body, all, review, never).await.unwrap());
+        }
+    };
+    let held = Arc::clone(&limits.parsed)
+        .acquire_many_owned(u32::try_from(PARSED / UNIT).unwrap())
+        .await
+        .unwrap();
+    let many = join_all((0..20).map(|_| send(1)));
+    let last = async {
+        tokio::task::yield_now().await;
+        join(send(2), async { drop(held) }).await;
+    };
+    join(many, last).await;
+    let place = ended.lock().iter().position(|client| *client == 2);
+    assert!(place.is_some_and(|place| place <= 2), "{:?}", ended.lock());
+    assert!(is_idle(&limits));
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_of_one_address_are_asked_a_few_at_a_time() {
+    let (limits, asked) = (Limits::default(), Arc::new(parking_lot::Mutex::new(0)));
+    let send = || {
+        let (limits, asked) = (limits.clone(), Arc::clone(&asked));
+        async move {
+            let review = |_: &[u8], _: usize| Ok::<_, ()>(Reviewed::Asks(()));
+            let ask = async move |(), _: Instant| {
+                *asked.lock() += 1;
+                std::future::pending::<Vec<Bytes>>().await
+            };
+            drop(limits.review((address(1), Body::from("1")), SMALL, review, ask).await);
+        }
+    };
+    let some_time = tokio::time::sleep(Duration::from_secs(1));
+    tokio::select! { _ = join_all((0..100).map(|_| send())) => {}, () = some_time => {} }
+    assert_eq!(*asked.lock(), 8);
+}
+
+#[tokio::test]
+async fn a_request_counts_until_its_answer_is_sent() {
+    let limits = Limits::default();
+    let answer = review(&limits, Body::from("{}")).await.unwrap().unwrap();
+    assert!(!limits.bodies.is_idle());
+    drop(answer);
+    assert!(limits.bodies.is_idle());
 }

@@ -81,6 +81,12 @@ fn mutate(hook: &Hook, request: &AdmissionRequest<'_>) -> Result<Admitted, Refus
     let object = request
         .object
         .ok_or_else(|| malformed("the request carries no new object".into()))?;
+    if !hook.has_defaults() {
+        let decoded = (hook.reviewer.decode)(object);
+        return decoded
+            .map(|()| Admitted::default())
+            .map_err(|error| malformed(error.to_string()));
+    }
     let defaulted = (hook.reviewer.set_defaults)(object).map_err(|error| malformed(error.to_string()))?;
     Ok(Admitted {
         patch: json_patch::diff(object, &defaulted),

@@ -23,7 +23,7 @@ pub(crate) struct KnownObjects {
 }
 
 impl RelatedObjects for KnownObjects {
-    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
+    fn hosts(&self, _namespace: &str) -> Observation<Vec<Arc<BareMetalHost>>> {
         Observation::Known(self.hosts.clone())
     }
 

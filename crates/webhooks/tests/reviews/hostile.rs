@@ -116,7 +116,7 @@ async fn unknown_paths_are_not_found() {
 struct Defect;
 
 impl RelatedObjects for Defect {
-    fn hosts(&self) -> Observation<Vec<Arc<BareMetalHost>>> {
+    fn hosts(&self, _namespace: &str) -> Observation<Vec<Arc<BareMetalHost>>> {
         let none: [u8; 0] = [];
         Observation::Unknown(none[none.len()].to_string())
     }

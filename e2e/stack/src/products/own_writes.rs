@@ -106,11 +106,6 @@ const fn created(namespace: &str) -> [&str; 5] {
     ["create", "--namespace", namespace, "--filename", "-"]
 }
 
-/// The garbage collector deletes an object that has only such owners.
-fn absent_owner() -> Value {
-    json!([{ "apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "00000000-0000-4000-8000-000000000000" }])
-}
-
 /// Patches of a JSON document that replace one member each.
 fn replaced(path: &str, value: impl Into<Value>) -> String {
     json!([{ "op": "add", "path": path, "value": value.into() }]).to_string()
@@ -143,7 +138,8 @@ pub(super) fn of_addresses(stack: &Stack, _: &Candidate) -> Proof {
             ("/webhooks/0/failurePolicy", json!("Ignore")),
             ("/webhooks/0/clientConfig/service/namespace", json!("default")),
             ("/webhooks/0/timeoutSeconds", json!(1)),
-            ("/metadata/ownerReferences", absent_owner()),
+            // The API server itself denies an owner to who may not delete the object.
+            ("/metadata/finalizers", json!(["example.org/never"])),
         ] {
             let patch = replaced(path, value);
             account.denies(webhooks, path, &patched(kind, name, NAMESPACE, &patch), None)?;
@@ -208,8 +204,13 @@ fn in_namespace(stack: &Stack, namespace: &TestNamespace<'_>) -> Proof {
     account.denies(secrets, "a password", &patched("secret", "bmc", name, &content), None)?;
 
     let owner = owner(namespace)?;
-    let adopted = replaced("/metadata/ownerReferences", json!([owner]));
-    account.denies(secrets, "an owner", &patched("secret", "bmc", name, &adopted), None)?;
+    let fixed = replaced("/immutable", true);
+    account.denies(
+        secrets,
+        "no change any more",
+        &patched("secret", "bmc", name, &fixed),
+        None,
+    )?;
     let endpoint = secret("endpoint", "Opaque", Some(&owner));
     account.accepts("an endpoint", &created(name), Some(&endpoint))?;
     namespace.apply(&endpoint)?;
