@@ -195,6 +195,34 @@ fn the_own_secret_is_named_in_each_policy() {
     }
 }
 
+/// Members of webhooks and definitions that stay.
+fn changes_beyond_the_ca() -> [(&'static str, Value); 16] {
+    [
+        ("/webhooks/0/clientConfig/service/namespace", "other".into()),
+        ("/webhooks/0/failurePolicy", "Ignore".into()),
+        ("/webhooks/0/rules/0/resources", json!(["secrets"])),
+        ("/webhooks", json!([])),
+        (
+            "/spec/conversion/webhook/clientConfig/service/namespace",
+            "other".into(),
+        ),
+        ("/spec/conversion/strategy", "None".into()),
+        ("/spec/versions/0/served", false.into()),
+        ("/spec/names/plural", "other".into()),
+        ("/webhooks/0/timeoutSeconds", 1.into()),
+        ("/webhooks/0/admissionReviewVersions", json!(["v1beta1"])),
+        ("/webhooks/0/namespaceSelector", json!({ "matchLabels": { "a": "b" } })),
+        ("/spec/conversion/webhook/conversionReviewVersions", json!(["v1beta1"])),
+        ("/metadata/ownerReferences", absent_owner()),
+        ("/metadata/finalizers", json!(["example.org/never"])),
+        (
+            "/metadata/annotations",
+            json!({ "cert-manager.io/inject-ca-from": "tenant/certificate" }),
+        ),
+        ("/metadata/labels", json!({ "a": "b" })),
+    ]
+}
+
 #[test]
 fn of_webhooks_and_conversions_only_the_ca_is_written() {
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
@@ -228,31 +256,7 @@ fn of_webhooks_and_conversions_only_the_ca_is_written() {
                     stored["metadata"]["name"]
                 );
                 assert!(!accepts(&layout, resource, &Value::Null, &injected));
-                let changes: &[(&str, Value)] = &[
-                    ("/webhooks/0/clientConfig/service/namespace", "other".into()),
-                    ("/webhooks/0/failurePolicy", "Ignore".into()),
-                    ("/webhooks/0/rules/0/resources", json!(["secrets"])),
-                    ("/webhooks", json!([])),
-                    (
-                        "/spec/conversion/webhook/clientConfig/service/namespace",
-                        "other".into(),
-                    ),
-                    ("/spec/conversion/strategy", "None".into()),
-                    ("/spec/versions/0/served", false.into()),
-                    ("/spec/names/plural", "other".into()),
-                    ("/webhooks/0/timeoutSeconds", 1.into()),
-                    ("/webhooks/0/admissionReviewVersions", json!(["v1beta1"])),
-                    ("/webhooks/0/namespaceSelector", json!({ "matchLabels": { "a": "b" } })),
-                    ("/spec/conversion/webhook/conversionReviewVersions", json!(["v1beta1"])),
-                    ("/metadata/ownerReferences", absent_owner()),
-                    ("/metadata/finalizers", json!(["example.org/never"])),
-                    (
-                        "/metadata/annotations",
-                        json!({ "cert-manager.io/inject-ca-from": "tenant/certificate" }),
-                    ),
-                    ("/metadata/labels", json!({ "a": "b" })),
-                ];
-                for (path, value) in changes {
+                for (path, value) in &changes_beyond_the_ca() {
                     let mut changed = injected.clone();
                     let (parent, name) = path.rsplit_once('/').unwrap();
                     let is_foreign = path.starts_with("/webhooks") && kind == "CustomResourceDefinition";
