@@ -23,7 +23,18 @@ pub enum ProfileError {
         /// The field.
         field: &'static str,
     },
+    /// There are more parts than a machine has addresses for.
+    #[error("profile {profile}: {field} must not be more than {MOST_PARTS}")]
+    TooMany {
+        /// The profile.
+        profile: String,
+        /// The field.
+        field: &'static str,
+    },
 }
+
+/// Most network cards, and most disks. The number of a card is the last byte of its address.
+const MOST_PARTS: usize = 256;
 
 /// One kind of machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,17 +205,28 @@ pub fn parse(yaml: &str) -> Result<BTreeMap<String, Profile>, ProfileError> {
             profile: name.clone(),
             field,
         };
-        if profile.nics.iter().map(|group| group.count).sum::<usize>() == 0 {
-            return Err(empty("nics"));
-        }
-        if profile.disks.iter().map(|group| group.count).sum::<usize>() == 0 {
-            return Err(empty("disks"));
+        let (nics, disks) = (
+            total(profile.nics.iter().map(|group| group.count)),
+            total(profile.disks.iter().map(|group| group.count)),
+        );
+        for (field, count) in [("nics", nics), ("disks", disks)] {
+            if count == 0 {
+                return Err(empty(field));
+            }
+            if count > MOST_PARTS {
+                let profile = name.clone();
+                return Err(ProfileError::TooMany { profile, field });
+            }
         }
         if profile.cpu.sockets == 0 || profile.cpu.threads == 0 {
             return Err(empty("cpu"));
         }
     }
     Ok(profiles)
+}
+
+fn total(counts: impl Iterator<Item = usize>) -> usize {
+    counts.fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]
@@ -234,6 +256,23 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert_eq!(error, "profile small: nics must not be zero or empty");
+    }
+
+    #[test]
+    fn machine_with_more_cards_or_disks_than_have_addresses_is_invalid() {
+        // The second and the last group of the large machine; each has another one beside it.
+        for (field, group, others) in [("nics", "count: 6", 2), ("disks", "count: 38", 2)] {
+            let with = |count: usize| parse(&BUILT_IN.replacen(group, &format!("count: {count}"), 1));
+            for count in [usize::MAX, 257 - others] {
+                let error = with(count).unwrap_err().to_string();
+                assert_eq!(
+                    error,
+                    format!("profile large: {field} must not be more than 256"),
+                    "{count}"
+                );
+            }
+            assert!(with(256 - others).is_ok(), "{field}");
+        }
     }
 
     #[test]
