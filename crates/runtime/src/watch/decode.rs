@@ -40,12 +40,13 @@ fn envelope_error(what: &'static str, error: &serde_json::Error) -> DecodeError 
 
 /// A page of a list.
 #[derive(Debug)]
-pub(super) struct Page<K> {
-    pub(super) items: Vec<Item<K>>,
+pub struct Page<K> {
+    /// The objects, in the order of the server.
+    pub items: Vec<Item<K>>,
     /// The version of the whole list.
-    pub(super) at: ResourceVersion,
+    pub at: ResourceVersion,
     /// The continue token.
-    pub(super) rest: Option<String>,
+    pub rest: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +66,10 @@ struct ListMetadata {
 }
 
 /// Reads a page of a list. A page of more than `most` objects is an error before any of them is decoded.
-pub(super) fn page<K: Resource + DeserializeOwned>(text: &str, most: usize) -> Result<Page<K>, DecodeError> {
+///
+/// # Errors
+/// When it is no list, or an object has no identity.
+pub fn page<K: Resource + DeserializeOwned>(text: &str, most: usize) -> Result<Page<K>, DecodeError> {
     let body: ListBody<'_> = serde_json::from_str(text).map_err(|error| envelope_error("list", &error))?;
     let objects = body.items.map(|items| elements(items, most)).transpose()?;
     let objects = objects.unwrap_or_default();
@@ -118,13 +122,18 @@ impl<'de> Visitor<'de> for AtMost<'_> {
 
 /// An event of a watch.
 #[derive(Debug)]
-pub(super) enum Event<K> {
+pub enum Event<K> {
+    /// An object was created or changed.
     Applied(Item<K>),
+    /// An object was deleted.
     Deleted(Identity),
+    /// The version up to which all changes were sent.
     Bookmark(ResourceVersion),
     /// The server ends the watch.
     Ended {
+        /// The status code.
         code: u16,
+        /// The server's text.
         message: String,
     },
 }
@@ -152,7 +161,10 @@ struct Status {
 }
 
 /// Reads a line of a watch.
-pub(super) fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, DecodeError> {
+///
+/// # Errors
+/// When it is no event, or its object has no identity.
+pub fn event<K: Resource + DeserializeOwned>(line: &[u8]) -> Result<Event<K>, DecodeError> {
     let line: Line<'_> = serde_json::from_slice(line).map_err(|error| envelope_error("event", &error))?;
     match &*line.type_ {
         "ADDED" | "MODIFIED" => Ok(Event::Applied(item(line.object)?)),

@@ -34,7 +34,7 @@
 //! of its object alone.
 
 mod backoff;
-mod decode;
+pub mod decode;
 mod error;
 mod health;
 mod limits;
