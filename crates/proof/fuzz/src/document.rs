@@ -3,7 +3,7 @@
 use metal3_sim_faults::Random;
 use serde_json::{Map, Value, json};
 
-use crate::generate::below;
+use crate::chance::below;
 
 const TEXTS: [&str; 16] = [
     "",

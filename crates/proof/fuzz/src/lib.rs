@@ -6,9 +6,13 @@
 //!
 //! Invariant: seed and number of inputs determine everything that happens; no clock is read here.
 
+mod chance;
+mod dictionary;
 mod document;
 pub mod generate;
 pub mod planted;
+mod pool;
 pub mod run;
+mod sweep;
 pub mod target;
 pub mod targets;

@@ -1,18 +1,16 @@
 //! Runs a target: its corpus, then generated inputs, and shrinks a finding.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use metal3_sim_faults::Random;
 
+use crate::dictionary::Dictionary;
 use crate::generate;
+use crate::pool::Pool;
 use crate::target::{Answer, Parse, Target};
 
-/// Most inputs that are kept because they gave a new kind of answer.
-const MOST_KEPT: usize = 1024;
 /// Most attempts to make a finding shorter.
 const SHRINKING: usize = 20_000;
 
@@ -71,21 +69,19 @@ pub fn run(
 ) -> Summary {
     let mut random = Random::seeded(seed);
     let mut summary = Summary::default();
-    let mut pool = corpus.to_vec();
-    let mut seen = HashSet::new();
+    let dictionary = Dictionary::of(target, corpus);
+    let mut pool = Pool::new(corpus, &dictionary);
     let mut first = corpus.iter();
     while goes_on(summary.inputs) {
         let input = match first.next() {
             Some(input) => input.clone(),
-            None => generate::input(target, &pool, &mut random),
+            None => generate::input(target, &mut pool, &dictionary, &mut random),
         };
         summary.inputs += 1;
         match check(target, parse, &input) {
             Ok(answer) => {
                 summary.accepted += u64::from(answer.accepted().is_some());
-                if seen.insert(kind(&answer)) && pool.len() < MOST_KEPT {
-                    pool.push(input);
-                }
+                pool.add(input, &answer);
             }
             Err(problem) => {
                 let input = shrink(target, parse, input);
@@ -98,7 +94,7 @@ pub fn run(
             }
         }
     }
-    summary.outcomes = seen.len();
+    summary.outcomes = pool.kinds();
     summary
 }
 
@@ -124,31 +120,6 @@ pub fn check(target: &Target, parse: Parse<'_>, input: &[u8]) -> Result<Answer, 
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format!("panic: {}", text.unwrap_or("without a message")))
     })
-}
-
-/// A hash of the answer without the content of words and numbers.
-fn kind(answer: &Answer) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let (accepted, text) = match answer {
-        Answer::Accepted(text) => (true, text),
-        Answer::Rejected(text) => (false, text),
-    };
-    accepted.hash(&mut hasher);
-    let mut last = ' ';
-    for character in text.chars().take(2048) {
-        let class = if character.is_ascii_digit() {
-            '0'
-        } else if character.is_lowercase() && !accepted {
-            'a'
-        } else {
-            character
-        };
-        if class != last {
-            class.hash(&mut hasher);
-        }
-        last = class;
-    }
-    hasher.finish()
 }
 
 /// Removes pieces while the input remains a finding.

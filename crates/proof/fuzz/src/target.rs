@@ -48,6 +48,8 @@ pub type Property = fn(&[u8], &Answer, Parse<'_>) -> Result<(), String>;
 pub enum Shape {
     /// Text: pieces are inserted, removed, repeated and exchanged.
     Text,
+    /// YAML: as text, and its tree as JSON.
+    Yaml,
     /// JSON: nodes of the tree as well. One of ten inputs is changed as text.
     Json,
     /// JSON that begins as a document of this function, mostly.
@@ -104,6 +106,12 @@ impl Target {
             shape,
             ..Self::text(name, words, parse, property, rare)
         }
+    }
+
+    /// The target with YAML as input.
+    pub(crate) const fn yaml(self) -> Self {
+        let shape = Shape::Yaml;
+        Self { shape, ..self }
     }
 
     /// The target with drawn documents as input.

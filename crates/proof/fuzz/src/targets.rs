@@ -1,6 +1,7 @@
 //! All targets.
 
 mod api_server;
+mod foreign;
 mod hosts;
 mod ironic;
 mod kinds;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Target> {
         kinds::targets(),
         machines::targets(),
         api_server::targets(),
+        foreign::targets(),
         lab::targets(),
     ]
     .concat()

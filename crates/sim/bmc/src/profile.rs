@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn machine_with_more_cards_or_disks_than_have_addresses_is_invalid() {
-        // The second and the last group of the large machine; each has another one beside it.
+        // The second and the last group of the large machine; each has another one in addition.
         for (field, group, others) in [("nics", "count: 6", 2), ("disks", "count: 38", 2)] {
             let with = |count: usize| parse(&BUILT_IN.replacen(group, &format!("count: {count}"), 1));
             for count in [usize::MAX, 257 - others] {

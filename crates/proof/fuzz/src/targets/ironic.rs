@@ -122,7 +122,7 @@ static TARGETS: [Target; 6] = [
         PARTS,
         parts,
         answers_alike,
-        &["Port {", "VirtualMedia|InterfaceCheck"],
+        &["Port {", "FirmwareComponent {", "Vif {"],
     ),
     Target::json(
         "ironic-error",
@@ -172,7 +172,8 @@ fn no_node_is_lost(input: &[u8], answer: &Answer, parse: Parse<'_>) -> Result<()
     if answer.accepted().is_some()
         && let Ok(page) = node::list::<ListedNode>(node::Order::Created, 100, None).decode(input)
     {
-        let listed: serde_json::Value = serde_json::from_slice(input).map_err(|error| error.to_string())?;
+        // Unread members are skipped, whatever their texts are.
+        let listed: serde_json::Value = serde_json::from_str(&text(input)).map_err(|error| error.to_string())?;
         let listed = listed
             .get("nodes")
             .and_then(|nodes| nodes.as_array())

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use metal3_files::documents;
+use metal3_sim_bmc::agent::{Algorithm, Checksum, ImageOrder, parameters};
 use metal3_sim_bmc::identity::Number;
 use metal3_sim_bmc::machine::Machine;
 use metal3_sim_bmc::profile::{self, Profile};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::target::{Answer, Parse, Target, answers_alike, text};
 
-static TARGETS: [Target; 3] = [
+static TARGETS: [Target; 5] = [
     Target::json(
         "redfish",
         REDFISH,
@@ -26,8 +27,9 @@ static TARGETS: [Target; 3] = [
         PROFILE,
         profiles,
         answers_alike,
-        &["Aarch64", "rotational: true", "carrier: false"],
-    ),
+        &["architecture: Arm", "rotational: true", "carrier: false"],
+    )
+    .yaml(),
     Target::text(
         "yaml-documents",
         &[
@@ -36,6 +38,21 @@ static TARGETS: [Target; 3] = [
         yaml,
         answers_alike,
         &["} {", "null", "\\n"],
+    )
+    .yaml(),
+    Target::json(
+        "deploy-order",
+        ORDER,
+        deploy_order,
+        digest_has_its_length,
+        &["Sha512", "config_drive: Some", "format: Some"],
+    ),
+    Target::text(
+        "kernel-parameters",
+        KERNEL,
+        |input| Answer::some(parameters(&text(input)), |found| format!("{found:?}")),
+        answers_alike,
+        &["inspection_url: Some", "api_url: Some"],
     ),
 ];
 
@@ -196,3 +213,61 @@ fn yaml(input: &[u8]) -> Answer {
         Err(error) => Answer::Rejected(format!("{error:#}")),
     }
 }
+
+const ORDER: &[&str] = &[
+    "image_info",
+    "id",
+    "urls",
+    "http://192.0.2.1/a",
+    "disk_format",
+    "qcow2",
+    "os_hash_value",
+    "checksum",
+    "node_uuid",
+    "configdrive",
+    "H4sIAA==",
+    "d41d8cd98f00b204e9800998ecf8427e",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce\
+     47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e",
+];
+
+/// The arguments of the deploy step `write_image`.
+fn deploy_order(input: &[u8]) -> Answer {
+    match serde_json::from_slice::<Value>(input) {
+        Ok(arguments) => Answer::of(ImageOrder::parse(&arguments), |order| format!("{order:?}")),
+        Err(error) => Answer::Rejected(error.to_string()),
+    }
+}
+
+/// An accepted digest has the length of its algorithm, and small digits.
+fn digest_has_its_length(input: &[u8], answer: &Answer, parse: Parse<'_>) -> Result<(), String> {
+    let arguments: Value = serde_json::from_slice(input).unwrap_or_default();
+    if let Ok(order) = ImageOrder::parse(&arguments)
+        && let Checksum::Digest(algorithm, digits) = &order.checksum
+    {
+        let length = match algorithm {
+            Algorithm::Md5 => 32,
+            Algorithm::Sha256 => 64,
+            Algorithm::Sha512 => 128,
+        };
+        let small = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+        if digits.len() != length || !digits.bytes().all(small) {
+            return Err(format!("{algorithm:?} {digits:?}"));
+        }
+    }
+    answers_alike(input, answer, parse)
+}
+
+const KERNEL: &[&str] = &[
+    "linux",
+    "linuxefi /vmlinuz",
+    "ipa-api-url=",
+    "ipa-inspection-callback-url=",
+    "ipa-agent-token=",
+    "http://192.0.2.1:6385",
+    "/v1/continue_inspection",
+    ",",
+    " ",
+    "\n",
+];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-use metal3_domain::ip::{AnyRange, EntryText, IntervalSet, PoolEntry, Range};
+use metal3_domain::ip::{AnyPrefix, AnyRange, EntryText, IntervalSet, PoolEntry, Range};
 use metal3_domain::selector::{Expression, Selector, check_key, check_value};
 
 use crate::target::{Answer, Parse, answers_alike, text};
@@ -27,9 +27,18 @@ pub(super) fn pool_entry_is_its_range(input: &[u8], answer: &Answer, parse: Pars
     if let Ok(entry) = entry_of(&text(input))
         && let Ok(Some(range)) = entry.range()
     {
-        for bound in [entry.start, entry.end].into_iter().flatten() {
-            if !range.contains(bound) {
-                return Err(format!("{range:?} is without its bound {bound}"));
+        if let Some(start) = entry.start.filter(|start| !range.contains(*start)) {
+            return Err(format!("{range:?} is without its start {start}"));
+        }
+        // Without a start, the end has no effect. A subnet may end earlier.
+        if let (Some(_), Some(end)) = (entry.start, entry.end) {
+            let network = entry.subnet.map(|subnet| match subnet {
+                AnyPrefix::V4(subnet) => AnyRange::V4(subnet.range()),
+                AnyPrefix::V6(subnet) => AnyRange::V6(subnet.range()),
+            });
+            let is_cut = network.is_some_and(|network| !network.contains(end));
+            if range.contains(end) == is_cut {
+                return Err(format!("{range:?} and its end {end}"));
             }
         }
     }

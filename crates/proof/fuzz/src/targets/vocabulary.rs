@@ -75,7 +75,7 @@ static TARGETS: [Target; 16] = [
         URLS,
         bmc_address,
         bmc_address_is_separate,
-        &["V6", "privilege USER", "port Some"],
+        &["ip Some(2001", "privilege USER", "port Some"],
     ),
     Target::text(
         "uri-logins",
@@ -181,7 +181,7 @@ static TARGETS: [Target; 16] = [
         FLAGS,
         flags,
         answers_alike,
-        &["Run", "Some(", "leader_elect: true"],
+        &["election: None", "bmc_secrets: Any", "observe_only: true"],
     ),
 ];
 
