@@ -1,11 +1,12 @@
 //! A label of an object that must have other labels, compared by the server in the same request.
 //!
-//! Neither request nor response contains more than metadata, so no content of a Secret is read.
+//! Neither request nor response contains more than metadata. The response is overwritten undecoded: an annotation of
+//! `kubectl apply` holds the content of a Secret.
 
 use std::collections::BTreeMap;
 
 use kube::core::params::{Patch, PatchParams};
-use kube_core::PartialObjectMeta;
+use secrecy::zeroize::Zeroizing;
 use serde_json::{Value, json};
 
 use crate::access::{Permits, Role, verb};
@@ -61,7 +62,7 @@ impl<R: Role> Writer<R> {
         let Some(request) = self.unless_dry_run(&effect, request)? else {
             return Ok(());
         };
-        match self.client.request::<PartialObjectMeta<K>>(request).await {
+        match self.client.request_text(request).await.map(Zeroizing::new) {
             Ok(_) => Ok(()),
             Err(error) => match WriteError::of(&effect, error) {
                 // 422 is the answer to a failed test.
