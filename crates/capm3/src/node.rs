@@ -68,14 +68,14 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NodeError {
     /// Several Nodes match.
-    #[error("the Nodes {}{} have the same {by}; delete those that are out of date", names.join(", "), and_more(*more))]
+    #[error("the Nodes {}{} have the same {by}; delete those that are out of date", names.join(", "), if *more { " and others" } else { "" })]
     Several {
         /// The property that they share.
         by: &'static str,
         /// The names of the first ones.
         names: Vec<String>,
-        /// How many there are besides.
-        more: usize,
+        /// Whether there are others. Their number would change the condition with each of them.
+        more: bool,
     },
     /// The Node has the provider ID of another machine.
     #[error(
@@ -104,13 +104,6 @@ pub enum NodeError {
     /// The machine's own name is invalid.
     #[error("the machine's name cannot be used: {0}")]
     Name(#[from] NameError),
-}
-
-fn and_more(number: usize) -> String {
-    if number == 0 {
-        return String::new();
-    }
-    format!(" and {number} more")
 }
 
 fn named(found: Option<&str>) -> String {
@@ -202,7 +195,7 @@ fn find_one<'n, N: Borrow<Node>>(
         [only] => Ok(Some(only)),
         several => {
             let names = several.iter().take(NAMED).map(|node| node.name.clone()).collect();
-            let more = several.len().saturating_sub(NAMED);
+            let more = several.len() > NAMED;
             Err(NodeError::Several { by, names, more })
         }
     }
@@ -317,7 +310,7 @@ pub(crate) mod tests {
     fn several_nodes_or_another_machines_node_are_an_error_with_names() {
         let several = |by, names: [&str; 2]| {
             let names = names.map(ToOwned::to_owned).to_vec();
-            Err(NodeError::Several { by, names, more: 0 })
+            Err(NodeError::Several { by, names, more: false })
         };
         let ids = [("a", ID, "", ""), ("b", ID, "", "")];
         assert_eq!(
@@ -348,7 +341,7 @@ pub(crate) mod tests {
         let rows = vec![("node", ID, "", ""); 10_000];
         let error = find_with(&rows, Trust::ProviderId, "").unwrap_err();
         let expected =
-            "the Nodes node, node, node and 9997 more have the same provider ID; delete those that are out of date";
+            "the Nodes node, node, node and others have the same provider ID; delete those that are out of date";
         assert_eq!(error.to_string(), expected);
     }
 
