@@ -152,7 +152,7 @@ impl IronicSession {
 
     pub(super) fn forget_node(&self, uuid: &NodeUuid) {
         self.0.changed_at.lock().remove(uuid);
-        self.0.feed.release(uuid);
+        self.0.feed.forget(uuid);
     }
 
     /// Restores the slots of hosts whose nodes are busy, after the first list of nodes and hosts. Until then no slot is

@@ -141,9 +141,9 @@ impl Feed {
         self.tracker().manage(uuid);
     }
 
-    /// Removes the mark.
-    pub fn release(&self, uuid: &NodeUuid) {
-        self.tracker().release(uuid);
+    /// The node was deleted: it is not known any more.
+    pub fn forget(&self, uuid: &NodeUuid) {
+        self.tracker().forget(uuid, self.0.clock.monotonic());
     }
 
     /// Sends a call whose response is the node: its creation, a change, or a read. The store keeps no older record

@@ -212,6 +212,29 @@ fn a_deleted_marker_begins_the_list_again_at_once() {
 }
 
 #[test]
+fn a_deleted_node_is_not_known_any_more_and_no_older_page_brings_it_back() {
+    let mut fixture = Fixture::with_nodes(3);
+    fixture.run(Duration::from_secs(1));
+    fixture.advance(Duration::from_secs(60));
+    let Step::Fetch(request) = fixture.tracker.next(fixture.now()) else {
+        panic!("a round is due")
+    };
+    fixture.change(1, 0);
+    let page = fixture.page(&request).unwrap();
+    let (asked, record) = (fixture.now(), fixture.record(1));
+    let now = asked.after(Duration::from_secs(1));
+    fixture.tracker.forget(&uuid(1), now);
+    assert!(fixture.tracker.node(&uuid(1)).is_none());
+    fixture.tracker.observed(record, asked);
+    let events = fixture.tracker.answered(now, page, None);
+    assert!(fixture.tracker.node(&uuid(1)).is_none(), "it was requested before");
+    assert!(!events.contains(&FeedEvent::Changed(uuid(1))), "{events:?}");
+    // Ironic has it again, as after the restoration of its database.
+    fixture.run(FULL_EVERY * 2);
+    assert!(fixture.tracker.node(&uuid(1)).is_some());
+}
+
+#[test]
 fn an_unreadable_node_is_reported_once_and_never_as_deleted() {
     let mut fixture = Fixture::with_nodes(3);
     fixture.run(Duration::from_secs(1));

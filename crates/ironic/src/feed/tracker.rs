@@ -4,6 +4,8 @@
 //! the feed may have missed a change. The watermark moves at the end of a round only, so an interrupted round is read
 //! again.
 
+mod records;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,17 +25,7 @@ use crate::calls::node::Order;
 use crate::error::Error;
 use crate::model::node::Node;
 use crate::model::page::Page;
-
-#[derive(Debug)]
-struct CachedNode {
-    node: Arc<Node>,
-    /// `None` when the record does not come from a list.
-    fingerprint: Option<u64>,
-    /// The complete list during or after which it was seen.
-    listing: u64,
-    /// When it was requested: it is at least as new as that.
-    as_of: Monotonic,
-}
+use records::CachedNode;
 
 /// The state of a feed.
 #[derive(Debug)]
@@ -57,6 +49,8 @@ pub struct ChangeTracker {
     failures: u32,
     last_error: Option<Error>,
     unreadable: BTreeSet<NodeUuid>,
+    /// Nodes that were deleted, and when: a page that was requested before may still have them.
+    gone: BTreeMap<NodeUuid, Monotonic>,
     events: Vec<FeedEvent>,
 }
 
@@ -88,6 +82,7 @@ impl ChangeTracker {
             failures: 0,
             last_error: None,
             unreadable: BTreeSet::new(),
+            gone: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -206,16 +201,6 @@ impl ChangeTracker {
         self.managed.insert(uuid);
     }
 
-    /// Removes the mark.
-    pub fn release(&mut self, uuid: &NodeUuid) {
-        self.managed.remove(uuid);
-    }
-
-    /// Records a node from another response, which was requested at `asked`.
-    pub fn observed(&mut self, node: Node, asked: Monotonic) {
-        self.store(node, None, asked);
-    }
-
     /// Ironic received a request: wait no longer than the quick interval.
     pub fn poll_soon(&mut self, now: Monotonic) {
         self.quick_until = now.after(QUICK_AFTER_REQUEST);
@@ -327,56 +312,9 @@ impl ChangeTracker {
                 self.events.push(FeedEvent::Deleted(uuid));
             }
         }
+        self.gone.retain(|_, at| *at >= began);
         (self.needs_full_list, self.listed) = (false, Some(now));
         self.wait(began);
-    }
-
-    fn process_page(&mut self, page: Page<ListedNode>) {
-        for ListedNode { node, fingerprint } in page.items {
-            let uuid = node.uuid.clone();
-            let before = self.known.get(&uuid).and_then(|known| known.fingerprint);
-            if before != Some(fingerprint) {
-                self.events.push(FeedEvent::Changed(uuid));
-            }
-            self.store(node, Some(fingerprint), self.asked);
-        }
-        for uuid in page.unreadable.iter().filter_map(|unreadable| unreadable.node_uuid()) {
-            if let Some(known) = self.known.get_mut(&uuid) {
-                known.listing = self.listing;
-                // The next readable record is then reported as a change.
-                known.fingerprint = None;
-            }
-            if self.unreadable.insert(uuid.clone()) {
-                self.events.push(FeedEvent::Unreadable(uuid));
-            }
-        }
-    }
-
-    fn store(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
-        let uuid = node.uuid.clone();
-        if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
-            // Ironic may have read it later all the same: only the next list shows which of two records is newer.
-            let is_same = *known.node == node;
-            known.fingerprint = fingerprint.filter(|_| is_same);
-            if !is_same {
-                self.quick_until = self.quick_until.max(as_of.after(QUICK_AFTER_REQUEST));
-            }
-            known.listing = self.listing;
-            return;
-        }
-        if node.is_in_transition() {
-            self.in_transition.insert(uuid.clone());
-        } else {
-            self.in_transition.remove(&uuid);
-        }
-        self.unreadable.remove(&uuid);
-        let known = CachedNode {
-            node: Arc::new(node),
-            fingerprint,
-            listing: self.listing,
-            as_of,
-        };
-        self.known.insert(uuid, known);
     }
 
     fn wait(&mut self, began: Monotonic) {
