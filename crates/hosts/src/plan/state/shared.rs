@@ -123,14 +123,12 @@ pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault:
 const CLEAN_FAULT: &str = "clean failure";
 
 /// Recovers from a failed state: makes the node manageable. Ends only the maintenance that Ironic set because the cleaning
-/// failed: after other failures Ironic sets none.
+/// failed: after other failures Ironic sets none, and one without a fault is an operator's.
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    let is_of_cleaning =
-        node.provision_state == S::CleanFailed && node.fault.as_deref().is_none_or(|fault| fault == CLEAN_FAULT);
-    if !is_of_cleaning {
+    if node.provision_state == S::CleanFailed && node.fault.as_deref() == Some(CLEAN_FAULT) {
+        end_own_maintenance(planner, node, CLEAN_FAULT);
+    } else {
         require_operable(planner, node)?;
-    } else if node.maintenance {
-        planner.request(Request::ClearMaintenance(node.uuid.clone()));
     }
     Ok(request_transition(planner, node, Transition::Manage))
 }

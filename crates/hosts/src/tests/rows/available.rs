@@ -83,7 +83,10 @@ pub(super) fn waiting() -> Vec<Row> {
             .node("available")
             .row("the older name ready", "settled"),
         available()
-            .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true }))
+            .node_with(
+                "clean failed",
+                json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }),
+            )
             .row(
                 "cleaning failed",
                 "writes the status, preparation error: disk, waits for a time",
