@@ -111,7 +111,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
 
 /// Returns the node to active after a service that another manager started and that failed. Ironic starts the system again
 /// if its agent ran.
-fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let message = failure_reason(planner, node)?;
     planner.retry_node_failure(Failure::retryable(ErrorType::Servicing, message))?;
     require_ownership(planner, node, may_switch_power(planner, node))?;

@@ -16,6 +16,7 @@ use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
+use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
 use super::shared::{clear_error, failure_reason, recover, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Impact, Request};
@@ -77,6 +78,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
         S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
+        // A service of another manager begins on an active node: the deployment has ended.
+        S::Servicing | S::ServiceWait => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::ServiceFailed => end_failed_service(planner, node),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
             reset_error_count(planner);
@@ -85,7 +89,11 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
                 Trigger::Failed,
             ))
         }
-        _ => Err(unexpected_state(planner, node, "Bring the node to available in Ironic")),
+        _ => Err(unexpected_state(
+            planner,
+            node,
+            "End the hold or the rescue in Ironic, so that the node continues",
+        )),
     }
 }
 
@@ -112,7 +120,15 @@ pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult
 const fn is_begun(state: &S) -> bool {
     matches!(
         state,
-        S::Deploying | S::WaitCallBack | S::DeployFailed | S::Active | S::Deleting | S::Error
+        S::Deploying
+            | S::WaitCallBack
+            | S::DeployFailed
+            | S::Active
+            | S::Servicing
+            | S::ServiceWait
+            | S::ServiceFailed
+            | S::Deleting
+            | S::Error
     )
 }
 

@@ -61,13 +61,27 @@ pub(super) fn deployment() -> Vec<Row> {
             .node("clean wait")
             .row("a node that is cleaned", "waits for the node"),
         provisioning()
-            .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true }))
+            .node("service wait")
+            .row("a service of another manager began after the deployment", "waits for the node"),
+        provisioning()
+            .node_with(
+                "service failed",
+                json!({ "last_error": "stuck", "maintenance": true, "fault": "service failure" }),
+            )
+            .status(failing("servicing error", "stuck", 1))
+            .hours_later(1)
+            .row(
+                "a service of another manager failed after the deployment, recorded and later",
+                "requests clear maintenance, requests abort, writes the status, error cleared, waits for the node",
+            ),
+        provisioning()
+            .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }))
             .row(
                 "cleaning failed",
                 "writes the status, provisioning error: Cleaning failed: disk, waits for a time",
             ),
         provisioning()
-            .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true }))
+            .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }))
             .status(failing("provisioning error", "Cleaning failed: disk", 1))
             .hours_later(1)
             .row(
@@ -277,8 +291,8 @@ pub(super) fn deployment() -> Vec<Row> {
         provisioning().node("rescue").row(
             "the node is in rescue",
             "writes the status, provisioning error: in Ironic the node is in state \"rescue\", which is \
-             unexpected for a host in state \"provisioning\"; the node is not changed. Bring the node to \
-             available in Ironic, waits for the node",
+             unexpected for a host in state \"provisioning\"; the node is not changed. End the hold or the rescue in \
+             Ironic, so that the node continues, waits for the node",
         ),
         provisioning()
             .spec(json!({ "externallyProvisioned": true }))
