@@ -48,6 +48,8 @@ pub(super) enum Step {
     Maintenance(bool),
     /// An operator of Ironic services the node.
     Service,
+    /// An operator of Ironic reboots the machine.
+    OperatorReboot,
     /// A person presses the power button.
     PowerButton,
     /// Ironic rejects every request of this kind from now on.
@@ -103,6 +105,11 @@ fn image(url: &str) -> Value {
     json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" })
 }
 
+fn login(name: &str, scheme: &str) -> Value {
+    let address = format!("{scheme}://{}/redfish/v1/Systems/1", bmc(HOST));
+    json!({ "address": address, "credentialsName": name })
+}
+
 /// The members that decide about disks and power; an edit has one of these more often than others.
 fn decisive_members() -> Vec<Member> {
     vec![
@@ -129,10 +136,6 @@ fn decisive_members() -> Vec<Member> {
 fn other_members() -> Vec<Member> {
     let secret = |name: &str| json!({ "name": name });
     let secrets = || vec![secret(DATA), secret(DATA), Value::Null, secret(MISSING)];
-    let login = |name: &str, scheme: &str| {
-        let address = format!("{scheme}://{}/redfish/v1/Systems/1", bmc(HOST));
-        json!({ "address": address, "credentialsName": name })
-    };
     let or_absent = |value: Value| vec![value, Value::Null];
     let hints = vec![
         json!({ "deviceName": "/dev/sda" }),
@@ -232,9 +235,11 @@ fn wait(random: &mut Random) -> Step {
 
 /// A disturbance, in some cases with the steps without which it has no effect.
 fn disturbance(random: &mut Random) -> Vec<Step> {
-    match random.below(16) {
+    match random.below(20) {
         0 => clock_ahead(random),
         1 => power_error(),
+        2 => old_power_error(random),
+        3 => forced_detachment(random),
         _ => vec![single_disturbance(random)],
     }
 }
@@ -268,6 +273,28 @@ fn power_error() -> Vec<Step> {
         online(false),
         Step::Wait(Duration::from_secs(10)),
         online(true),
+    ]
+}
+
+/// An operator could not reboot the machine, which the user switches off later.
+fn old_power_error(random: &mut Random) -> Vec<Step> {
+    vec![
+        Step::Break(vec![Fault::PowerStuck]),
+        Step::OperatorReboot,
+        Step::Wait(Duration::from_secs(30)),
+        Step::Break(Vec::new()),
+        wait(random),
+        Step::Edit(json!({ "spec": { "online": false } })),
+    ]
+}
+
+/// The host is detached while it changes its image.
+fn forced_detachment(random: &mut Random) -> Vec<Step> {
+    let detached = json!({ "baremetalhost.metal3.io/detached": r#"{"force":true}"# });
+    vec![
+        Step::Edit(json!({ "spec": { "image": image(pick::<&str>(random, &IMAGES)) } })),
+        wait(random),
+        Step::Edit(json!({ "metadata": { "annotations": detached } })),
     ]
 }
 
@@ -328,6 +355,10 @@ impl Story {
             // Applied to an empty object: a member that the edit removes is absent.
             let edited = edit(&mut random);
             apply(edited.get("spec").unwrap_or(&json!({})), &mut created);
+        }
+        // Such a host needs a slot.
+        if random.below(4) == 0 {
+            created["bmc"] = login("bmc-1", "redfish");
         }
         let mut steps = Vec::new();
         // Most stories are about a host in use.

@@ -87,7 +87,11 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
     Some(format!("{}: {broken}", order.name()))
 }
 
-fn of_any_order(_: &Order<'_>, host: &History) -> Option<&'static str> {
+fn of_any_order(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    // Nothing is left to change: the deletion was repeated.
+    if order.is_node_deletion() && order.node.is_null() {
+        return None;
+    }
     if host.always(SLACK, Value::is_null) {
         return Some("the host does not exist");
     }
@@ -150,7 +154,9 @@ fn of_power_off(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return Some("the host does not request it");
     }
     // A machine that is not in use is switched off hard before its deletion.
-    let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host) || has_power_error(host);
+    // An error of a soft attempt: an older error of the node says nothing about it.
+    let has_failed = |host: &Value| order.soft.is_some() && has_power_error(host);
+    let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host) || has_failed(host);
     let was_soft = order.soft.is_some_and(|soft| Some(soft) >= host.since(is_asked));
     let is_hard = target == "power off" && !was_soft && !host.ever(MEMORY, is_hard);
     is_hard.then_some("the power is cut without a soft attempt")

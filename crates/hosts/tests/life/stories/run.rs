@@ -17,7 +17,7 @@ use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, Story};
 use super::history::{History, annotation, is_deleting, is_external, is_paused};
 use super::judge::{Order, violation};
 use super::steps::with_mac;
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, name};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, bmc, name};
 use crate::interceptor::Observer;
 
 /// The longest time to reach the goal once nothing is broken any more: three failed attempts and their delays.
@@ -190,12 +190,19 @@ impl StoryRun {
         let forced = |host: &Value| {
             annotation(host, "baremetalhost.metal3.io/detached").is_some_and(|text| text.contains("force"))
         };
-        if !self.history.lock().ever(Duration::MAX, forced) {
+        let loads_network = |host: &Value| {
+            let address = host["spec"]["bmc"]["address"].as_str();
+            address.is_some_and(|address| address.starts_with("redfish:"))
+        };
+        let had_slot = |host: &Value| forced(host) || loads_network(host);
+        if !self.history.lock().ever(Duration::MAX, had_slot) {
             return Ok(());
         }
         // The orders for the other host are not judged.
         self.env.interceptor.observe(Arc::new(|_, _| {}));
-        self.env.host(HOST + 1, json!({})).await;
+        let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
+        let other = json!({ "address": other, "credentialsName": "bmc-2" });
+        self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
         self.env
             .interceptor
