@@ -6,6 +6,7 @@
 
 pub mod kubeconfig;
 mod node;
+mod places;
 mod remote;
 
 use std::pin::Pin;

@@ -17,9 +17,13 @@ use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, Writer};
+use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::places::{PLACES, Places, TURN};
 use super::{Nodes, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
@@ -44,6 +48,7 @@ pub type ConnectFn =
 struct ClusterConnection {
     secret: (Option<String>, Option<String>),
     client: kube::Client,
+    pages: Arc<Semaphore>,
 }
 
 impl PartialEq for ClusterConnection {
@@ -57,25 +62,58 @@ struct KubeconfigSource<R> {
     reader: Writer<R>,
     open: ConnectFn,
     clock: Arc<dyn Clock>,
+    places: Arc<Places>,
 }
 
 /// Access to workload clusters through the kubeconfig Secrets of Cluster API.
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<KubeconfigSource<R>>,
+    places: Arc<Places>,
+    wake: Mutex<Option<Arc<WakeFn>>>,
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     /// Access that reads Secrets through `reader`. It connects after [`Remote::run`] is called.
     #[must_use]
     pub fn new(reader: Writer<R>, open: ConnectFn, clock: Arc<dyn Clock>) -> Self {
+        let places = Arc::<Places>::default();
         Self {
-            nodes: OnDemand::new(KubeconfigSource { reader, open, clock }),
+            nodes: OnDemand::new(KubeconfigSource {
+                reader,
+                open,
+                clock,
+                places: Arc::clone(&places),
+            }),
+            places,
+            wake: Mutex::default(),
         }
     }
 
     /// Runs the watches of clusters with waiting keys, until `stop`. Dropping the future ends them all.
     pub async fn run(&self, stop: CancellationToken) {
-        self.nodes.run(stop).await;
+        tokio::select! {
+            () = self.nodes.run(stop) => {}
+            () = self.rotate() => {}
+        }
+    }
+
+    /// Ends turns. No event reports that one is over.
+    async fn rotate(&self) {
+        loop {
+            sleep(RETRY).await;
+            let (lost, woken) = self.places.rotate(Instant::now());
+            for waiter in &lost {
+                self.nodes.set_interest(waiter, &BTreeMap::new());
+            }
+            self.wake(&woken);
+        }
+    }
+
+    fn wake(&self, waiters: &[Key]) {
+        let wake = self.wake.lock().clone();
+        if let Some(wake) = wake {
+            waiters.iter().for_each(|waiter| wake(waiter));
+        }
     }
 }
 
@@ -107,13 +145,14 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
         Ok(ClusterConnection {
             secret: (found.metadata.uid.clone(), found.metadata.resource_version.clone()),
             client,
+            pages: self.places.pages(&cluster.namespace),
         })
     }
 
     fn watch(&self, connection: &ClusterConnection, cache: SharedCache<WorkloadNode>) -> Watch<WorkloadNode> {
         let clock = Arc::clone(&self.clock);
         Watch::whole::<Workload>(connection.client.clone(), cache, &(), Scope::everywhere(), clock)
-            .of_tenant(MOST_NODES)
+            .of_tenant(MOST_NODES, Arc::clone(&connection.pages))
     }
 
     fn error(&self, _: &ClusterConnection, failing: Failing) -> String {
@@ -131,14 +170,30 @@ fn unreachable_message(why: &str) -> String {
     format!("the workload cluster cannot be reached: {why}")
 }
 
+/// differs: `workload-cluster-places`. The Go manager connects to all clusters at the same time.
+fn waiting_message() -> String {
+    format!(
+        "waiting for a turn: machines of more than {PLACES} workload clusters of this namespace wait for their Nodes, and each \
+         cluster is watched for {} minutes; delete the machines whose Nodes never come, or use another namespace",
+        TURN.as_secs() / 60,
+    )
+}
+
 impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn set_wake(&self, wake: WakeFn) {
-        self.nodes.set_wake(wake);
+        let wake = Arc::new(wake);
+        *self.wake.lock() = Some(Arc::clone(&wake));
+        self.nodes.set_wake(Box::new(move |waiter| wake(waiter)));
     }
 
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
-        self.nodes
-            .set_interest(waiter, &BTreeMap::from([(cluster.clone(), ())]));
+        let (has_place, woken) = self.places.enter(cluster, waiter, Instant::now());
+        self.wake(&woken);
+        let wanted = has_place.then(|| (cluster.clone(), ()));
+        self.nodes.set_interest(waiter, &BTreeMap::from_iter(wanted));
+        if !has_place {
+            return Observed::Unknown(UnknownReason::Unreadable(waiting_message()));
+        }
         let source = self.nodes.get(cluster);
         let error = source.as_ref().and_then(|source| source.error.clone());
         let nodes = source.and_then(|source| {
@@ -162,6 +217,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
 
     fn remove_waiter(&self, waiter: &Key) {
         self.nodes.set_interest(waiter, &BTreeMap::new());
+        self.wake(&self.places.leave(waiter, Instant::now()));
     }
 
     fn set_provider_id<'a>(

@@ -9,6 +9,7 @@ use kube_core::Resource;
 use kube_core::metadata::PartialObjectMeta;
 use metal3_domain::clock::Clock;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +62,8 @@ pub struct Watch<K, I = ()> {
     bound: Option<usize>,
     /// When the last watch and the last list of a tenant's server began.
     began: [Option<Instant>; 2],
+    /// Held while a page is read and decoded.
+    pages: Option<Arc<Semaphore>>,
     /// Whether the kind may be missing: then the cache is empty until it is installed.
     is_optional: bool,
 }
@@ -107,10 +110,11 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     }
 
     /// A watch of the API server of a tenant, which may send anything: with a limit of objects in the cache, and without
-    /// the server's text in errors and logs.
+    /// the server's text in errors and logs. A permit of `pages` is held while a page is read, which is the largest answer.
     #[must_use]
-    pub const fn of_tenant(mut self, objects: usize) -> Self {
+    pub fn of_tenant(mut self, objects: usize, pages: Arc<Semaphore>) -> Self {
         self.bound = Some(objects);
+        self.pages = Some(pages);
         self
     }
 
@@ -138,6 +142,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
             behind: 0,
             bound: None,
             began: [None; 2],
+            pages: None,
             is_optional: false,
         }
     }
@@ -259,6 +264,10 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), WatchError> {
         let (mut items, mut rest) = (Vec::new(), None);
         loop {
+            let _page = match &self.pages {
+                Some(pages) => pages.acquire().await.ok(),
+                None => None,
+            };
             let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
             let text = async { self.client.request_text(request?).await };
             let text = within(RESPONSE_TIMEOUT, text).await?.map_err(WatchError::of)?;
