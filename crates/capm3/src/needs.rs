@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Event, Secret};
 use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{
-    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3MachineTemplate,
 };
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -17,6 +17,7 @@ role! {
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;
+        Metal3MachineTemplate: Get, List, Watch;
         Metal3DataClaim: List, Watch, Create, Patch, Delete;
         Metal3Data: List, Watch;
         BareMetalHost: Get, List, Watch, Patch;

@@ -87,6 +87,8 @@ pub enum Reads {
     Machine,
     /// The host of this name; the other objects are then observed again.
     Host(String),
+    /// The Metal3MachineTemplate of this name.
+    Template(String),
     /// The Nodes of the workload cluster.
     Nodes,
 }

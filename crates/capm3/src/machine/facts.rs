@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use metal3_api::cluster::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION};
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::{CHOSEN_HOST_ANNOTATION, HOST_ANNOTATION};
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
+};
 use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -37,6 +40,10 @@ pub struct Facts {
     pub metal3_clusters: Vec<Arc<Metal3Cluster>>,
     /// An unreadable Metal3Cluster of the namespace, if any: it may be the machine's.
     pub unreadable_cluster: Option<String>,
+    /// The template that it was created from; absent when it names none or the template does not exist.
+    pub template: Observed<Arc<Metal3MachineTemplate>>,
+    /// Whether it was read live. Removing an image requires it: the template may forbid that the disks are cleaned.
+    pub template_is_live: bool,
     /// Hosts.
     pub hosts: Hosts,
     /// The claim on data with the machine's name.
@@ -119,6 +126,14 @@ pub fn chosen(machine: &Metal3Machine) -> Option<&str> {
 #[must_use]
 pub fn named(machine: &Metal3Machine) -> Option<&str> {
     associated(machine).or_else(|| chosen(machine))
+}
+
+/// The Metal3MachineTemplate that the machine was created from, by the annotations of Cluster API.
+#[must_use]
+pub fn template_of(machine: &Metal3Machine) -> Option<&str> {
+    let (kind, group) = annotation(machine, CLONED_FROM_GROUP_KIND_ANNOTATION)?.split_once('.')?;
+    let is_template = kind == Metal3MachineTemplate::KIND && group == Metal3MachineTemplate::GROUP;
+    annotation(machine, CLONED_FROM_NAME_ANNOTATION).filter(|name| is_template && !name.is_empty())
 }
 
 /// Whether a consumer reference is to the Metal3Machine of this name and namespace.

@@ -28,6 +28,8 @@ metal3_runtime::safety_rules! {
     confirm_release,
     /// The finalizer is removed only after a live read of the recorded host, so that no claimed host remains.
     confirm_freed,
+    /// An image is removed only after a live read of the machine's template, which may forbid that the disks are cleaned.
+    confirm_cleaning,
     /// A host loses its consumer only after it is deprovisioned.
     wait_for_host,
     /// The machine's data are released only after its host.

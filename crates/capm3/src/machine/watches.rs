@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine, Metal3MachineTemplate,
+};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_runtime::cache::{Change, Key};
@@ -47,6 +49,19 @@ impl RelatedKeys {
         }
         self.machines
             .read(|machines| machines.by_namespace.get(&key.namespace).cloned().collect())
+    }
+
+    /// The machines created from a template, when a field changed that is copied to them.
+    pub(crate) fn machines_of_template(&self, change: &Change<'_, Metal3MachineTemplate>) -> Vec<Key> {
+        let copied = |one: &Metal3MachineTemplate| one.spec.template.spec.automated_cleaning_mode;
+        if change.is_same(|old, new| copied(old) == copied(new)) {
+            return Vec::new();
+        }
+        let Some(template) = change.key() else {
+            return Vec::new();
+        };
+        self.machines
+            .read(|machines| machines.by_template.get(&template).cloned().collect())
     }
 }
 

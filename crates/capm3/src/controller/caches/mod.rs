@@ -4,7 +4,9 @@
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
+};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::{owner, progress};
 use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
@@ -12,7 +14,7 @@ use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::cluster::cluster_name;
 use crate::endpoint::render;
-use crate::machine::facts::{associated, is_machine, named};
+use crate::machine::facts::{associated, is_machine, named, template_of};
 use crate::needs::Machines;
 
 /// The caches of all watched kinds. Clones share their content.
@@ -26,6 +28,8 @@ pub struct Caches {
     pub metal3_clusters: SharedCache<Metal3Cluster, SharedIndexes<ClusterIndexes>>,
     /// Metal3Machines.
     pub metal3_machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,
+    /// Templates of machines.
+    pub machine_templates: SharedCache<Metal3MachineTemplate>,
     /// Claims on data.
     pub claims: SharedCache<Metal3DataClaim>,
     /// Data.
@@ -50,12 +54,13 @@ pub struct ClusterIndexes {
     pub(crate) by_secret: Index<Key>,
 }
 
-/// Indexes of Metal3Machines by namespace, Cluster and host, and of those without a host.
+/// Indexes of Metal3Machines by namespace, Cluster, host and template, and of those without a host.
 #[derive(Default)]
 pub struct MachineIndexes {
     pub(crate) by_namespace: Index<String>,
     pub(crate) by_cluster: Index<Key>,
     pub(crate) by_host: Index<Key>,
+    pub(crate) by_template: Index<Key>,
     pub(crate) without_host: Index<String>,
 }
 
@@ -85,6 +90,9 @@ impl Indexes<Metal3Machine> for MachineIndexes {
         self.by_cluster
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         self.by_host.replace(key, old.and_then(host_of), new.and_then(host_of));
+        let template = |machine: &Metal3Machine| Some(key.sibling(template_of(machine)?));
+        self.by_template
+            .replace(key, old.and_then(template), new.and_then(template));
         let without_host = |machine: &Metal3Machine| {
             let meta = &machine.metadata;
             let has_finalizer = meta.finalizers.iter().flatten().any(|name| name == MACHINE_FINALIZER);
@@ -161,6 +169,7 @@ impl Caches {
             .whole(&self.machines)
             .whole(&self.metal3_clusters)
             .whole(&self.metal3_machines)
+            .whole(&self.machine_templates)
             .whole(&self.claims)
             .whole(&self.data)
             .whole(&self.hosts)

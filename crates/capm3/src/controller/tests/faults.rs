@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::Resource;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::infrastructure::CleaningMode;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate};
+use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, BareMetalHost};
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
@@ -18,6 +19,7 @@ use super::program;
 use super::steps::{Step, kinds};
 use crate::data::reconciler::tests::invariants;
 use crate::data::reconciler::tests::lab::address_management;
+use crate::machine::facts::template_of;
 
 /// The controllers besides those of clusters and machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +111,7 @@ impl ScenarioStep for Step {
         let mut kinds = vec![
             State::path::<BareMetalHost>(),
             State::path::<Metal3Machine>(),
+            State::path::<Metal3MachineTemplate>(),
             State::path::<Metal3DataClaim>(),
             State::path::<Metal3Cluster>(),
         ];
@@ -121,6 +124,7 @@ impl ScenarioStep for Step {
     fn violations(state: &State, others: Others) -> Vec<String> {
         let mut wrong = of_hosts(state);
         wrong.extend(of_machines(state));
+        wrong.extend(cleaned_disks(state));
         if others == Others::Data {
             wrong.extend(invariants::violations(state));
             wrong.extend(missing_secrets(state));
@@ -135,7 +139,14 @@ impl ScenarioStep for Step {
             let user = host.spec.consumer_ref.and_then(|consumer| consumer.name);
             let user = user.unwrap_or_else(|| "no machine".to_owned());
             let runs = if host.spec.image.is_some() { "runs" } else { "idle" };
-            lines.push(format!("{} {runs} for {user}", host.metadata.name.unwrap_or_default()));
+            let kept = match host.spec.automated_cleaning_mode {
+                Some(AutomatedCleaningMode::Disabled) => ", disks kept",
+                _ => "",
+            };
+            lines.push(format!(
+                "{} {runs} for {user}{kept}",
+                host.metadata.name.unwrap_or_default()
+            ));
         }
         for machine in state.of::<Metal3Machine>() {
             let done = machine.status.initialization.and_then(|done| done.provisioned) == Some(true);
@@ -173,6 +184,35 @@ pub(super) fn of_hosts(state: &State) -> Vec<String> {
     let many = hosts_of.into_iter().filter(|(_, hosts)| hosts.len() > 1);
     wrong.extend(many.map(|(user, hosts)| format!("{user} has {hosts:?}")));
     wrong
+}
+
+/// Violations: a host without image that will be cleaned, while the template of its consumer forbids it. The scenarios
+/// change templates before machines are deleted.
+fn cleaned_disks(state: &State) -> Vec<String> {
+    let (machines, templates) = (state.of::<Metal3Machine>(), state.of::<Metal3MachineTemplate>());
+    let forbids = |host: &BareMetalHost| {
+        let user = host.spec.consumer_ref.as_ref()?.name.as_ref();
+        let machine = machines.iter().find(|machine| machine.metadata.name.as_ref() == user)?;
+        machine.metadata.deletion_timestamp.as_ref()?;
+        let named = template_of(machine)?;
+        let template = templates
+            .iter()
+            .find(|one| one.metadata.name.as_deref() == Some(named))?;
+        Some(template.spec.template.spec.automated_cleaning_mode == Some(CleaningMode::Disabled))
+    };
+    let hosts = state.of::<BareMetalHost>().into_iter();
+    let wiped = hosts.filter(|host| {
+        let is_kept = host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled);
+        host.spec.image.is_none() && !is_kept && forbids(host) == Some(true)
+    });
+    wiped
+        .map(|host| {
+            format!(
+                "{} is cleaned against its template",
+                host.metadata.name.unwrap_or_default()
+            )
+        })
+        .collect()
 }
 
 /// Violations: a provisioned machine that does not run on the host of its provider ID.

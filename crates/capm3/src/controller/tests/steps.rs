@@ -8,7 +8,9 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::crd::Definition;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
+};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,9 +23,10 @@ pub(super) const CLUSTER: &str = "edge";
 /// The kinds of the server, in the stored version, with a control plane and an infrastructure of other providers. The
 /// crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
-    const KINDS: [&str; 5] = [
+    const KINDS: [&str; 6] = [
         "metal3clusters",
         "metal3machines",
+        "metal3machinetemplates",
         "metal3dataclaims",
         "metal3datas",
         "metal3datatemplates",
@@ -66,6 +69,12 @@ pub(super) enum Step {
     Host(&'static str),
     /// A Machine with its Metal3Machine.
     Machine(&'static str),
+    /// A Metal3MachineTemplate without a cleaning mode.
+    MachineTemplate,
+    /// The Metal3MachineTemplate gets this cleaning mode.
+    Cleaning(&'static str),
+    /// A Machine with its Metal3Machine, created from the Metal3MachineTemplate.
+    Cloned(&'static str),
     /// The claim of a machine is served, and the data are ready.
     Data(&'static str),
     /// A host reaches this state.
@@ -140,6 +149,22 @@ impl Step {
             }
             Self::Host(name) => host(user, name).await,
             Self::Machine(name) => machine(user, name).await,
+            Self::MachineTemplate => {
+                let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256" });
+                let spec = json!({ "template": { "spec": { "image": image } } });
+                make::<Metal3MachineTemplate>(user, "workers", json!({ "spec": spec })).await;
+            }
+            Self::Cleaning(mode) => {
+                let spec = json!({ "template": { "spec": { "automatedCleaningMode": mode } } });
+                edit::<Metal3MachineTemplate>(user, "workers", json!({ "spec": spec })).await;
+            }
+            Self::Cloned(name) => {
+                let annotations = json!({
+                    "cluster.x-k8s.io/cloned-from-name": "workers",
+                    "cluster.x-k8s.io/cloned-from-groupkind": "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io",
+                });
+                annotated_machine(user, name, annotations, json!({ "dataTemplate": { "name": "tpl" } })).await;
+            }
             Self::Data(name) => data(user, name).await,
             Self::State(name, state) => {
                 let provisioning = json!({ "state": state });
@@ -192,6 +217,10 @@ async fn machine(user: &kube::Client, name: &str) {
 
 /// A Machine with its Metal3Machine, whose valid spec gets this patch.
 pub(super) async fn machine_of(user: &kube::Client, name: &str, change: Value) {
+    annotated_machine(user, name, json!({}), change).await;
+}
+
+async fn annotated_machine(user: &kube::Client, name: &str, annotations: Value, change: Value) {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
     let bootstrap =
@@ -199,7 +228,7 @@ pub(super) async fn machine_of(user: &kube::Client, name: &str, change: Value) {
     let spec = json!({ "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference });
     let owner: Machine = make(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
-    let meta = json!({ "labels": labels, "ownerReferences": owned(&owner) });
+    let meta = json!({ "annotations": annotations, "labels": labels, "ownerReferences": owned(&owner) });
     let mut spec = json!({ "image": image });
     metal3_runtime::patch::apply(&change, &mut spec);
     make::<Metal3Machine>(user, name, json!({ "metadata": meta, "spec": spec })).await;

@@ -87,14 +87,17 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
 /// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves.
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
     remove_machine_owners(host);
-    // differs (`template-cleaning-mode`): the Go manager copies a changed mode of the template to its machines.
-    if let Some(mode) = desired.automated_cleaning_mode {
+    set_cleaning_mode(host, desired.automated_cleaning_mode);
+    block_moves(host);
+}
+
+fn set_cleaning_mode(host: &mut BareMetalHost, mode: Option<CleaningMode>) {
+    if let Some(mode) = mode {
         host.spec.automated_cleaning_mode = Some(match mode {
             CleaningMode::Metadata => AutomatedCleaningMode::Metadata,
             CleaningMode::Disabled => AutomatedCleaningMode::Disabled,
         });
     }
-    block_moves(host);
 }
 
 fn block_moves(host: &mut BareMetalHost) {
@@ -167,8 +170,11 @@ pub(super) const fn is_used(host: &BareMetalHost) -> bool {
     is_provisioned(host) || data
 }
 
-pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool) {
+/// Removes image and data. The cleaning mode is written with it: it may have changed just before the deletion, and it
+/// decides what happens to the disks.
+pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool, cleaning: Option<CleaningMode>) {
     remove_machine_owners(host);
+    set_cleaning_mode(host, cleaning);
     let spec = &mut host.spec;
     // differs (`released-host-data`): the Go manager leaves references to deleted Secrets.
     (spec.image, spec.custom_deploy) = (None, None);

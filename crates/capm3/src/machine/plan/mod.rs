@@ -21,6 +21,7 @@ mod host_changes;
 mod node;
 mod release;
 mod status;
+mod template;
 
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
@@ -135,6 +136,10 @@ impl<'a> Planner<'a> {
         // differs (`machine-deletion-alone`): the Go manager requires Machine, Cluster and Metal3Cluster first.
         if self.before.metadata.deletion_timestamp.is_some() {
             return self.release();
+        }
+        if self.copy_template() {
+            // The written machine is planned next.
+            return Decision::Unchanged;
         }
         match self.prerequisites() {
             Ok(prerequisites) => self.plan_active(prerequisites),

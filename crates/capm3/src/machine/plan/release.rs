@@ -109,9 +109,12 @@ impl<'a> Planner<'a> {
             return Decision::Read(Reads::Machine);
         }
         if must_clear {
-            let fast_track = self.facts.settings.fast_track;
+            if let Some(template) = self.unconfirmed_template() {
+                return Decision::Read(Reads::Template(template.to_owned()));
+            }
+            let (fast_track, cleaning) = (self.facts.settings.fast_track, self.cleaning_mode());
             self.patch_host(host, HostChange::Deprovision, |host| {
-                host_changes::deprovision(host, fast_track)
+                host_changes::deprovision(host, fast_track, cleaning)
             });
             return under_way(format!("deprovisioning BareMetalHost {name}"));
         }

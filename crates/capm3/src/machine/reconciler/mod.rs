@@ -21,7 +21,7 @@ use metal3_runtime::write::{WriteError, WriteErrorKind, Writer};
 use crate::cluster::reconciler::is_served;
 use crate::controller::caches::{Caches, host_of};
 use crate::machine::action::{Action, Plan, Reads};
-use crate::machine::facts::{Facts, Hosts, Settings, UNREADABLE, associated};
+use crate::machine::facts::{Facts, Hosts, Settings, UNREADABLE, associated, template_of};
 use crate::machine::plan::{after_failure, plan};
 use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
@@ -72,14 +72,16 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         watch_filter: parts.watch_filter,
         debounce: StatusDebounce::new(Arc::clone(&parts.clock)),
     };
-    let (of_host, of_cluster, of_metal3_cluster) =
-        (caches.related_keys(), caches.related_keys(), caches.related_keys());
+    let [of_host, of_cluster, of_metal3_cluster, of_template] = std::array::from_fn(|_| caches.related_keys());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
         .watches(&caches.metal3_machines, |change| change.key())
         .watches(&caches.machines, machines_of_machine)
         .watches(&caches.clusters, move |change| of_cluster.machines_of_cluster(change))
         .watches(&caches.metal3_clusters, move |change| {
             of_metal3_cluster.machines_of_metal3_cluster(change)
+        })
+        .watches(&caches.machine_templates, move |change| {
+            of_template.machines_of_template(change)
         })
         .watches(&caches.hosts, move |change| of_host.machines_of_host(change))
         .watches(&caches.claims, |change| change.key())
@@ -139,6 +141,12 @@ impl Reconciler for Machines {
                     facts = self.observe(key, facts.machine);
                     facts.hosts.named_is_live = true;
                 }
+                Reads::Template(name) => {
+                    let template = key.sibling(name);
+                    let live = writer.read(&self.caches.machine_templates, &template).await?;
+                    facts.template = Observed::from(live.map(Arc::new));
+                    facts.template_is_live = true;
+                }
                 Reads::Nodes => facts.nodes = self.workloads.nodes(&facts.cluster_key, key),
             }
         }
@@ -185,6 +193,7 @@ impl Machines {
         let labelled = own.and_then(|machine| owner::cluster_of(&machine.metadata));
         let cluster = labelled.or(stated).unwrap_or_default();
         let cluster_key = key.sibling(cluster);
+        let template = own.and_then(template_of);
         let claim = caches.claims.find(key);
         let answer = claim.present().and_then(|claim| claim.status.rendered_data.as_ref());
         let recorded = || own.and_then(|machine| machine.status.rendered_data.as_ref());
@@ -200,6 +209,10 @@ impl Machines {
             cluster_key,
             metal3_clusters,
             unreadable_cluster,
+            template_is_live: false,
+            template: template.map_or(Observed::Absent, |name| {
+                caches.machine_templates.find(&key.sibling(name))
+            }),
             hosts: self.hosts(key, own),
             data: data.map_or(Observed::Absent, |name| caches.data.find(&key.sibling(name))),
             claim,

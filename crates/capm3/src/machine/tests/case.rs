@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
+};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::patch::apply;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -27,6 +29,8 @@ pub(super) struct Case {
     pub(super) cluster: Option<Cluster>,
     pub(super) metal3_clusters: Vec<Metal3Cluster>,
     pub(super) unreadable_cluster: Option<&'static str>,
+    pub(super) template: Observed<Arc<Metal3MachineTemplate>>,
+    pub(super) template_is_live: bool,
     pub(super) hosts: Vec<BareMetalHost>,
     pub(super) unreadable: Option<&'static str>,
     pub(super) is_live: bool,
@@ -64,6 +68,8 @@ impl Case {
             cluster: Some(cluster(false)),
             metal3_clusters: vec![metal3_cluster()],
             unreadable_cluster: None,
+            template: Observed::Absent,
+            template_is_live: false,
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             unreadable: None,
             is_live: false,
@@ -133,6 +139,8 @@ impl Case {
             cluster_key: cluster_key(),
             metal3_clusters: self.metal3_clusters.iter().cloned().map(Arc::new).collect(),
             unreadable_cluster: self.unreadable_cluster.map(ToOwned::to_owned),
+            template: self.template.clone(),
+            template_is_live: self.template_is_live,
             hosts: Hosts {
                 named: match self.unreadable {
                     Some(why) if called.is_some() => Observed::Unknown(UnknownReason::Unreadable(why.to_owned())),

@@ -7,3 +7,4 @@ mod decisions;
 mod histories;
 mod races;
 mod simulation;
+mod template;

@@ -337,6 +337,8 @@ impl Simulation {
             cluster_key: cluster_key(),
             metal3_clusters: vec![Arc::new(metal3_cluster())],
             unreadable_cluster: None,
+            template: Observed::Absent,
+            template_is_live: false,
             hosts: Hosts {
                 named: Observed::from(named_host.cloned()),
                 named_is_live,
