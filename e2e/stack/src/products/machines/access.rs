@@ -30,6 +30,10 @@ const UNUSED: Explained = &[
     ("get ipclaims.ipam.metal3.io", "a lost response to a creation"),
     ("get metal3datas.infrastructure.cluster.x-k8s.io", "the same"),
     (
+        "get metal3machinetemplates.infrastructure.cluster.x-k8s.io",
+        "a machine of a template that is deleted while its disks are to be cleaned",
+    ),
+    (
         "get metal3clusters.infrastructure.cluster.x-k8s.io",
         "the claim on an endpoint whose Metal3Cluster was force-deleted",
     ),
