@@ -6,6 +6,7 @@
 mod syntax;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use thiserror::Error;
 
@@ -24,6 +25,13 @@ pub struct Requirement {
     test: Test,
 }
 
+/// A requirement that is not satisfied, for messages.
+#[derive(Debug, Clone, Copy)]
+pub struct Mismatch<'a>(&'a Requirement);
+
+/// Values in a message.
+const MOST_VALUES: usize = 3;
+
 /// The condition on a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
@@ -33,6 +41,37 @@ enum Test {
     Absent,
     GreaterThan(i64),
     LessThan(i64),
+}
+
+/// What the labels of an object are that does not satisfy it: `label rack is not a`.
+impl fmt::Display for Mismatch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Requirement { key, test } = self.0;
+        match test {
+            Test::In(values) if values.len() == 1 => write!(f, "label {key} is not {}", Values(values)),
+            Test::In(values) => write!(f, "label {key} is none of {}", Values(values)),
+            Test::NotIn(values) if values.len() == 1 => write!(f, "label {key} is {}", Values(values)),
+            Test::NotIn(values) => write!(f, "label {key} is one of {}", Values(values)),
+            Test::Exists => write!(f, "label {key} is missing"),
+            Test::Absent => write!(f, "label {key} is set"),
+            Test::GreaterThan(bound) => write!(f, "label {key} is no number above {bound}"),
+            Test::LessThan(bound) => write!(f, "label {key} is no number below {bound}"),
+        }
+    }
+}
+
+/// The first values: a user decides how many there are.
+struct Values<'a>(&'a BTreeSet<String>);
+
+impl fmt::Display for Values<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first: Vec<&str> = self.0.iter().take(MOST_VALUES).map(String::as_str).collect();
+        f.write_str(&first.join(", "))?;
+        match self.0.len().saturating_sub(MOST_VALUES) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
 }
 
 /// An expression as written in an object.
@@ -123,6 +162,14 @@ impl Selector {
         self.requirements.iter().all(|requirement| requirement.matches(labels))
     }
 
+    /// The first requirement that these labels do not satisfy.
+    #[must_use]
+    pub fn mismatch(&self, labels: &BTreeMap<String, String>) -> Option<&Requirement> {
+        self.requirements
+            .iter()
+            .find(|requirement| !requirement.matches(labels))
+    }
+
     /// The requirements, pairs before expressions.
     #[must_use]
     pub fn requirements(&self) -> &[Requirement] {
@@ -135,6 +182,12 @@ impl Requirement {
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// For a message about labels that do not satisfy it.
+    #[must_use]
+    pub const fn mismatch(&self) -> Mismatch<'_> {
+        Mismatch(self)
     }
 
     /// Reads one expression.

@@ -18,6 +18,7 @@ mod notice;
 pub mod pod;
 pub mod product;
 pub mod run;
+pub mod select;
 pub mod served;
 mod servers;
 pub mod session;

@@ -9,13 +9,13 @@ use metal3_domain::clock::{Clock, SystemClock};
 use metal3_flags::version::version;
 use metal3_flags::{Options, Owner, Request};
 use metal3_manager::cluster::Cluster;
-use metal3_manager::hand_back;
 use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::machines;
 use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::Session;
+use metal3_manager::{hand_back, select};
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -29,6 +29,9 @@ fn main() -> ExitCode {
     }
     if std::env::args().nth(1).as_deref() == Some("hand-back") {
         return hand_back(std::env::args().skip(2));
+    }
+    if std::env::args().nth(1).as_deref() == Some("select") {
+        return select(std::env::args().skip(2));
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
@@ -60,8 +63,30 @@ fn main() -> ExitCode {
 
 /// Runs `capm3 hand-back`.
 fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
+    command(
+        "hand-back",
+        || hand_back::parse(arguments),
+        async |wanted, client| wanted.run(&client, &mut |line| println!("{line}")).await,
+    )
+}
+
+/// Runs `capm3 select`.
+fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
+    command(
+        "select",
+        || select::parse(arguments),
+        async |wanted, client| wanted.run(&client, &mut |line| println!("{line}")).await,
+    )
+}
+
+/// Runs a command with a client of the API server in its kubeconfig.
+fn command<W>(
+    name: &str,
+    parse: impl FnOnce() -> Result<(W, Option<String>)>,
+    run: impl AsyncFnOnce(W, kube::Client) -> Result<()>,
+) -> ExitCode {
     let run = || -> Result<()> {
-        let (wanted, kubeconfig) = hand_back::parse(arguments)?;
+        let (wanted, kubeconfig) = parse()?;
         let provider = rustls::crypto::ring::default_provider().install_default();
         anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -69,15 +94,13 @@ fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
             let requests = ClientFactory::new(Settings::new("capm3", &version()), clock, Metrics::new().requests());
             let config = load_config(kubeconfig.as_deref().map(Path::new)).await?;
-            wanted
-                .run(&requests.connect(config)?, &mut |line| println!("{line}"))
-                .await
+            run(wanted, requests.connect(config)?).await
         })
     };
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("capm3 hand-back: {error:#}");
+            eprintln!("capm3 {name}: {error:#}");
             ExitCode::FAILURE
         }
     }

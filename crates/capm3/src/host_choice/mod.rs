@@ -12,6 +12,7 @@
 //! reuse), is in deletion, paused, marked or reported as faulty, detached, externally provisioned, has an image of its
 //! own, or is in a state in which it cannot be provisioned.
 
+mod order;
 mod refusal;
 mod seed;
 
@@ -30,6 +31,7 @@ use metal3_capi::owner::{cluster_of, group_of, label};
 use metal3_domain::selector::{Expression, Selector, SelectorError};
 use thiserror::Error;
 
+pub use order::{Candidate, Order};
 pub use refusal::{Refusal, Refusals};
 
 /// For hosts without labels.
@@ -94,15 +96,28 @@ impl<'a> HostChooser<'a> {
     /// The host to claim, among all of the namespace in any order.
     #[must_use]
     pub fn choose<'h>(&self, hosts: impl IntoIterator<Item = &'h BareMetalHost>) -> Choice<'h> {
+        let (candidates, refusals) = match self.sort(hosts) {
+            Ok(sorted) => sorted,
+            Err(own) => return Choice::Own(own),
+        };
+        let first = candidates.into_iter().max_by_key(|host| self.weight(host));
+        first.map_or(Choice::None(refusals), |host| Choice::Take {
+            host,
+            is_reused: label(&host.metadata, NODE_REUSE_LABEL).is_some(),
+            is_in_domain: self.is_in_domain(host),
+        })
+    }
+
+    /// The candidates, and why the others are none; or the host that has the machine as its consumer.
+    fn sort<'h>(
+        &self,
+        hosts: impl IntoIterator<Item = &'h BareMetalHost>,
+    ) -> Result<(Vec<&'h BareMetalHost>, Refusals<'h>), &'h BareMetalHost> {
         let (mut kept, mut free, mut refusals) = (Vec::new(), Vec::new(), Refusals::default());
         for host in hosts {
-            if host
-                .spec
-                .consumer_ref
-                .as_ref()
-                .is_some_and(|consumer| self.is_consumer(consumer))
-            {
-                return Choice::Own(host);
+            let consumer = host.spec.consumer_ref.as_ref();
+            if consumer.is_some_and(|consumer| self.is_consumer(consumer)) {
+                return Err(host);
             }
             match self.refusal(host) {
                 Some(refusal) => refusals.add(host, refusal),
@@ -112,42 +127,29 @@ impl<'a> HostChooser<'a> {
         }
         // A machine waits for a host kept for it that is not ready yet.
         // differs (`host-kept-choice`): in the Go manager the first that is not ready hides those that are.
-        let candidates = if kept.is_empty() && !refusals.any(|refusal| matches!(refusal, Refusal::KeptNotReady { .. }))
-        {
-            free
-        } else {
-            free.into_iter().for_each(|host| refusals.add(host, Refusal::OtherKept));
-            kept
-        };
-        self.pick(&candidates)
-            .map_or(Choice::None(refusals), |(host, is_in_domain)| Choice::Take {
-                host,
-                is_reused: label(&host.metadata, NODE_REUSE_LABEL).is_some(),
-                is_in_domain,
-            })
+        if kept.is_empty() && !refusals.any(|refusal| matches!(refusal, Refusal::KeptNotReady { .. })) {
+            return Ok((free, refusals));
+        }
+        free.into_iter().for_each(|host| refusals.add(host, Refusal::OtherKept));
+        Ok((kept, refusals))
     }
 
-    /// One of the candidates, and whether it is in the machine's failure domain.
-    fn pick<'h>(&self, candidates: &[&'h BareMetalHost]) -> Option<(&'h BareMetalHost, bool)> {
-        let domain = self
-            .machine
-            .spec
-            .failure_domain
-            .as_deref()
-            .filter(|domain| !domain.is_empty());
-        // differs (`failure-domain-no-label`): a value that is not a label value matches no host and is not an error.
-        let is_in_domain =
-            |host: &BareMetalHost| domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
+    /// The greatest is chosen.
+    fn weight<'h>(&self, host: &'h BareMetalHost) -> (bool, u64, Option<&'h str>) {
         let seed = seed::of(&self.machine.metadata);
-        let weight = |host: &'h BareMetalHost| {
-            (
-                is_in_domain(host),
-                seed::weight(seed, &host.metadata),
-                host.metadata.name.as_deref(),
-            )
-        };
-        let host = candidates.iter().copied().max_by_key(|host| weight(host))?;
-        Some((host, is_in_domain(host)))
+        (
+            self.is_in_domain(host),
+            seed::weight(seed, &host.metadata),
+            host.metadata.name.as_deref(),
+        )
+    }
+
+    /// Whether the host is in the machine's failure domain, if it has one.
+    // differs (`failure-domain-no-label`): a value that is not a label value matches no host and is not an error.
+    fn is_in_domain(&self, host: &BareMetalHost) -> bool {
+        let domain = self.machine.spec.failure_domain.as_deref();
+        let domain = domain.filter(|domain| !domain.is_empty());
+        domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain
     }
 
     fn is_consumer(&self, consumer: &ObjectReference) -> bool {
@@ -161,11 +163,11 @@ impl<'a> HostChooser<'a> {
         let annotations = host.metadata.annotations.as_ref();
         let has = |name: &str| annotations.is_some_and(|annotations| annotations.contains_key(name));
         let kept_for = label(&host.metadata, NODE_REUSE_LABEL);
-        if !self
-            .selector
-            .matches(host.metadata.labels.as_ref().unwrap_or(&NO_LABELS))
-        {
-            return Some(Refusal::NotSelected);
+        let labels = host.metadata.labels.as_ref().unwrap_or(&NO_LABELS);
+        if let Some(requirement) = self.selector.mismatch(labels) {
+            return Some(Refusal::NotSelected {
+                why: requirement.mismatch().to_string(),
+            });
         }
         if let Some(owner) = kept_for.filter(|owner| Some(*owner) != self.owner) {
             return Some(Refusal::KeptForAnother {

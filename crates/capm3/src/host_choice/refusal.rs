@@ -1,6 +1,7 @@
 //! Why hosts are not chosen, with messages for users.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use metal3_api::meta::ObjectReference;
@@ -11,8 +12,11 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Refusal {
     /// Its labels do not match.
-    #[error("not matched by spec.hostSelector")]
-    NotSelected,
+    #[error("not matched by spec.hostSelector: {why}")]
+    NotSelected {
+        /// The first requirement that they do not satisfy.
+        why: String,
+    },
     /// It has another consumer.
     #[error("in use by {kind} {name}")]
     InUse {
@@ -82,30 +86,60 @@ impl Refusal {
     }
 
     /// The group for summaries; groups with a remedy come first.
-    const fn group(&self) -> Group {
+    fn group(&self) -> Group<'_> {
+        let group = |rank, text| Group(rank, Cow::Borrowed(text));
         match self {
-            Self::Unhealthy => Group(0, "marked as unhealthy"),
-            Self::Faulty => Group(1, "reporting an error"),
-            Self::Paused => Group(2, "paused"),
-            Self::Detached => Group(3, "detached"),
-            Self::HasImage => Group(4, "given an image by hand"),
-            Self::ExternallyProvisioned => Group(5, "externally provisioned"),
-            Self::KeptNotReady { .. } => Group(6, "kept for this machine and not ready yet"),
-            Self::OtherKept => Group(7, "free, but not the one that is kept for this machine"),
-            Self::KeptForAnother { .. } => Group(8, "kept for other owners"),
-            Self::NotSelected => Group(9, "not matched by spec.hostSelector"),
-            // One group, because hosts change between these states all the time.
-            Self::InUse { .. } | Self::NotReady { .. } | Self::Deleting => Group(10, "in use or not available yet"),
+            Self::Unhealthy => group(0, "marked as unhealthy"),
+            Self::Faulty => group(1, "reporting an error"),
+            Self::Paused => group(2, "paused"),
+            Self::Detached => group(3, "detached"),
+            Self::HasImage => group(4, "given an image by hand"),
+            Self::ExternallyProvisioned => group(5, "externally provisioned"),
+            Self::KeptNotReady { .. } => group(6, "kept for this machine and not ready yet"),
+            Self::OtherKept => group(7, "free, but not the one that is kept for this machine"),
+            Self::KeptForAnother { .. } => group(8, "kept for other owners"),
+            Self::NotSelected { why } => Group(9, Cow::Owned(format!("not matched by spec.hostSelector ({why})"))),
+            Self::InUse { .. } => group(10, "in use"),
+            Self::NotReady { .. } => group(11, "not available yet"),
+            Self::Deleting => group(12, "being deleted"),
         }
     }
 }
 
 /// Rank and text of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Group(u8, &'static str);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Group<'a>(u8, Cow<'a, str>);
 
-/// Every host that was not chosen, by name. `Display` is one sentence without numbers and names: every waiting machine
-/// writes it to its status, so a change of one host would otherwise cause a write per machine.
+/// Groups in a message. A user decides how many requirements a selector has.
+const MOST_GROUPS: usize = 8;
+
+/// A number in a condition. Every waiting machine has it in its status, so in a large fleet a change of one host must not
+/// change the text: above 20 it is rounded down to 20, 50, 100, 200 and so on.
+struct Rounded(usize);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 <= EXACT {
+            return write!(f, "{}", self.0);
+        }
+        let steps = std::iter::successors(Some(EXACT), |step| {
+            // 20, 50, 100, 200, 500
+            let is_two = step.to_string().starts_with('2');
+            if is_two {
+                step.checked_mul(5).map(|step| step / 2)
+            } else {
+                step.checked_mul(2)
+            }
+        });
+        let step = steps.take_while(|step| *step < self.0).last().unwrap_or(EXACT);
+        write!(f, "more than {step}")
+    }
+}
+
+/// The largest number that is not rounded.
+const EXACT: usize = 20;
+
+/// Every host that was not chosen, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusals<'a>(BTreeMap<&'a str, Refusal>);
 
@@ -135,7 +169,7 @@ impl Refusals<'_> {
     /// The groups with numbers and names, for a log.
     #[must_use]
     pub fn in_detail(&self) -> String {
-        let mut groups: BTreeMap<Group, Vec<&str>> = BTreeMap::new();
+        let mut groups: BTreeMap<Group<'_>, Vec<&str>> = BTreeMap::new();
         for (host, refusal) in self.iter() {
             groups.entry(refusal.group()).or_default().push(host);
         }
@@ -147,22 +181,26 @@ impl Refusals<'_> {
     }
 }
 
+/// One sentence: how many hosts there are, and how many of them cannot be claimed for which reason.
 impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups: BTreeSet<Group> = self.0.values().map(Refusal::group).collect();
         f.write_str("no host can be claimed: ")?;
-        if groups.is_empty() {
+        if self.0.is_empty() {
             return f.write_str("there is none in the namespace; register hosts");
         }
-        f.write_str("each is ")?;
-        let (number, mut separator) = (groups.len(), "");
-        for (position, Group(_, text)) in (1_usize..).zip(groups) {
-            write!(f, "{separator}{text}")?;
-            separator = if position.saturating_add(1) == number {
-                ", or "
-            } else {
-                ", "
-            };
+        let mut groups: BTreeMap<Group<'_>, usize> = BTreeMap::new();
+        for refusal in self.0.values() {
+            let number = groups.entry(refusal.group()).or_default();
+            *number = number.saturating_add(1);
+        }
+        let hosts = self.0.len();
+        write!(f, "of {} host{}", Rounded(hosts), if hosts == 1 { "" } else { "s" })?;
+        for (Group(_, text), number) in groups.iter().take(MOST_GROUPS) {
+            write!(f, ", {} {text}", Rounded(*number))?;
+        }
+        let others: usize = groups.values().skip(MOST_GROUPS).sum();
+        if others > 0 {
+            write!(f, ", {} for other reasons", Rounded(others))?;
         }
         f.write_str("; register more hosts, or widen spec.hostSelector")
     }

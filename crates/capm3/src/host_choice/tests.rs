@@ -323,17 +323,80 @@ fn refusals_are_one_sentence_with_the_remedy() {
     };
     assert_eq!(
         refusals.to_string(),
-        "no host can be claimed: each is paused, or not matched by spec.hostSelector; register more hosts, or widen spec.hostSelector"
+        "no host can be claimed: of more than 1000 hosts, 1 paused, more than 500 not matched by spec.hostSelector \
+         (label size is not large); register more hosts, or widen spec.hostSelector"
     );
     assert_eq!(
         refusals.in_detail(),
-        "1 paused (such as p), 1000 not matched by spec.hostSelector (such as h0)"
+        "1 paused (such as p), 1000 not matched by spec.hostSelector (label size is not large) (such as h0)"
     );
     assert_eq!(refusals.iter().count(), 1001);
     let Choice::None(none) = choose(&machine, &[]) else {
         panic!()
     };
     assert!(none.to_string().contains("register hosts"));
+}
+
+#[test]
+fn refusals_are_counted_by_reason() {
+    let machine = machine(json!({ "hostSelector": { "matchLabels": { "rack": "a" } } }));
+    let in_rack = |name: String, rack: &str, patch: Value| {
+        let mut one = json!({ "metadata": { "labels": { "rack": rack } } });
+        merge(&mut one, patch);
+        host(&name, one)
+    };
+    let busy = json!({ "status": { "provisioning": { "state": "preparing" } } });
+    let mut hosts: Vec<_> = (0..7)
+        .map(|n| in_rack(format!("u{n}"), "a", consumer("Metal3Machine", GROUP_VERSION, "other")))
+        .collect();
+    hosts.extend((0..3).map(|n| in_rack(format!("b{n}"), "a", busy.clone())));
+    hosts.extend((0..2).map(|n| in_rack(format!("o{n}"), "b", json!({}))));
+    let Choice::None(refusals) = choose(&machine, &hosts) else {
+        panic!()
+    };
+    assert_eq!(
+        refusals.to_string(),
+        "no host can be claimed: of 12 hosts, 2 not matched by spec.hostSelector (label rack is not a), 7 in use, \
+         3 not available yet; register more hosts, or widen spec.hostSelector"
+    );
+}
+
+#[test]
+fn message_of_a_large_fleet_does_not_change_with_each_host() {
+    let hosts: Vec<_> = (0..2000).map(|n| host(&format!("h{n}"), json!({}))).collect();
+    let mut refusals = Refusals::default();
+    let mut texts = std::collections::BTreeSet::new();
+    for host in &hosts {
+        refusals.add(host, Refusal::Paused);
+        texts.insert(refusals.to_string());
+    }
+    let exact = 20;
+    let steps = [20, 50, 100, 200, 500, 1000];
+    assert_eq!(texts.len(), exact + steps.len(), "{texts:?}");
+    for step in steps {
+        let text = format!("of more than {step} hosts, more than {step} paused;");
+        assert!(texts.iter().any(|one| one.contains(&text)), "{text}");
+    }
+}
+
+#[test]
+fn message_is_short_whatever_the_selector() {
+    let values: Vec<String> = (0..500).map(|n| format!("{}{n}", "v".repeat(50))).collect();
+    let expressions: Vec<Value> = (0..100)
+        .map(|n| json!({ "key": format!("k{n}"), "operator": "NotIn", "values": values }))
+        .collect();
+    let machine = machine(json!({ "hostSelector": { "matchExpressions": expressions } }));
+    let hosts: Vec<_> = (0..100)
+        .map(|n| labelled(&format!("h{n}"), &format!("k{n}"), &values[0]))
+        .collect();
+    let Choice::None(refusals) = choose(&machine, &hosts) else {
+        panic!()
+    };
+    let text = refusals.to_string();
+    assert!(
+        text.len() < 4000 && text.contains("more than 50 for other reasons"),
+        "{text}"
+    );
 }
 
 #[test]

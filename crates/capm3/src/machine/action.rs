@@ -105,6 +105,9 @@ pub struct StatusWrite {
 /// When a status is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
+    /// It only changes the numbers of a wait that is reported already. Every waiting machine has them, so that they are
+    /// written once for many changes.
+    Recount,
     /// It only reports a wait, so that its write may be delayed.
     Wait,
     /// After the actions, unless they changed the generation.

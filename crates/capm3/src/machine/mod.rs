@@ -9,6 +9,7 @@
 //! | conditions | [`conditions`] |
 //! | observation and execution | [`reconciler`] |
 //! | what enqueues a machine | `watches` |
+//! | which host it would choose, for users | [`select`] |
 
 pub mod action;
 pub mod conditions;
@@ -17,6 +18,7 @@ pub mod plan;
 pub mod reconciler;
 pub mod resolve;
 mod rules;
+pub mod select;
 mod watches;
 
 #[cfg(test)]

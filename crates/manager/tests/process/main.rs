@@ -8,4 +8,5 @@ mod hosts;
 mod ipam;
 mod life;
 mod older;
+mod select;
 mod served;

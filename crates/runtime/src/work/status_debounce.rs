@@ -33,12 +33,12 @@ impl<K: Ord + Clone> StatusDebounce<K> {
         }
     }
 
-    /// How much longer the status of `key` is debounced: a reconcile ends with
+    /// How much longer the status of `key` is debounced, which is written `delay` after it differs: a reconcile ends with
     /// [`Next::RequeueAfter`](super::Next::RequeueAfter) meanwhile. `None` once it may be reported.
-    pub fn remaining(&self, key: &K) -> Option<Duration> {
+    pub fn remaining(&self, key: &K, delay: Duration) -> Option<Duration> {
         let now = self.clock.monotonic();
         let since = *self.since.lock().entry(key.clone()).or_insert(now);
-        Some(DEBOUNCE.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
+        Some(delay.saturating_sub(now.since(since))).filter(|left| !left.is_zero())
     }
 
     /// The status of `key` is reported.
@@ -55,19 +55,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn status_is_reported_after_the_debounce_however_it_changes_and_the_next_one_has_its_own() {
         let debounce = StatusDebounce::new(Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH)));
-        assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));
+        assert_eq!(debounce.remaining(&"m0", DEBOUNCE), Some(DEBOUNCE));
         tokio::time::sleep(DEBOUNCE / 4).await;
         assert_eq!(
-            (debounce.remaining(&"m0"), debounce.remaining(&"m1")),
+            (debounce.remaining(&"m0", DEBOUNCE), debounce.remaining(&"m1", DEBOUNCE)),
             (Some(DEBOUNCE / 4 * 3), Some(DEBOUNCE))
         );
         tokio::time::sleep(DEBOUNCE / 4 * 3).await;
         assert_eq!(
-            (debounce.remaining(&"m0"), debounce.remaining(&"m0")),
+            (debounce.remaining(&"m0", DEBOUNCE), debounce.remaining(&"m0", DEBOUNCE)),
             (None, None),
             "until it is reported"
         );
         debounce.clear(&"m0");
-        assert_eq!(debounce.remaining(&"m0"), Some(DEBOUNCE));
+        assert_eq!(debounce.remaining(&"m0", DEBOUNCE), Some(DEBOUNCE));
     }
 }

@@ -22,7 +22,7 @@ use super::steps::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
 use super::steps::{kinds, make};
 
 /// Longer than every requeue after a failure.
-const SETTLED: Duration = Duration::from_mins(10);
+pub(super) const SETTLED: Duration = Duration::from_mins(10);
 /// User name of the program.
 pub(super) const PROGRAM: &str = "capm3";
 

@@ -1,6 +1,6 @@
 //! The status that a plan writes.
 
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus};
+use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineStatus};
 use metal3_runtime::work::Next;
 
 use super::events::events_of;
@@ -53,6 +53,8 @@ impl Planner<'_> {
         if *status == *before {
             return None;
         }
+        let is_recounted =
+            matches!(stage, Stage::WithoutHost { .. }) && without_messages(status) == without_messages(before);
         status.last_updated = Some(self.facts.now);
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);
@@ -61,6 +63,8 @@ impl Planner<'_> {
         // API waits only for `initialization`, so that any other change of a wait may be delayed.
         let urgency = if is_reused || self.actions.iter().any(is_provisioning) {
             Urgency::Record
+        } else if is_recounted {
+            Urgency::Recount
         } else if resolves_by_itself(stage) && status.initialization == before.initialization {
             Urgency::Wait
         } else {
@@ -112,6 +116,19 @@ impl Planner<'_> {
             node,
         }
     }
+}
+
+/// A status whose conditions have no messages.
+fn without_messages(status: &Metal3MachineStatus) -> Metal3MachineStatus {
+    let mut status = status.clone();
+    for condition in &mut status.conditions {
+        condition.message.clear();
+    }
+    let older = status.deprecated.as_mut().and_then(|older| older.v1beta1.as_mut());
+    for condition in older.into_iter().flat_map(|older| older.conditions.iter_mut()) {
+        condition.message.clear();
+    }
+    status
 }
 
 /// Whether a stage ends without action by the user.

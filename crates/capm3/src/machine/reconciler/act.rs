@@ -1,6 +1,7 @@
 //! Executes the plan of a machine: one write after another, the status last.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
@@ -9,13 +10,16 @@ use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::plan::PlannedEvent;
-use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::work::{DEBOUNCE, Fault, Next};
 use metal3_runtime::write::{LabelChange, Mode, WriteError, WriteErrorKind, Writer, Written};
 
 use super::{ActError, Machines};
 use crate::machine::action::{Action, HostChange, Plan, StatusWrite, Urgency};
 use crate::machine::facts::Facts;
 use crate::needs::Machines as Role;
+
+/// How long the numbers of a reported wait may be out of date.
+const RECOUNT: Duration = Duration::from_mins(1);
 
 /// Why one action failed.
 enum ActionError {
@@ -68,8 +72,13 @@ impl Machines {
             return Ok(Next::Requeue);
         }
         if let (Some(before), Some(write)) = (latest, plan.status) {
-            let is_debounced = write.urgency == Urgency::Wait && writer.mode() == Mode::Perform;
-            if let Some(left) = self.debounce.remaining(key).filter(|_| is_debounced) {
+            let delay = match write.urgency {
+                Urgency::Recount => RECOUNT,
+                Urgency::Wait => DEBOUNCE,
+                Urgency::Report | Urgency::Record => Duration::ZERO,
+            };
+            let is_debounced = writer.mode() == Mode::Perform;
+            if let Some(left) = self.debounce.remaining(key, delay).filter(|_| is_debounced) {
                 return Ok(if has_acted {
                     Next::Requeue
                 } else {

@@ -53,17 +53,9 @@ pub(super) enum Part {
 
 fn all_kinds() -> Vec<Definition> {
     let stand_ins = kinds::definitions();
-    let templates = metal3_api::infrastructure::definitions().into_iter();
-    let templates = templates
-        .filter(|kind| kind.plural == "metal3machinetemplates")
-        .map(|mut kind| {
-            kind.versions.retain(|version| version.storage);
-            kind.conversion = None;
-            kind
-        });
     let is_stood_in = |kind: &Definition| stand_ins.iter().any(|one| one.kind == kind.kind);
     let ours: Vec<Definition> = steps::kinds().into_iter().filter(|kind| !is_stood_in(kind)).collect();
-    ours.into_iter().chain(templates).chain(stand_ins).collect()
+    ours.into_iter().chain(stand_ins).collect()
 }
 
 /// The parts of a cluster of two providers.

@@ -1,0 +1,98 @@
+//! Which host a machine would choose, and why not the others: the text of `capm3 select`.
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::FAILURE_DOMAIN_LABEL;
+use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner::{label, node_reuse_owner};
+
+use super::facts::{associated, chosen};
+use super::resolve::resolve;
+use crate::host_choice::{Candidate, HostChooser, UnreadableSelector};
+
+/// The objects that decide about the choice.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The machine.
+    pub machine: &'a Metal3Machine,
+    /// Its Machine, if there is one.
+    pub owner: Option<&'a Machine>,
+    /// Its Cluster, if there is one.
+    pub cluster: Option<&'a Cluster>,
+    /// The Metal3Clusters of its namespace.
+    pub metal3_clusters: &'a [Metal3Cluster],
+    /// The hosts of its namespace.
+    pub hosts: &'a [BareMetalHost],
+}
+
+impl Question<'_> {
+    /// One line each for what the machine has, for the hosts that it can claim in the order of its choice, and for the
+    /// others with the reason.
+    ///
+    /// # Errors
+    /// When the machine's selector is invalid.
+    pub fn answer(&self) -> Result<Vec<String>, UnreadableSelector> {
+        let mut candidate_machine = self.machine.clone();
+        let domain = self.owner.and_then(|owner| owner.spec.failure_domain.clone());
+        candidate_machine.spec.failure_domain.clone_from(&domain);
+        let owner = self.owner.and_then(node_reuse_owner);
+        let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
+        let required = domain
+            .as_deref()
+            .filter(|domain| self.is_domain_required() && !domain.is_empty());
+        let is_near =
+            |host: &&BareMetalHost| required.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == required;
+        let order = chooser.order(self.hosts.iter().filter(is_near));
+        let mut lines = Vec::new();
+        if let Some(host) = associated(self.machine).or_else(|| order.own.and_then(name)) {
+            lines.push(format!("has BareMetalHost {host}"));
+        } else if let Some(host) = chosen(self.machine) {
+            lines.push(format!("has chosen BareMetalHost {host}, which it takes if it can"));
+        }
+        if order.own.is_some() {
+            return Ok(lines);
+        }
+        lines.push(format!(
+            "can claim {} of {} hosts, in this order:",
+            order.candidates.len(),
+            self.hosts.len()
+        ));
+        lines.extend(order.candidates.iter().map(candidate));
+        let refused = order.refusals.iter().map(|(host, why)| format!("- {host}: {why}"));
+        lines.extend(refused);
+        let far = self.hosts.iter().filter(|host| !is_near(host));
+        lines.extend(far.filter_map(name).map(|host| {
+            format!(
+                "- {host}: not in failure domain {}, which is required",
+                required.unwrap_or_default()
+            )
+        }));
+        Ok(lines)
+    }
+
+    fn is_domain_required(&self) -> bool {
+        let all: Vec<&Metal3Cluster> = self.metal3_clusters.iter().collect();
+        let cluster = self
+            .cluster
+            .and_then(|cluster| resolve(self.machine, None, cluster, &all).one());
+        cluster.is_some_and(|cluster| cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required))
+    }
+}
+
+fn candidate(candidate: &Candidate<'_>) -> String {
+    let kept = if candidate.is_reused {
+        ", kept for its owner"
+    } else {
+        ""
+    };
+    let near = if candidate.is_in_domain {
+        ", in its failure domain"
+    } else {
+        ""
+    };
+    format!("+ {}{kept}{near}", name(candidate.host).unwrap_or_default())
+}
+
+fn name(host: &BareMetalHost) -> Option<&str> {
+    host.metadata.name.as_deref()
+}
