@@ -23,10 +23,11 @@ rust: # all that most of the commands need
 	@command -v cargo >/dev/null || { echo "Rust is missing: install rustup, then run: rustup toolchain install 1.95.0" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing: apt-get install -y gcc" >&2; exit 1; }
 
-check: tools ## formatting, lints, generated files, dependency directions, rustdoc
+check: tools ## formatting, lints, generated files, the table of fields, dependency directions, rustdoc
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(XTASK) codegen --check
+	$(XTASK) fields --check
 	$(XTASK) arrows
 	$(XTASK) lints
 	@e2e/metal3-dev-env/check.sh

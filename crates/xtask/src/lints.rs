@@ -17,6 +17,7 @@ mod threats;
 mod words;
 
 use differences::Differences;
+pub(crate) use threats::tests;
 
 /// Maximum number of lines without tests.
 const LONGEST: usize = 400;
@@ -61,6 +62,7 @@ pub(crate) fn run() -> Result<bool> {
     }
     let complaints = threats::complaints(&documents::text(&root.join(SECURITY))?, &tests);
     found.extend(complaints.iter().map(|complaint| format!("{SECURITY}: {complaint}")));
+    found.extend(crate::fields::complaints(&root)?);
     for page in pages(&root)? {
         let name = page.strip_prefix(&root).unwrap_or(&page);
         found.extend(coined(name, &documents::text(&page)?));
@@ -121,7 +123,7 @@ fn length_without_tests(text: &str) -> usize {
 }
 
 /// Whether the file contains only tests.
-fn is_test(name: &Path) -> bool {
+pub(crate) fn is_test(name: &Path) -> bool {
     name.components().any(|part| part.as_os_str() == "tests") || name.file_stem().is_some_and(|stem| stem == "tests")
 }
 

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod codegen;
+mod fields;
 mod lints;
 mod pages;
 mod release;
@@ -29,6 +30,12 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Write the table of everything a user can say
+    Fields {
+        /// Fail when the page differs from what would be written, and write nothing
+        #[arg(long)]
+        check: bool,
+    },
     /// Check the length and the words of source files
     Lints,
     /// Write the release manifests
@@ -45,6 +52,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Arrows => arrows::run(),
         Command::Codegen { check } => codegen::run(check),
+        Command::Fields { check } => fields::run(check),
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
     };

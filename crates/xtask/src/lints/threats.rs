@@ -8,7 +8,7 @@ const SECTION: &str = "\n## Threat model\n";
 const PERMISSIONS: [&str; 2] = ["can ", "may "];
 
 /// Names of the tests in the text of a source file.
-pub(super) fn tests(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn tests(text: &str) -> impl Iterator<Item = String> {
     let (mut is_test, mut lines) = (false, text.lines().map(str::trim));
     std::iter::from_fn(move || {
         for line in lines.by_ref() {
