@@ -61,8 +61,20 @@ impl Observations {
         {
             *freshness = NodeFreshness::Current;
         }
+        self.forget_unnamed_secrets(&host);
         self.host = Arc::new(host);
         self.host_freshness = HostFreshness::Live;
+    }
+
+    /// A Secret was observed for a field. Another name in the field is another Secret, which is not observed.
+    fn forget_unnamed_secrets(&mut self, host: &BareMetalHost) {
+        for which in Read::SECRETS {
+            match which.secret_name(host) {
+                name if name == which.secret_name(&self.host) => {}
+                Some(_) => drop(self.secrets.insert(which, Observed::Unknown(UnknownReason::NotRead))),
+                None => drop(self.secrets.remove(&which)),
+            }
+        }
     }
 
     /// Stores the live node. Its earlier validation may be outdated.
@@ -98,5 +110,69 @@ impl Observations {
         // A Secret that the host does not name is absent.
         let secret = self.secrets.get(&which).map_or(Observed::Absent, Observed::as_ref);
         secret.map(ObservedSecret::fact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use metal3_runtime::object_reader::Erased;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::fixture::Fixture;
+
+    fn host(spec: serde_json::Value) -> BareMetalHost {
+        serde_json::from_value(Fixture::new("provisioning").spec(spec).host).unwrap()
+    }
+
+    fn observed(host: BareMetalHost, secrets: BTreeMap<Read, Observed<ObservedSecret>>) -> Observations {
+        Observations {
+            host: Arc::new(host),
+            host_freshness: HostFreshness::Cached,
+            secrets,
+            hardware: Observed::Absent,
+            node: Observed::Absent,
+            ports: Observed::Unknown(UnknownReason::NotRead),
+            inventory: Observed::Unknown(UnknownReason::NotRead),
+            validation: Observed::Unknown(UnknownReason::NotRead),
+            history: Observed::Unknown(UnknownReason::NotRead),
+            slot: None,
+            refused: None,
+        }
+    }
+
+    fn whole(name: &str) -> Observed<ObservedSecret> {
+        let secret: Secret = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();
+        Observed::Present(ObservedSecret::Whole(Arc::new(Erased::new(secret))))
+    }
+
+    #[test]
+    fn secret_of_another_name_is_not_known() {
+        let fields = |name: &str| {
+            json!({ "userData": { "name": name }, "networkData": { "name": name }, "metaData": { "name": name },
+                "preprovisioningNetworkDataName": name, "bmc": { "credentialsName": name } })
+        };
+        let none = json!({ "userData": null, "networkData": null, "metaData": null,
+            "preprovisioningNetworkDataName": null, "bmc": { "credentialsName": "" } });
+        let found = |from: &serde_json::Value, to: &serde_json::Value| {
+            let old = host(from.clone());
+            let named = Read::SECRETS
+                .into_iter()
+                .filter_map(|which| which.secret_name(&old).map(|name| (which, whole(name))));
+            let mut observed = observed(host(from.clone()), named.collect());
+            observed.set_host(host(to.clone()));
+            Read::SECRETS.map(|which| match observed.secret(which) {
+                Observed::Present(_) => "present",
+                Observed::Absent => "absent",
+                Observed::Unknown(_) => "unknown",
+            })
+        };
+        assert_eq!(found(&fields("a"), &fields("a")), ["present"; 5]);
+        assert_eq!(found(&fields("a"), &fields("b")), ["unknown"; 5]);
+        assert_eq!(found(&none, &fields("b")), ["unknown"; 5]);
+        assert_eq!(found(&fields("a"), &none), ["absent"; 5]);
     }
 }

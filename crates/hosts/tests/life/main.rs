@@ -9,6 +9,7 @@ mod env;
 mod faults;
 mod happy_path;
 mod interceptor;
+mod late_edits;
 mod phases;
 mod ports;
 mod stories;
