@@ -5,6 +5,7 @@ pub(crate) mod fixture;
 mod graph;
 mod held_nodes;
 mod left_nodes;
+mod live_spec;
 mod maintenance;
 mod model;
 mod on_enter;

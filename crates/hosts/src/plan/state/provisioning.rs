@@ -16,13 +16,14 @@ use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
+use super::preparing::root_device_hints;
 use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
 use super::shared::{clear_error, failure_reason, recover, require_operable, require_slot, unexpected_state};
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive};
+use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -184,10 +185,7 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
             ),
         )));
     }
-    if planner.host().status.last_attempted_image.as_ref() != Some(image) {
-        planner.draft.status.last_attempted_image = Some(image.clone());
-        return Ok(Decision::Wait(Next::Requeue));
-    }
+    record_attempt(planner, image)?;
     let drive = config_drive(planner, instance)?;
     require_live_reads(planner, Impact::Erases)?;
     let patch = instance.changes(node).patch;
@@ -215,6 +213,31 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     status::clear_kind(&mut planner.draft.status, ErrorType::Provisioning);
     planner.record_event(reason::PROVISIONING_STARTED, "Image provisioning started");
     Ok(Decision::Wait(wait::on_node("Ironic is deploying the image")))
+}
+
+/// Records the image, root device and boot mode of the spec before they are written to the node. Nothing is deployed yet,
+/// and the edit that changed the image may exclude the former disk.
+fn record_attempt(planner: &mut Planner<'_>, image: &Image) -> PlanResult<()> {
+    // differs: `host-deployment-of-spec`. The Go manager takes the image from the spec, and the rest from the status.
+    let root_device = root_device_hints(planner)?;
+    // A value that Ironic cannot get is not recorded: the user could not replace it any more.
+    root_device
+        .as_ref()
+        .map(hints::to_ironic)
+        .transpose()
+        .map_err(invalid)?;
+    let (recorded, boot_mode) = (&planner.host().status, planner.host().boot_mode());
+    let is_recorded = recorded.last_attempted_image.as_ref() == Some(image)
+        && recorded.provisioning.root_device_hints == root_device
+        && recorded.provisioning.boot_mode.is_none_or(|mode| mode == boot_mode);
+    if is_recorded {
+        return Ok(());
+    }
+    let status = &mut planner.draft.status;
+    status.last_attempted_image = Some(image.clone());
+    status.provisioning.root_device_hints = root_device;
+    status.provisioning.boot_mode = Some(boot_mode);
+    Err(Decision::Wait(Next::Requeue))
 }
 
 fn config_drive(
