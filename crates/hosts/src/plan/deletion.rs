@@ -53,7 +53,11 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
         None => {}
     }
     match planner.state() {
-        State::Deprovisioning | State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
+        State::Deprovisioning => {
+            count_attempts_from_deletion(planner);
+            Ok(())
+        }
+        State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
         State::Provisioned => {
             if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
                 return Err(Decision::ChangeState(Trigger::External));
@@ -71,6 +75,16 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
         | State::Ready
         | State::Provisioning
         | State::ExternallyProvisioned => Err(Decision::ChangeState(Trigger::Deleted)),
+    }
+}
+
+/// The failures of a host that was deprovisioned before its deletion are no attempts of the deletion: many of them sent
+/// no request. The deletion changes the generation, as an edit does, after which the attempts start again, too.
+fn count_attempts_from_deletion(planner: &mut Planner<'_>) {
+    if planner.has_new_generation() {
+        // differs: `host-deletion-attempts`. The Go manager counts all errors since the host was last without one.
+        let status = &mut planner.draft.status;
+        status.error_count = status.provisioning_fail_count.max(0);
     }
 }
 

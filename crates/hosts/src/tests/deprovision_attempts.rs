@@ -3,8 +3,8 @@
 use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 use serde_json::json;
 
-use super::fixture::Fixture;
-use super::rows::given::provisioning;
+use super::fixture::{Fixture, UID};
+use super::rows::given::{deprovisioning, failing, provisioning, written_for};
 
 /// The number of failures after which a deletion skips deprovisioning.
 fn failures_until_given_up(deprovisioning: Fixture) -> usize {
@@ -49,4 +49,41 @@ fn each_host_has_the_same_number_of_deprovisioning_attempts() {
         }
     }
     assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+/// Failures that are no attempts at all, or attempts that the user could wait for.
+#[test]
+fn failures_before_a_deletion_are_no_attempts_of_it() {
+    let missing = "BMC CredentialsName secret doesn't exist: create Secret bmc with username and password";
+    for (kind, message) in [
+        ("registration error", missing),
+        ("provisioning error", "the node is in maintenance (x)"),
+    ] {
+        let begun = deprovisioning()
+            .status(failing(kind, message, 3))
+            .no_secret()
+            .node_with("active", written_for("a", UID))
+            .performed();
+        assert_eq!(begun.host["status"]["conditions"][0]["observedGeneration"], 1);
+        let deleted = begun
+            .deleted()
+            .host(json!({ "metadata": { "generation": 2 } }))
+            .status(failing(kind, message, 9))
+            .live();
+        let summary = deleted.summary();
+        assert!(summary.starts_with("requests deleted"), "{kind}: {summary}");
+        assert_eq!(deleted.performed().host["status"]["errorCount"], 0, "{kind}");
+    }
+}
+
+#[test]
+fn deletion_during_deprovisioning_has_all_its_attempts() {
+    let begun = deprovisioning()
+        .status(
+            json!({ "conditions": [{ "type": "Ready", "status": "False", "reason": "Error", "message": "x",
+            "observedGeneration": 1, "lastTransitionTime": super::fixture::at(0) }] }),
+        )
+        .status(failing("registration error", "the Secret is missing", 7))
+        .host(json!({ "metadata": { "generation": 2 } }));
+    assert_eq!(failures_until_given_up(begun), 4);
 }

@@ -93,7 +93,7 @@ fn next_without_node(planner: &mut Planner<'_>) -> PlanResult<Option<Trigger>> {
     }
     let status = &planner.host().status;
     // Failed deployments are part of the count, but are not attempts to deprovision.
-    let of_removal = status.error_count - status.provisioning_fail_count.max(0);
+    let of_removal = planner.draft.status.error_count - status.provisioning_fail_count.max(0);
     if status.error_type.is_some() && of_removal > MAX_ATTEMPTS {
         planner.count(Count::One("metal3_delete_without_deprovisioning_total"));
         return Ok(Some(Trigger::GivenUp));
