@@ -13,8 +13,10 @@ use crate::interceptor::IronicFault;
 
 /// The only host of a story.
 pub(super) const HOST: u32 = 1;
-/// An existing Secret for user data and the like, one for the agent's network, and one that does not exist.
+/// Existing Secrets for user data and the like with different contents, one for the agent's network, and one that does
+/// not exist.
 pub(super) const DATA: &str = "data";
+pub(super) const OTHER_DATA: &str = "other-data";
 pub(super) const NETWORK: &str = "network";
 const MISSING: &str = "missing";
 /// Replaced by the address of the machine's first card.
@@ -42,6 +44,8 @@ pub(super) enum Step {
     LoseDatabase,
     /// The next request to Ironic fails.
     Request(IronicFault),
+    /// The response to the request after so many is late.
+    SlowRequest(usize),
     /// The next write of the controller is lost in this way.
     Write(WriteFault),
     /// An operator of Ironic sets or ends the maintenance of the node.
@@ -135,7 +139,7 @@ fn decisive_members() -> Vec<Member> {
 
 fn other_members() -> Vec<Member> {
     let secret = |name: &str| json!({ "name": name });
-    let secrets = || vec![secret(DATA), secret(DATA), Value::Null, secret(MISSING)];
+    let secrets = || vec![secret(DATA), secret(OTHER_DATA), Value::Null, secret(MISSING)];
     let or_absent = |value: Value| vec![value, Value::Null];
     let hints = vec![
         json!({ "deviceName": "/dev/sda" }),
@@ -240,6 +244,7 @@ fn disturbance(random: &mut Random) -> Vec<Step> {
         1 => power_error(),
         2 => old_power_error(random),
         3 => forced_detachment(random),
+        4 => late_edit(random),
         _ => vec![single_disturbance(random)],
     }
 }
@@ -295,6 +300,34 @@ fn forced_detachment(random: &mut Random) -> Vec<Step> {
         Step::Edit(json!({ "spec": { "image": image(pick::<&str>(random, &IMAGES)) } })),
         wait(random),
         Step::Edit(json!({ "metadata": { "annotations": detached } })),
+    ]
+}
+
+/// The user changes what is deployed, while Ironic is slow or a Secret is missing.
+fn late_edit(random: &mut Random) -> Vec<Step> {
+    let secret = |name: &str| json!({ "name": name });
+    let begun = pick::<&str>(random, &[DATA, OTHER_DATA, MISSING]);
+    let mut changed = json!({ "userData": secret(pick::<&str>(random, &[DATA, OTHER_DATA])) });
+    for member in ["rootDeviceHints", "bootMode", "networkData", "metaData"] {
+        let others = other_members();
+        let values = others
+            .iter()
+            .find(|(name, _)| *name == member)
+            .map(|(_, values)| values);
+        if let Some(values) = values.filter(|_| random.below(2) == 0) {
+            changed[member] = pick(random, values).clone();
+        }
+    }
+    if random.below(2) == 0 {
+        changed["image"] = image(pick::<&str>(random, &IMAGES));
+    }
+    vec![
+        Step::SlowRequest(*pick(random, &[1, 3])),
+        Step::Edit(
+            json!({ "spec": { "online": true, "image": image(pick::<&str>(random, &IMAGES)), "userData": secret(begun) } }),
+        ),
+        Step::Wait(Duration::from_secs(*pick(random, &[3, 8]))),
+        Step::Edit(json!({ "spec": changed })),
     ]
 }
 

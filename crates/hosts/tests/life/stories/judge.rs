@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use http::{Method, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::history::{
@@ -23,6 +23,7 @@ pub(super) struct Order<'a> {
     /// The path below the node: `states/provision`.
     part: String,
     target: String,
+    body: Value,
     /// The node before the request; null if there is none.
     pub(super) node: &'a Value,
     /// The source of the image on the disk of the machine.
@@ -41,11 +42,16 @@ impl<'a> Order<'a> {
         let path = request.uri().path().trim_start_matches("/v1/");
         let part = path.split('/').skip(2).collect::<Vec<_>>().join("/");
         let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
-        let target = body.get("target").and_then(Value::as_str).unwrap_or_default();
+        let target = body
+            .get("target")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
         Self {
             method: request.method(),
             part,
-            target: target.to_owned(),
+            target,
+            body,
             node,
             disk,
             soft,
@@ -80,6 +86,7 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
         of_erasing,
         of_cleaning,
         of_deploying,
+        of_deployed_content,
         of_power_off,
         of_node_deletion,
     ];
@@ -141,6 +148,55 @@ fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let source = order.node["instance_info"]["image_source"].as_str().unwrap_or_default();
     let is_asked = |host: &Value| !source.is_empty() && image(host) == source;
     (!host.ever(SLACK, is_asked)).then_some("the host does not name this image")
+}
+
+/// What a Secret of this name says of itself as network data and as meta data.
+pub(super) fn origin(secret: &str) -> Value {
+    json!({ "services": [{ "type": "dns", "address": secret }] })
+}
+
+/// The disk, the boot mode and the content of the first boot are those of one version of the host.
+fn of_deployed_content(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    if order.transition() != Some("active") {
+        return None;
+    }
+    let drive = &order.body["configdrive"];
+    let has_content = |host: &Value| {
+        let of = |field: &str| host["spec"][field]["name"].as_str();
+        let (network, meta) = (of("networkData").map(origin), of("metaData").map(origin));
+        drive.get("user_data").and_then(Value::as_str) == of("userData")
+            && drive.get("network_data") == network.as_ref()
+            && drive["meta_data"].get("services") == meta.as_ref().and_then(|meta| meta.get("services"))
+    };
+    if !host.ever(SLACK, has_content) {
+        return Some("the content of the first boot is of Secrets that the host does not name");
+    }
+    if !host.ever(SLACK, |host| {
+        order.node["instance_info"]["root_device"] == root_device(host)
+    }) {
+        return Some("the image is written to a disk that the host does not name");
+    }
+    let capabilities = order.node["properties"]["capabilities"].as_str().unwrap_or_default();
+    let is_asked = |host: &Value| {
+        let mode = if host["spec"]["bootMode"] == "legacy" {
+            "boot_mode:bios"
+        } else {
+            "boot_mode:uefi"
+        };
+        let is_secure = host["spec"]["bootMode"] == "UEFISecureBoot";
+        capabilities.contains(mode) && capabilities.contains("secure_boot:true") == is_secure
+    };
+    (!host.ever(SLACK, is_asked)).then_some("the host does not name this boot mode")
+}
+
+/// The root device in the words of Ironic.
+fn root_device(host: &Value) -> Value {
+    let hints = &host["spec"]["rootDeviceHints"];
+    match (hints["deviceName"].as_str(), hints["minSizeGigabytes"].as_i64()) {
+        (Some(device), _) => json!({ "name": format!("s== {device}") }),
+        (None, Some(size)) => json!({ "size": format!(">= {size}") }),
+        (None, None) => json!({ "name": "s== /dev/sda" }),
+    }
 }
 
 fn of_power_off(order: &Order<'_>, host: &History) -> Option<&'static str> {

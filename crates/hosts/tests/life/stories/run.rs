@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::goal::{self, World};
-use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, Story};
+use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, OTHER_DATA, Story};
 use super::history::{History, annotation, is_deleting, is_external, is_paused};
-use super::judge::{Order, violation};
+use super::judge::{Order, origin, violation};
 use super::steps::with_mac;
 use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, bmc, name};
 use crate::interceptor::Observer;
@@ -116,13 +116,7 @@ impl StoryRun {
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
         env.interceptor.observe(Self::judge(&env, &history, &violated));
-        for secret in [DATA, NETWORK] {
-            env.make::<Secret>(
-                json!({ "metadata": { "name": secret, "labels": { "environment.metal3.io": "baremetal" } }, "stringData": { "userData": "#!x", "value": "{}",
-                "networkData": "{}", "metaData": "{}" } }),
-            )
-            .await;
-        }
+        make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| machine.macs().remove(0));
         let created = with_mac(story.created.clone(), &mac);
         env.login(HOST).await;
@@ -326,6 +320,22 @@ impl StoryRun {
             waited += Duration::from_mins(1);
         }
         self.require_unviolated()
+    }
+}
+
+/// The Secrets that the host may name, each with a content of its own.
+async fn make_secrets(env: &TestEnv) {
+    for secret in [DATA, OTHER_DATA, NETWORK] {
+        let from = if secret == NETWORK {
+            "{}".to_owned()
+        } else {
+            origin(secret).to_string()
+        };
+        env.make::<Secret>(
+            json!({ "metadata": { "name": secret, "labels": { "environment.metal3.io": "baremetal" } },
+            "stringData": { "userData": secret, "value": "{}", "networkData": from, "metaData": from } }),
+        )
+        .await;
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use super::grammar::{HOST, Login, OWN_MAC, Step, WriteFault};
 use super::run::{POWER_SYNC, StoryRun};
 use crate::env::{CONTROLLER_USER, PASSWORD, name};
+use crate::interceptor::IronicFault;
 
 impl StoryRun {
     pub(super) async fn perform(&self, step: &Step) {
@@ -29,6 +30,10 @@ impl StoryRun {
             Step::Request(fault) => {
                 let mut log = env.interceptor.log();
                 log.fault = Some((log.asked.len() + 1, *fault));
+            }
+            Step::SlowRequest(number) => {
+                let mut log = env.interceptor.log();
+                log.fault = Some((log.asked.len() + number, IronicFault::Late));
             }
             Step::Write(fault) => {
                 let fault = match fault {
