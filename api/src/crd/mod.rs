@@ -4,6 +4,7 @@
 
 pub(crate) mod defaults;
 mod manifest;
+pub mod members;
 pub mod schema;
 
 use schemars::JsonSchema;

@@ -6,6 +6,7 @@ mod clusters_and_pauses;
 mod fixture;
 mod histories;
 mod large_pool;
+mod members;
 mod model;
 mod program;
 mod record;

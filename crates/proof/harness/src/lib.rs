@@ -20,6 +20,7 @@
 mod env;
 mod fault;
 mod interceptor;
+mod members;
 mod report;
 mod run;
 mod state;
@@ -27,6 +28,7 @@ mod sweep;
 
 pub use env::{Instance, TestEnv};
 pub use fault::WriteFault;
+pub use members::without_effect;
 pub use report::Report;
 pub use state::State;
 pub use sweep::{CrashSweep, prove};

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::catalog;
-use serde_json::{Map, Value};
+use metal3_api::crd::members::leaves;
 
 use super::Said;
 
@@ -40,52 +40,9 @@ fn thing(kind: &str, path: &str) -> Said {
     Said { subject, name }
 }
 
-/// Paths of the members without members of a schema.
-fn leaves(schema: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    collect(schema, "", &mut found);
-    found
-}
-
-fn collect(schema: &Value, path: &str, found: &mut Vec<String>) {
-    let properties = |schema: &Value| schema.get("properties").and_then(Value::as_object).cloned();
-    let mut below: Vec<(String, Value)> = Vec::new();
-    let dotted = |name: &String| {
-        if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
-    let own: Map<String, Value> = properties(schema).unwrap_or_default();
-    below.extend(own.iter().map(|(name, member)| (dotted(name), member.clone())));
-    for (key, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
-        if let Some(child) = schema.get(key).filter(|child| properties(child).is_some()) {
-            below.push((format!("{path}{mark}"), child.clone()));
-        }
-    }
-    if below.is_empty() {
-        found.push(path.to_owned());
-    }
-    for (path, child) in &below {
-        collect(child, path, found);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn members_without_members_are_found_at_every_depth() {
-        let schema = json!({ "properties": {
-            "a": { "type": "string" },
-            "b": { "items": { "properties": { "c": {}, "d": { "additionalProperties": { "type": "string" } } } } },
-            "e": { "additionalProperties": { "properties": { "f": {} } } },
-        } });
-        assert_eq!(leaves(&schema), ["a", "b[].c", "b[].d", "e{}.f"]);
-    }
 
     #[test]
     fn member_of_a_template_is_that_of_its_kind() {

@@ -1,5 +1,6 @@
 mod attachment;
 mod held_claims;
+mod members;
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! A machine with its host and related objects, for the tests of this folder.
 
 mod claims;
+mod members;
 mod numbers;
 mod objects;
 mod releases;
