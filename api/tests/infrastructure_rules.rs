@@ -118,6 +118,49 @@ fn image_of_a_machine_that_nothing_verifies_is_accepted_with_a_warning() {
 }
 
 #[test]
+fn members_of_a_machine_without_effect_are_named_with_the_fix() {
+    let image = json!({ "url": "https://images/os.raw", "checksum": "https://images/os.sums" });
+    let with = |name: &str, value: Value| json!({ "image": image, name: value });
+    let selector = |namespace: Value| {
+        with(
+            "hostSelector",
+            json!({ "inNamespace": namespace, "matchLabels": { "a": "b" } }),
+        )
+    };
+    for (spec, member) in [
+        (
+            with("userData", json!({ "name": "u" })),
+            "userData has no effect: the bootstrap data",
+        ),
+        (
+            with("identityRef", json!({ "name": "i" })),
+            "identityRef has no effect yet: hosts of another cluster",
+        ),
+        (
+            selector(json!("other")),
+            "hostSelector.inNamespace has no effect yet: hosts of other namespaces",
+        ),
+    ] {
+        for (kind, spec) in [
+            ("Metal3Machine", spec.clone()),
+            ("Metal3MachineTemplate", json!({ "template": { "spec": spec } })),
+        ] {
+            let decision = create(kind, &spec);
+            assert_eq!(
+                (decision.allowed(), rules(&decision)),
+                (true, vec!["members-effective"]),
+                "{spec}"
+            );
+            let [warning] = decision.warnings().try_into().unwrap();
+            assert!(warning.contains(member) && warning.contains("; remove it"), "{warning}");
+        }
+    }
+    assert_eq!(rules(&create("Metal3Machine", &selector(Value::Null))), [""; 0]);
+    let foreign = with("userData", json!({ "name": "u", "namespace": "other" }));
+    assert!(rules(&create("Metal3Machine", &foreign)).contains(&"secrets-in-own-namespace"));
+}
+
+#[test]
 fn a_pool_without_a_name_counts_as_absent() {
     for source in [
         json!({ "ipAddressFromIPPool": "" }),

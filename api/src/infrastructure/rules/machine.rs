@@ -9,6 +9,8 @@ use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 const COMPLETE_IMAGE: &str = "The image has a URL that can be read and, unless it is a live image or in a container \
     registry, a checksum. With a deploy step in `customDeploy` no image is needed.";
+const EFFECTIVE: &str = "A warning is returned for members without effect: `userData`, `identityRef` and \
+    `hostSelector.inNamespace`.";
 const SELECTOR: &str = "A warning is returned for an invalid host selector, which matches no host.";
 
 impl AdmissionRules for Metal3Machine {
@@ -43,6 +45,10 @@ impl AdmissionRules for Metal3Machine {
             selectors::warn("spec.hostSelector", machine.new.spec.host_selector.as_ref(), findings);
         })
         .differing("selector-warning"),
+        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |machine, findings| {
+            warn_of_unserved("spec", &machine.new.spec, findings);
+        })
+        .differing("machine-unserved-members"),
     ];
 }
 
@@ -71,6 +77,10 @@ impl AdmissionRules for Metal3MachineTemplate {
             selectors::warn("spec.template.spec.hostSelector", selector, findings);
         })
         .differing("selector-warning"),
+        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |template, findings| {
+            warn_of_unserved("spec.template.spec", &template.new.spec.template.spec, findings);
+        })
+        .differing("machine-unserved-members"),
         Rule::<Self>::on_spec(
             "node-reuse-unset",
             "A warning is returned for `nodeReuse`: released hosts are not kept for the next machine.",
@@ -86,6 +96,38 @@ impl AdmissionRules for Metal3MachineTemplate {
         )
         .differing("host-not-kept"),
     ];
+}
+
+/// Warns about members that are stored without effect.
+///
+/// differs: `machine-unserved-members`. The Go manager says nothing about user data, and has no other of these members.
+fn warn_of_unserved(path: &str, spec: &Metal3MachineSpec, findings: &mut Findings) {
+    let path = FieldPath::new(path);
+    if spec.user_data.is_some() {
+        findings.warn(
+            path.child("userData"),
+            format!("{path}.userData has no effect: the bootstrap data of the Machine replace it"),
+            "remove it, and set spec.bootstrap.dataSecretName of the Machine",
+        );
+    }
+    if spec.identity_ref.is_some() {
+        findings.warn(
+            path.child("identityRef"),
+            format!("{path}.identityRef has no effect yet: hosts of another cluster are not used"),
+            "remove it, or the machine gets a host of its own namespace",
+        );
+    }
+    let namespace = spec
+        .host_selector
+        .as_ref()
+        .and_then(|selector| selector.in_namespace.as_ref());
+    if namespace.is_some() {
+        findings.warn(
+            path.child("hostSelector").child("inNamespace"),
+            format!("{path}.hostSelector.inNamespace has no effect yet: hosts of other namespaces are not used"),
+            "remove it, or the machine gets a host of its own namespace",
+        );
+    }
 }
 
 /// The Secrets that the user sets in the spec, by member.
