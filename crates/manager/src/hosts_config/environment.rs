@@ -301,6 +301,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             ("DEPLOY_KERNEL_BY_ARCH", NO_BUILDER),
             ("DEPLOY_RAMDISK_BY_ARCH", NO_BUILDER),
             ("DEPLOY_ISO_BY_ARCH", NO_BUILDER),
+            ("DEPLOY_KERNEL_URL_X86_64", NO_BUILDER),
+            ("DEPLOY_KERNEL_URL_AARCH64", NO_BUILDER),
+            ("DEPLOY_RAMDISK_URL_X86_64", NO_BUILDER),
+            ("DEPLOY_RAMDISK_URL_AARCH64", NO_BUILDER),
+            ("DEPLOY_ISO_URL_X86_64", NO_BUILDER),
+            ("DEPLOY_ISO_URL_AARCH64", NO_BUILDER),
         ];
         let given = ignored.iter().filter(|(variable, _)| self.text(variable).is_some());
         given.map(|(variable, why)| format!("{variable} {why}")).collect()

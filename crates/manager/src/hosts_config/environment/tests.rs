@@ -85,6 +85,26 @@ fn each_variable_sets_its_field() {
 }
 
 #[test]
+fn each_variable_without_effect_is_named_with_the_reason() {
+    let ignored = metal3_flags::VARIABLES
+        .iter()
+        .filter(|variable| variable.description.starts_with("Ignored"));
+    let ignored: Vec<&str> = ignored.map(|variable| variable.name).collect();
+    assert_eq!(ignored.len(), 13);
+    for variable in ignored {
+        let warnings = read(&[ENDPOINT, (variable, "x")], &[]).unwrap().warnings;
+        assert!(
+            warnings.len() == 1 && warnings[0].starts_with(variable),
+            "{variable}: {warnings:?}"
+        );
+        assert!(
+            warnings[0].split_once(' ').is_some_and(|(_, why)| why.len() > 20),
+            "{warnings:?}"
+        );
+    }
+}
+
+#[test]
 fn an_invalid_value_is_reported_with_variable_and_fix() {
     for (variable, value, cure) in [
         ("IRONIC_ENDPOINT", "ironic", "write https://host:6385"),
