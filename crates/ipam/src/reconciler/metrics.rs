@@ -62,3 +62,34 @@ impl PoolMetrics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_a_pool_are_shown_by_state_until_it_is_deleted() {
+        let metrics = Metrics::new();
+        let own = PoolMetrics::register(&metrics);
+        let pool = Key {
+            namespace: "metal".to_owned(),
+            name: "a".to_owned(),
+        };
+        let counts = PoolCounts {
+            capacity: 9,
+            used: 1,
+            available: 5,
+            reserved: 3,
+            waiting: 2,
+        };
+        own.set(&pool, Some(&counts), true);
+        let text = metrics.render();
+        for (state, value) in STATES.into_iter().zip([9, 1, 5, 3, 2]) {
+            let line =
+                format!("metal3_ipam_pool_addresses{{namespace=\"metal\",pool=\"a\",state=\"{state}\"}} {value}");
+            assert!(text.contains(&line), "{line} in\n{text}");
+        }
+        own.set(&pool, None, false);
+        assert!(!metrics.render().contains("pool=\"a\""));
+    }
+}

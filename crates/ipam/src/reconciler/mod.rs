@@ -138,7 +138,10 @@ impl Reconciler for Pools {
                     return Err(Fault::bug("a reconcile before the first list of pools"));
                 }
             };
-            if pool.as_deref().is_some_and(|pool| !self.is_managed(pool)) {
+            if pool
+                .as_deref()
+                .is_some_and(|pool| !is_managed(pool, self.watch_filter.as_ref()))
+            {
                 return Ok(Next::Done);
             }
             // Live reads are valid for the version of the pool before them only.
@@ -234,16 +237,27 @@ impl Pools {
         Ok(true)
     }
 
-    fn is_managed(&self, pool: &IPPool) -> bool {
-        let label = pool
-            .metadata
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(WATCH_FILTER_LABEL));
-        self.watch_filter.is_none() || self.watch_filter.as_ref() == label
-    }
-
     fn now(&self) -> Time {
         Time::new(self.clock.now())
+    }
+}
+
+/// Whether a pool has the label that the watch filter requires.
+fn is_managed(pool: &IPPool, filter: Option<&String>) -> bool {
+    let labels = pool.metadata.labels.as_ref();
+    filter.is_none() || filter == labels.and_then(|labels| labels.get(WATCH_FILTER_LABEL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pool_with_another_label_than_the_watch_filter_is_not_managed() {
+        let mut own = IPPool::default();
+        own.metadata.labels = Some([(WATCH_FILTER_LABEL.to_owned(), "a".to_owned())].into());
+        let (other, a, b) = (IPPool::default(), "a".to_owned(), "b".to_owned());
+        assert!(is_managed(&own, None) && is_managed(&other, None) && is_managed(&own, Some(&a)));
+        assert!(!is_managed(&own, Some(&b)) && !is_managed(&other, Some(&a)));
     }
 }

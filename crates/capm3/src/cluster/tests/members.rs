@@ -82,3 +82,25 @@ fn each_member_of_a_metal3_cluster_changes_its_reads_or_its_plan() {
     silent.retain(|path| !elsewhere.iter().any(|known| path.starts_with(known)));
     assert_eq!(silent, [""; 0]);
 }
+
+#[test]
+fn object_with_another_label_than_the_watch_filter_is_not_served() {
+    let labelled = |labels: Value| object(json!({ "metadata": { "labels": labels } })).metadata;
+    let (own, other) = (
+        labelled(json!({ "cluster.x-k8s.io/watch-filter": "a" })),
+        labelled(json!({})),
+    );
+    for (metadata, filter, expected) in [
+        (&own, None, true),
+        (&other, None, true),
+        (&own, Some("a"), true),
+        (&own, Some("b"), false),
+        (&other, Some("a"), false),
+    ] {
+        assert_eq!(
+            crate::cluster::reconciler::is_served(metadata, filter),
+            expected,
+            "{filter:?}"
+        );
+    }
+}

@@ -94,11 +94,15 @@ fn claim(owner_uid: &str, deleting: bool, status: Value) -> IPClaim {
 #[test]
 fn claim_state_depends_on_owner_deletion_error_and_address() {
     let data = fixture(json!({})).data;
-    let address = read(json!({ "spec": { "claim": {}, "pool": {}, "address": "10.0.0.9" } }));
+    let spec = json!({
+        "claim": {}, "pool": {}, "address": "10.0.0.9", "prefix": 24, "gateway": "10.0.0.1", "dnsServers": ["192.0.2.1"],
+    });
+    let address = read(json!({ "spec": spec }));
     let granted = Grant {
         address: "10.0.0.9".to_owned(),
-        prefix: Some(0),
-        ..Grant::default()
+        prefix: Some(24),
+        gateway: "10.0.0.1".to_owned(),
+        dns_servers: vec!["192.0.2.1".to_owned()],
     };
     let bound = json!({ "address": { "name": "a" } });
     let (open, failed) = (json!({}), json!({ "errorMessage": "none left" }));

@@ -140,6 +140,29 @@ fn host_machine_and_pools_are_not_needed_once_all_secrets_exist() {
 }
 
 #[test]
+fn secrets_are_those_that_the_object_names() {
+    let mut fixture = with_both_parts();
+    fixture.has_secret("older-metadata", "uid-tpl-2");
+    fixture.has_secret("older-networdata", "uid-tpl-2");
+    let named = |meta_data: Value, network_data: Value| {
+        let mut data = fixture.data.clone();
+        (data.spec.meta_data, data.spec.network_data) = (read(meta_data), read(network_data));
+        let bare = Rendering {
+            machine: None,
+            host: None,
+            ..fixture.rendering()
+        };
+        is_ready(&render(&data, &bare))
+    };
+    let (meta_data, network_data) = (
+        json!({ "name": "older-metadata" }),
+        json!({ "name": "older-networdata" }),
+    );
+    assert!(named(meta_data.clone(), network_data.clone()));
+    assert!(!named(meta_data, Value::Null) && !named(Value::Null, network_data));
+}
+
+#[test]
 fn secret_counts_unless_it_belongs_to_another_data_object_or_is_in_deletion() {
     let data = with_both_parts().data;
     let mut deleting = secret("Metal3Data", "uid-tpl-2");
