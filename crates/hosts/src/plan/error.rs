@@ -75,6 +75,18 @@ impl Failure {
     }
 }
 
+/// The beginnings of the messages about a node that Ironic does not operate.
+pub(crate) const MAINTENANCE: &str = "the node is in maintenance (";
+pub(crate) const FAULT: &str = "Ironic reports a fault of the node (";
+pub(crate) const POWER_FAILURE: &str = "Ironic cannot reach the BMC (power failure)";
+
+/// Whether the message is about a node that Ironic does not operate, and not about an operation that failed.
+pub(crate) fn is_of_inoperable_node(message: &str) -> bool {
+    [MAINTENANCE, FAULT, POWER_FAILURE]
+        .iter()
+        .any(|begin| message.starts_with(begin))
+}
+
 /// Event reason and metric label of an error.
 pub(crate) const fn event_reason(kind: ErrorType) -> Reason {
     match kind {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{backoff, status, wait};
 use crate::action::{Action, Audit, Count, Order, Request};
 use crate::facts::{Facts, FoundNode, NodeFreshness, Read};
-use crate::plan::error::Failure;
+use crate::plan::error::{Failure, is_of_inoperable_node};
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
 
@@ -162,12 +162,19 @@ impl<'a> Planner<'a> {
     /// The recorded error of this kind. A new attempt clears it, so the failure that the node shows is still this one,
     /// even if Ironic changed or erased its message.
     pub(crate) fn recorded_error(&self, kind: ErrorType) -> Option<&'a str> {
+        let message = self.host().status.error_message.as_str();
+        let is_failure = self.is_own_error(kind) && !message.is_empty() && !is_of_inoperable_node(message);
+        is_failure.then_some(message)
+    }
+
+    /// Whether the recorded error is of this kind and of this state: not of the deployment, which is the reason for
+    /// deprovisioning.
+    pub(crate) fn is_own_error(&self, kind: ErrorType) -> bool {
         let status = &self.host().status;
-        // The error of the deployment, which is the reason for deprovisioning.
-        let is_from_deployment =
-            *self.state() == State::Deprovisioning && status.error_count <= status.provisioning_fail_count;
-        let is_same = status.error_type == Some(kind) && !status.error_message.is_empty() && !is_from_deployment;
-        is_same.then_some(status.error_message.as_str())
+        let is_from_deployment = *self.state() == State::Deprovisioning
+            && status.error_count <= status.provisioning_fail_count
+            && !is_of_inoperable_node(&status.error_message);
+        status.error_type == Some(kind) && !is_from_deployment
     }
 
     /// Returns `Ok` when a failed operation may be retried now. Otherwise records the failure or waits for its backoff.
@@ -202,8 +209,16 @@ impl<'a> Planner<'a> {
         matches!(status.operational_status, OperationalStatus::Delayed) && status.error_type.is_none()
     }
 
+    /// Whether the status names a reason for which Ironic did not operate the node. Callers have compared that with the node,
+    /// so it is over, and the operation that failed before is due.
+    fn is_operable_again(&self, failure: &Failure) -> bool {
+        let status = &self.facts.host.status;
+        let is_of_node = status.error_type == Some(failure.kind) && is_of_inoperable_node(&status.error_message);
+        is_of_node && !is_of_inoperable_node(&failure.message)
+    }
+
     fn check_backoff(&self, failure: &Failure) -> PlanResult<()> {
-        if self.is_retry_delayed() {
+        if self.is_retry_delayed() || self.is_operable_again(failure) {
             return Ok(());
         }
         if !failure.is_recorded_in(&self.host().status) {

@@ -10,14 +10,20 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_runtime::work::Next;
 
 use crate::action::Count;
-use crate::plan::error::{Failure, Remedy};
+use crate::plan::error::{Failure, Remedy, is_of_inoperable_node};
 use crate::plan::wait;
 
 pub(crate) fn record_failure(status: &mut BareMetalHostStatus, failure: &Failure) {
     status.operational_status = OperationalStatus::Error;
     status.error_type = Some(failure.kind);
     status.error_message.clone_from(&failure.message);
-    if failure.remedy != Remedy::RetryUncounted {
+    let is_counted = match &failure.remedy {
+        Remedy::Retry => true,
+        Remedy::RetryUncounted => false,
+        // Nothing was attempted. The next failure must not wait longer for it.
+        Remedy::WaitFor(_) => !is_of_inoperable_node(&failure.message),
+    };
+    if is_counted {
         status.error_count = status.error_count.saturating_add(1);
     }
 }

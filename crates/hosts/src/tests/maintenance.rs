@@ -37,6 +37,50 @@ fn failed_node_in_maintenance_is_left_unchanged() {
     }
 }
 
+/// The status named the maintenance after its end, and the retry waited for a backoff that the maintenance made longer.
+#[test]
+fn what_failed_before_a_maintenance_is_retried_when_the_maintenance_ends() {
+    for (fixture, state, kind, retried) in [
+        (inspecting(), "inspect failed", "inspection error", "requests inspect"),
+        (inspecting(), "adopt failed", "inspection error", "requests manage"),
+        (available(), "inspect failed", "preparation error", "requests manage"),
+        (deprovisioning(), "error", "provisioning error", "requests deleted"),
+        (
+            deprovisioning(),
+            "inspect failed",
+            "provisioning error",
+            "requests manage",
+        ),
+    ] {
+        let maintained = maintained(fixture, state, kind).performed();
+        assert_eq!(
+            maintained.host["status"]["errorCount"], 1,
+            "{state}: a maintenance is no attempt"
+        );
+        let ended = maintained.node_with(state, json!({ "last_error": "x" })).live();
+        let summary = ended.summary();
+        assert!(
+            summary.contains(retried) && summary.contains("error cleared"),
+            "{state}: {summary}"
+        );
+    }
+}
+
+#[test]
+fn maintenance_during_a_backoff_is_reported_at_once() {
+    for (fixture, state, kind) in [
+        (inspecting(), "inspect failed", "inspection error"),
+        (deprovisioning(), "error", "provisioning error"),
+        (available(), "adopt failed", "preparation error"),
+    ] {
+        let summary = maintained(fixture, state, kind).hours_later(-1).summary();
+        assert!(
+            summary.contains("the node is in maintenance (disk swap)"),
+            "{state}: {summary}"
+        );
+    }
+}
+
 /// The plan for a node in maintenance whose cleaning failed, once a retry is due.
 fn after_failed_cleaning(fault: &serde_json::Value) -> String {
     let node = json!({ "last_error": "x", "maintenance": true, "fault": fault });

@@ -38,9 +38,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             tear_down(planner, node)
         }
         S::Error => {
+            require_operable(planner, node)?;
             let error = node.last_error.as_deref().unwrap_or("Deprovisioning failed");
             planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, error))?;
-            require_operable(planner, node)?;
             tear_down(planner, node)
         }
         S::CleanFailed => {

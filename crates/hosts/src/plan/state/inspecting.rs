@@ -10,7 +10,9 @@ use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::shared::{failure_reason, request_transition, require_operable, require_slot, unexpected_state};
+use super::shared::{
+    failure_reason, request_transition, require_operable, require_recoverable, require_slot, unexpected_state,
+};
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
@@ -38,6 +40,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::Available => Ok(request_transition(planner, node, Transition::Manage)),
         S::InspectFailed => {
+            require_operable(planner, node)?;
             let error = match planner.recorded_error(ErrorType::Inspection) {
                 Some(recorded) => recorded.to_owned(),
                 None => failure_reason(planner, node)?,
@@ -56,6 +59,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is busy"))),
         S::CleanFailed | S::AdoptFailed => {
+            require_recoverable(planner, node)?;
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Inspection, error))?;
             super::shared::recover(planner, node)

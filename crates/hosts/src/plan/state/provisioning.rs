@@ -19,7 +19,9 @@ use super::inspecting::is_reboot_forced;
 use super::preparing::root_device_hints;
 use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
-use super::shared::{clear_error, failure_reason, recover, require_operable, require_slot, unexpected_state};
+use super::shared::{
+    clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
+};
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
@@ -108,8 +110,9 @@ fn restart_deployment(planner: &mut Planner<'_>, node: &Node, image: &Image) -> 
     Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
 }
 
-/// The recorded failure of a cleaning, or a new one.
+/// The recorded failure of a cleaning, or a new one, unless an operator keeps Ironic from another.
 pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult<Failure> {
+    require_recoverable(planner, node)?;
     let message = match planner.recorded_error(ErrorType::Provisioning) {
         Some(recorded) => recorded.to_owned(),
         None => format!("Cleaning failed: {}", failure_reason(planner, node)?),

@@ -12,7 +12,7 @@ use crate::action::{Count, Request};
 use crate::facts::Read;
 use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
-use crate::plan::error::{Failure, kind_in};
+use crate::plan::error::{FAULT, Failure, MAINTENANCE, POWER_FAILURE, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{status, wait};
 
@@ -31,17 +31,15 @@ pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult
         )))
     };
     match (node.fault.as_deref(), node.maintenance) {
-        (Some(POWER_FAULT), _) => failure(
-            "Ironic cannot reach the BMC (power failure); check its address, network and credentials. Ironic \
-             continues once the BMC responds"
-                .to_owned(),
-        ),
+        (Some(POWER_FAULT), _) => failure(format!(
+            "{POWER_FAILURE}; check its address, network and credentials. Ironic continues once the BMC responds"
+        )),
         (Some(fault), _) => failure(format!(
-            "Ironic reports a fault of the node ({fault}): {}; correct it and end the node's maintenance in Ironic",
+            "{FAULT}{fault}): {}; correct it and end the node's maintenance in Ironic",
             node.last_error.as_deref().unwrap_or("no details")
         )),
         (None, true) => failure(format!(
-            "the node is in maintenance ({}), so Ironic does not operate it; end its maintenance in Ironic",
+            "{MAINTENANCE}{}), so Ironic does not operate it; end its maintenance in Ironic",
             node.maintenance_reason.as_deref().unwrap_or("no reason given")
         )),
         (None, false) => Ok(()),
@@ -53,6 +51,7 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
     match &node.provision_state {
         S::Manageable | S::Available => require_operable(planner, node),
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
+            require_recoverable(planner, node)?;
             let error = node.last_error.as_deref().unwrap_or("no details");
             planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
             Err(recover(planner, node)?)
@@ -122,14 +121,27 @@ pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault:
 /// Ironic's fault after a failed cleaning.
 const CLEAN_FAULT: &str = "clean failure";
 
+fn is_clean_fault(node: &Node) -> bool {
+    node.provision_state == S::CleanFailed && node.fault.as_deref() == Some(CLEAN_FAULT)
+}
+
+/// Requires that nothing but a failed cleaning keeps Ironic from operating the node. Checked before the backoff of a
+/// failure: a maintenance is reported at once, and what failed before is retried at once when it ends.
+pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
+    if is_clean_fault(node) {
+        return Ok(());
+    }
+    require_operable(planner, node)
+}
+
 /// Recovers from a failed state: makes the node manageable. Ends only the maintenance that Ironic set because the cleaning
 /// failed: after other failures Ironic sets none, and one without a fault is an operator's.
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    if node.provision_state == S::CleanFailed && node.fault.as_deref() == Some(CLEAN_FAULT) {
+    require_recoverable(planner, node)?;
+    if is_clean_fault(node) {
         end_own_maintenance(planner, node, CLEAN_FAULT);
-    } else {
-        require_operable(planner, node)?;
     }
+    clear_error(planner);
     Ok(request_transition(planner, node, Transition::Manage))
 }
 
@@ -137,7 +149,7 @@ pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 /// reason for deprovisioning.
 pub(super) fn clear_error(planner: &mut Planner<'_>) {
     let kind = kind_in(planner.state());
-    if planner.recorded_error(kind).is_some() {
+    if planner.is_own_error(kind) {
         status::clear_kind(&mut planner.draft.status, kind);
     }
 }
