@@ -19,6 +19,9 @@ const LOCKED_PHRASE: &str = "is locked by host";
 /// Ironic's message for an action that does not fit the state of the node.
 const WRONG_STATE_PHRASE: &str = "can not be performed on node";
 
+/// Ironic's message for a node that an operator protects from removal. It has the status of a refused login.
+const PROTECTED_PHRASE: &str = "is protected and cannot be";
+
 /// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -64,6 +67,11 @@ pub enum Error {
     /// The login is missing, wrong, or lacks the permission.
     #[error("Ironic refuses the login: {0}; check user name and password")]
     Unauthorised(Refusal),
+    /// An operator protects the node from removal.
+    #[error(
+        "the node is protected: {0}; an administrator of Ironic unsets `protected` of the node, if it may be removed"
+    )]
+    Protected(Refusal),
     /// Ironic has no free worker or database connection. Retry later.
     #[error("Ironic is busy: {0}")]
     Busy(Refusal),
@@ -127,6 +135,7 @@ impl Error {
             Self::Exists(_) => "exists",
             Self::Invalid(_) => "invalid",
             Self::Unauthorised(_) => "unauthorised",
+            Self::Protected(_) => "protected",
             Self::Busy(_) => "busy",
             Self::NoCommonVersion(_) | Self::TooOld { .. } => "version",
             Self::Unreachable { .. } => "unreachable",
@@ -152,6 +161,7 @@ pub fn classify(effect: Effect, refusal: Refusal) -> Error {
     let says = |phrase| refusal.message.contains(phrase);
     match refusal.status {
         404 => Error::NotFound(refusal),
+        403 if says(PROTECTED_PHRASE) => Error::Protected(refusal),
         401 | 403 => Error::Unauthorised(refusal),
         409 if says(LOCKED_PHRASE) => Error::Locked(refusal),
         409 if effect == Effect::Create => Error::Exists(refusal),

@@ -342,7 +342,7 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
 pub(super) const fn classify(error: &Error) -> RefusalClass {
     match error {
-        Error::Invalid(_) => RefusalClass::Invalid,
+        Error::Invalid(_) | Error::Protected(_) => RefusalClass::Invalid,
         Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
             RefusalClass::Access
         }

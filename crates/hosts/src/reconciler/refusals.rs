@@ -135,9 +135,11 @@ impl Refusals {
 /// The response without its request ID, if a repetition may get the same for ever.
 fn lasting(error: &Error) -> Option<String> {
     match error {
-        Error::NotFound(refusal) | Error::WrongState(refusal) | Error::Exists(refusal) | Error::Invalid(refusal) => {
-            Some(format!("{}: {}", refusal.status, refusal.message))
-        }
+        Error::NotFound(refusal)
+        | Error::WrongState(refusal)
+        | Error::Exists(refusal)
+        | Error::Invalid(refusal)
+        | Error::Protected(refusal) => Some(format!("{}: {}", refusal.status, refusal.message)),
         // A proxy whose server is down sends these.
         Error::Unexpected {
             status: Some(502 | 504),
@@ -192,6 +194,7 @@ fn describe(node: &Node) -> String {
         node.provision_state,
         node.power_state,
         node.target_power_state,
+        | Error::Protected(_)
         node.maintenance,
         node.fault,
         node.instance_uuid,

@@ -8,6 +8,8 @@ const DUPLICATE: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faul
 const NO_DRIVER: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"No valid host was found. Reason: No conductor service registered which supports driver nope for conductor group \\\"\\\". Ensure the driver is valid and enabled.\", \"debuginfo\": null}"}"#;
 const NO_POWER_OFF: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Failed to set node power state to power off.\", \"debuginfo\": null}"}"#;
 const NOT_FOUND: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node none could not be found.\", \"debuginfo\": null}"}"#;
+/// As `NodeProtected` of Ironic reads.
+const PROTECTED: &str = r#"{"error_message": "{\"faultcode\": \"Client\", \"faultstring\": \"Node 30aa2698-e8ec-4373-a5a4-af91b934e08a is protected and cannot be undeployed, rebuilt or deleted\", \"debuginfo\": null}"}"#;
 const NO_LOGIN: &str = r#"{"error":{"message":"Authorization required","code":401}}"#;
 const NOT_ACCEPTABLE: &str = r#"{"error_message": "{\"code\": 406, \"title\": \"Not Acceptable\", \"description\": \"Version 1.200 was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.115].\"}"}"#;
 const PROXY: &str = "<html><body><h1>502 Bad Gateway</h1></body></html>";
@@ -44,6 +46,8 @@ fn every_error_response_has_the_kind_that_its_handling_requires() {
         (Effect::Once, 406, NOT_ACCEPTABLE, "invalid"),
         (Effect::Read, 401, NO_LOGIN, "unauthorised"),
         (Effect::Read, 403, "", "unauthorised"),
+        (bare, 403, PROTECTED, "protected"),
+        (Effect::Once, 403, PROTECTED, "protected"),
         (bare, 503, "", "busy"),
         (Effect::Read, 502, PROXY, "unexpected"),
         (Effect::Read, 500, "", "unexpected"),

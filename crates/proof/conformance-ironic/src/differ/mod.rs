@@ -85,6 +85,7 @@ fn error_summary(error: &Error) -> Value {
         | Error::Exists(refusal)
         | Error::Invalid(refusal)
         | Error::Unauthorised(refusal)
+        | Error::Protected(refusal)
         | Error::Busy(refusal) => Some(refusal.status),
         Error::Unexpected { status, .. } => *status,
         _ => None,
