@@ -103,7 +103,7 @@ fn delay_deletion(planner: &mut Planner<'_>) {
 }
 
 /// Reports that a deletion waits for Ironic.
-fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
+pub(crate) fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
     // A deletion withheld by the budget waits for the user first, and an outage must not drop that condition.
     let Some(outage) = planner
         .facts

@@ -14,6 +14,7 @@ pub(crate) mod object;
 mod ownership;
 mod planner;
 mod power;
+mod restore;
 pub(crate) mod rules;
 mod safety;
 mod secrets;
@@ -68,7 +69,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
 
 fn decide(planner: &mut Planner<'_>) -> PlanResult {
     object::check_paused(planner)?;
-    object::restore(planner)?;
+    restore::restore(planner)?;
     object::complete_object(planner)?;
     deletion::handle_deletion(planner)?;
     detach::handle_detached(planner)?;

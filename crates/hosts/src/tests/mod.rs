@@ -13,6 +13,7 @@ mod port_limits;
 mod properties;
 mod recheck;
 mod refusals;
+mod restored;
 mod retries;
 mod rows;
 mod secrets;
