@@ -71,6 +71,8 @@ pub struct Facts<'a> {
     /// The power state that this process requested last, on or off, until the node shows it. Only then an error of the
     /// node may be the result of that request.
     pub requested_power: Option<bool>,
+    /// This process requested a reboot of the running machine and has not recorded its end.
+    pub requested_reboot: bool,
     /// Whether this Ironic aborts a deployment that waits for its agent.
     pub aborts_deployments: bool,
     /// The outage of Ironic, if it lasts longer than [`OUTAGE_THRESHOLD`].

@@ -45,6 +45,7 @@ pub(crate) const fn is_switching(node: &Node) -> bool {
 /// Messages of recorded failures begin so.
 const ON_FAILED: &str = "PowerOn operation failed: ";
 const OFF_FAILED: &str = "PowerOff operation failed: ";
+const REBOOT_FAILED: &str = "Reboot operation failed: ";
 const SOFT_FAILED: &str = "Continuing with hard poweroff after soft poweroff fails. More details: ";
 
 /// Whether the status records that switching the power on, or off, failed.
@@ -126,7 +127,7 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 fn power_reached(planner: &mut Planner<'_>) -> Decision {
-    if planner.facts.requested_power.is_some() {
+    if planner.facts.requested_power.is_some() || planner.facts.requested_reboot {
         planner.add(Action::EndPowerRequest);
     }
     if planner.draft.status.error_type == Some(ErrorType::PowerManagement) {
@@ -213,7 +214,17 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
         });
         return Ok(Decision::Wait(wait::on_user("the host must not be powered off")));
     }
-    let power = if reboots.mode == Some(RebootMode::Hard) || is_soft_unsupported(planner) {
+    let recorded = planner.recorded_error(ErrorType::PowerManagement);
+    let recorded = recorded
+        .filter(|message| message.starts_with(REBOOT_FAILED))
+        .map(str::to_owned);
+    let has_failed = recorded.is_some();
+    match recorded.or_else(|| reboot_error(planner, node)) {
+        Some(message) => planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))?,
+        None if planner.facts.requested_reboot => return Ok(reboot_ended(planner)),
+        None => {}
+    }
+    let power = if reboots.mode == Some(RebootMode::Hard) || has_failed || is_soft_unsupported(planner) {
         Power::Reboot
     } else {
         Power::SoftReboot
@@ -224,8 +235,20 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
         Request::Power(node.uuid.clone(), power),
         "a reboot annotation",
     )?;
-    remove_annotation(planner, REBOOT_ANNOTATION);
     planner.record_event(reason::POWER_OFF, "Host is rebooted");
     planner.count(Count::Power { on: false });
-    Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))
+    Ok(Decision::Wait(wait::on_node("Ironic is rebooting the machine")))
+}
+
+/// The failure of the reboot that this process requested. Ironic accepts the request first, and the machine stays on.
+fn reboot_error(planner: &Planner<'_>, node: &Node) -> Option<String> {
+    let error = node.last_error.as_deref().filter(|_| planner.facts.requested_reboot)?;
+    error.contains("rebooting").then(|| format!("{REBOOT_FAILED}{error}"))
+}
+
+/// The annotation stays until the reboot is over, so a failed one is repeated.
+fn reboot_ended(planner: &mut Planner<'_>) -> Decision {
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    planner.add(Action::EndPowerRequest);
+    Decision::Wait(Next::Requeue)
 }

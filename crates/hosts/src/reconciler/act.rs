@@ -160,6 +160,7 @@ impl Executor<'_> {
         let is_port = matches!(order.request, Request::CreatePort { .. });
         let is_of_record = is_of_record(&order.request);
         let power = requested_power(&order.request);
+        let is_reboot = matches!(order.request, Request::Power(_, Power::Reboot | Power::SoftReboot));
         match self.send(order.request, observed).await {
             Ok(request_id) => {
                 if is_of_record {
@@ -169,6 +170,9 @@ impl Executor<'_> {
                 }
                 if let Some(on) = power {
                     self.index.request_power(self.key, on);
+                }
+                if is_reboot {
+                    self.index.request_reboot(self.key);
                 }
                 if impact != Impact::None {
                     let id = request_id.as_deref().unwrap_or("none");

@@ -70,6 +70,8 @@ struct Inner {
     reserved: BTreeSet<Key>,
     /// The power state that was requested last, on or off, until a node shows it.
     requested_power: BTreeMap<Key, bool>,
+    /// Hosts whose running machine this process requested to be rebooted, until that ends.
+    requested_reboot: BTreeSet<Key>,
 }
 
 impl HostIndex {
@@ -125,8 +127,18 @@ impl HostIndex {
         self.0.lock().requested_power.insert(host.clone(), on);
     }
 
+    pub(super) fn request_reboot(&self, host: &Key) {
+        self.0.lock().requested_reboot.insert(host.clone());
+    }
+
+    pub(super) fn is_reboot_requested(&self, host: &Key) -> bool {
+        self.0.lock().requested_reboot.contains(host)
+    }
+
     pub(super) fn end_power_request(&self, host: &Key) {
-        self.0.lock().requested_power.remove(host);
+        let mut inner = self.0.lock();
+        inner.requested_power.remove(host);
+        inner.requested_reboot.remove(host);
     }
 
     /// The power state that this process requested last, unless this node shows it.
@@ -201,6 +213,7 @@ impl Inner {
                 self.entered.remove(*key);
                 self.deleted.remove(*key);
                 self.requested_power.remove(*key);
+                self.requested_reboot.remove(*key);
                 self.reserved.remove(*key);
             }
             // The cached object stays.

@@ -324,6 +324,7 @@ impl HostReconciler {
             requested_power: self.index.requested_power(key, observed.newest_node()),
             aborts_deployments: self.observer.ironic.features().abort_deployment(),
             slot: observed.slot,
+            requested_reboot: self.index.is_reboot_requested(key),
             budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,
             jitter: jitter(key),

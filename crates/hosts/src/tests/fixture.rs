@@ -96,6 +96,7 @@ pub(crate) struct Fixture {
     pub(crate) history: Option<Option<String>>,
     pub(crate) refused: Option<Refused>,
     pub(crate) requested_power: Option<bool>,
+    pub(crate) requested_reboot: bool,
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
     pub(crate) slot: Option<SlotState>,
@@ -158,6 +159,7 @@ impl Fixture {
             history: None,
             refused: None,
             requested_power: None,
+            requested_reboot: false,
             aborts_deployments: true,
             outage: None,
             slot: None,
@@ -298,6 +300,7 @@ impl Fixture {
             refused: self.refused.as_ref(),
             requested_power: self.requested_power,
             aborts_deployments: self.aborts_deployments,
+            requested_reboot: self.requested_reboot,
             outage: self.outage.as_ref(),
             slot: self.slot,
             budget: Budget {

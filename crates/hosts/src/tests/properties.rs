@@ -125,7 +125,7 @@ prop_compose! {
         deleted in any::<bool>(), is_live in any::<bool>(), was_paused in proptest::bool::weighted(0.2),
         secret in 0_u8..6, known in any::<[bool; 4]>(), slot in 0_u8..3, left in 0_u32..2, hours in 0_i64..3,
         refused in proptest::option::of(proptest::sample::select(vec!["manage", "soft power off"])),
-        requested_power in proptest::option::of(any::<bool>()), aborts_deployments in any::<bool>(),
+        requested_power in proptest::option::of(any::<bool>()), requested_reboot in any::<bool>(), aborts_deployments in any::<bool>(),
     ) -> Fixture {
         let status = json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "lastUpdated": at(0),
             "lastAttemptedImage": image("a"),
@@ -146,6 +146,7 @@ prop_compose! {
         fixture.refused = refused.map(|request| Refused { request, class: RefusalClass::Invalid, message: "no".into(), is_fresh: false });
         fixture.history = Some(None);
         fixture.requested_power = requested_power;
+        fixture.requested_reboot = requested_reboot;
         fixture.aborts_deployments = aborts_deployments;
         fixture.hours_later(hours)
     }

@@ -13,5 +13,6 @@ mod late_edits;
 mod phases;
 mod ports;
 mod stories;
+mod reboots;
 mod tenants;
 mod unserved;

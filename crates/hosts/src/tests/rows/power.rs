@@ -18,6 +18,13 @@ pub(super) fn power() -> Vec<Row> {
             .spec(json!({ "disablePowerOff": true }))
             .node_with("active", node)
     };
+    let failed = json!({ "last_error": "Failed to change power state to 'power on' by 'soft rebooting': no answer" });
+    let rebooted = |change: serde_json::Value| {
+        let mut fixture = never_off().annotated("reboot.metal3.io", "").live();
+        metal3_runtime::patch::apply(&change, &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0);
+        fixture.requested_reboot = true;
+        fixture
+    };
     vec![
         provisioned().node_with("active", off()).row(
             "off, and to be on",
@@ -168,7 +175,7 @@ pub(super) fn power() -> Vec<Row> {
             .refused("soft rebooting", RefusalClass::Transient, "locked")
             .row(
                 "a soft reboot rejected, for a lock or a lost connection",
-                "requests soft rebooting, changes the host, replan",
+                "requests soft rebooting, waits for the node",
             ),
         to_be_off()
             .node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID })))
@@ -221,8 +228,35 @@ pub(super) fn power() -> Vec<Row> {
             .row("a reboot requested of a host without image", "settled"),
         never_off().annotated("reboot.metal3.io", "").live().row(
             "a reboot requested of a host that is never off",
-            "requests soft rebooting, changes the host, replan",
+            "requests soft rebooting, waits for the node",
         ),
+        rebooted(json!({})).row(
+            "the reboot of a host that is never off is over",
+            "changes the host, replan",
+        ),
+        rebooted(json!({ "target_power_state": "power on" })).row("the reboot is in progress", "waits for the node"),
+        rebooted(json!({ "last_error": "During sync_power_state, the power state was lost" })).row(
+            "the reboot is over, and the node has another error",
+            "changes the host, replan",
+        ),
+        rebooted(failed.clone()).row(
+            "the reboot failed",
+            "writes the status, power management error: Reboot operation failed: Failed to change power state to \
+             'power on' by 'soft rebooting': no answer, waits for a time",
+        ),
+        never_off()
+            .annotated("reboot.metal3.io", "")
+            .live()
+            .status(failing(
+                "power management error",
+                "Reboot operation failed: no answer",
+                1,
+            ))
+            .hours_later(1)
+            .row(
+                "the reboot failed, recorded and later, and this process did not request it",
+                "requests rebooting, writes the status, error cleared, waits for the node",
+            ),
         never_off().annotated("reboot.metal3.io/client", "").live().row(
             "a host kept off that is never off",
             "withheld: RequestRefused, waits for the user",
