@@ -196,6 +196,8 @@ pub struct Refused {
     pub message: String,
     /// Rejected in this reconcile, so it is not recorded in the status yet.
     pub is_fresh: bool,
+    /// Ironic failed or refused the access then, and serves requests again since.
+    pub is_over: bool,
 }
 
 /// What resolves a rejection.

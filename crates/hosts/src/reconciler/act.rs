@@ -216,6 +216,7 @@ impl Executor<'_> {
             class,
             message: without_logins(&error.to_string()),
             is_fresh: false,
+            is_over: false,
         };
         tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;

@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
+use super::refusals::Refusals;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage};
 
 /// Buffered feed events. The feed waits when the buffer is full.
@@ -38,6 +39,7 @@ struct Shared {
     feed: Feed,
     clock: Arc<dyn Clock>,
     index: HostIndex,
+    refusals: Refusals,
     waker: Waker<Key>,
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
@@ -50,6 +52,7 @@ impl IronicSession {
         client: Client,
         clock: Arc<dyn Clock>,
         index: HostIndex,
+        refusals: Refusals,
         waker: Waker<Key>,
         limit: usize,
     ) -> Self {
@@ -59,6 +62,7 @@ impl IronicSession {
             feed,
             clock,
             index,
+            refusals,
             waker,
             changed_at: Mutex::default(),
             slots: Mutex::new(Slots::with_unknown_holders(limit).grouped_by(|host: &Key| &host.namespace)),
@@ -187,7 +191,12 @@ impl IronicSession {
                 self.forget_node(&uuid);
                 self.wake(self.0.index.hosts_of_node(uuid.as_str()));
             }
-            FeedEvent::Resync => self.0.waker.enqueue_low_priority(self.0.index.registered()),
+            FeedEvent::Resync => {
+                let mut hosts = self.0.index.registered();
+                // A new host has no node that would name it.
+                hosts.extend(self.0.refusals.end_failures_of_ironic());
+                self.0.waker.enqueue_low_priority(hosts);
+            }
         }
     }
 

@@ -138,10 +138,12 @@ impl Running {
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
+    let refusals = Refusals::default();
     let ironic = IronicSession::new(
         parts.ironic,
         Arc::clone(&parts.clock),
         index.clone(),
+        refusals.clone(),
         queue.waker(),
         parts.slots,
     );
@@ -155,7 +157,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let reconciler = HostReconciler {
         observer,
         index,
-        refusals: Refusals::default(),
+        refusals,
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         boot_ports: BootPorts::default(),
@@ -322,9 +324,9 @@ impl HostReconciler {
             last_history_error: observed.history.as_deref(),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
+            requested_reboot: self.index.is_reboot_requested(key),
             aborts_deployments: self.observer.ironic.features().abort_deployment(),
             slot: observed.slot,
-            requested_reboot: self.index.is_reboot_requested(key),
             budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,
             jitter: jitter(key),

@@ -116,6 +116,21 @@ impl Refusals {
         }
     }
 
+    /// Ironic serves requests again. Returns the hosts that wait for that.
+    pub(super) fn end_failures_of_ironic(&self) -> Vec<Key> {
+        let mut refusals = self.0.lock();
+        let mut hosts = Vec::new();
+        for (host, of_host) in refusals.iter_mut() {
+            let last = of_host.last.as_mut();
+            let last = last.filter(|last| matches!(last.class, RefusalClass::Access | RefusalClass::ServerError));
+            if let Some(last) = last {
+                last.is_over = true;
+                hosts.push(host.clone());
+            }
+        }
+        hosts
+    }
+
     /// Ironic changes the state of the node, or the host does not exist any more.
     pub(super) fn remove(&self, host: &Key) {
         self.0.lock().remove(host);
@@ -179,6 +194,7 @@ pub(super) const fn is_unavailable(error: &Error) -> bool {
         | Error::WrongState(_)
         | Error::Exists(_)
         | Error::Invalid(_)
+        | Error::Protected(_)
         | Error::Unauthorised(_)
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
@@ -194,7 +210,6 @@ fn describe(node: &Node) -> String {
         node.provision_state,
         node.power_state,
         node.target_power_state,
-        | Error::Protected(_)
         node.maintenance,
         node.fault,
         node.instance_uuid,
@@ -253,6 +268,7 @@ mod tests {
             class: RefusalClass::Transient,
             message: error.to_string(),
             is_fresh: false,
+            is_over: false,
         };
         let cause = Cause::of(error, Some(node), true);
         refusals.record(&host(), Some(1), refused, cause, at).class
@@ -313,6 +329,29 @@ mod tests {
         refusals.forget_last(&host());
         assert_eq!(refusals.last(&host(), Some(1)), None);
         assert_eq!(refuse(60_001), RefusalClass::ServerError, "it is not the first one");
+    }
+
+    #[test]
+    fn failures_of_ironic_are_over_when_it_serves_requests_again() {
+        let refusals = Refusals::default();
+        let failed = Error::Unexpected {
+            operation: "x",
+            status: Some(500),
+            reason: "no database".to_owned(),
+        };
+        for (error, is_ended) in [(failed, true), (wrong_state("no"), false)] {
+            for attempt in 0..EQUAL_REFUSALS {
+                refuse(&refusals, attempt, "manage", &error, &node("enroll"));
+            }
+            assert_eq!(
+                refusals.end_failures_of_ironic(),
+                Vec::from_iter(is_ended.then(host)),
+                "{error}"
+            );
+            assert_eq!(refusals.last(&host(), Some(1)).unwrap().is_over, is_ended, "{error}");
+            refuse(&refusals, 9, "manage", &error, &node("enroll"));
+            assert!(!refusals.last(&host(), Some(1)).unwrap().is_over, "it is a new one");
+        }
     }
 
     #[test]

@@ -231,6 +231,7 @@ impl Fixture {
             class,
             message: message.to_owned(),
             is_fresh: false,
+            is_over: false,
         };
         self.with(|fixture| fixture.refused = Some(refused))
     }
@@ -299,8 +300,8 @@ impl Fixture {
             last_history_error: observed(&self.history).map(String::as_str),
             refused: self.refused.as_ref(),
             requested_power: self.requested_power,
-            aborts_deployments: self.aborts_deployments,
             requested_reboot: self.requested_reboot,
+            aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
             slot: self.slot,
             budget: Budget {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::fixture::{Fixture, image, requests};
+use super::rows::given::inspecting;
 use crate::facts::RefusalClass;
 
 #[test]
@@ -33,4 +34,25 @@ fn rejection_does_not_follow_into_the_next_state() {
         .performed();
     assert_eq!(next.state().to_string(), "deprovisioning");
     assert!(!next.summary().contains("rebooting"), "{}", next.summary());
+}
+
+#[test]
+fn refusal_that_is_over_delays_nothing() {
+    let recorded = json!({ "operationalStatus": "error", "errorType": "inspection error",
+        "errorMessage": "Ironic rejected the request (inspect): no database", "errorCount": 9 });
+    for class in [RefusalClass::Access, RefusalClass::ServerError] {
+        let waits = inspecting()
+            .node("manageable")
+            .with(|fixture| fixture.inventory = Some(None))
+            .status(recorded.clone())
+            .refused("inspect", class, "no database")
+            .hours_later(1);
+        assert_eq!(waits.summary(), "waits for a time");
+        let over = waits.with(|fixture| fixture.refused.as_mut().unwrap().is_over = true);
+        let summary = over.summary();
+        assert!(
+            summary.starts_with("requests inspect") && summary.contains("error cleared"),
+            "{summary}"
+        );
+    }
 }

@@ -2,6 +2,7 @@
 //! back, in paused time.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod access;
 mod audit;
 mod defects;
 mod disturbances;
@@ -12,7 +13,7 @@ mod interceptor;
 mod late_edits;
 mod phases;
 mod ports;
-mod stories;
 mod reboots;
+mod stories;
 mod tenants;
 mod unserved;

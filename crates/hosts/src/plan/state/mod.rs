@@ -20,7 +20,7 @@ use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::{deletion, power, wait};
+use crate::plan::{deletion, power, status, wait};
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
@@ -96,14 +96,21 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     // differs: `host-refusals-reported`. The Go manager repeats the request without a word.
     let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
-    let is_of_ironic = matches!(refused.class, RefusalClass::ServerError | RefusalClass::Access);
     let is_removed = planner.is_deleting() || *planner.state() == State::Deprovisioning;
-    // Repaired, Ironic cleans the disks; attempts that end before would skip that.
-    let failure = if is_of_ironic && is_removed {
-        failure.uncounted()
-    } else {
-        failure
+    let failure = match refused.class {
+        // A repair of the access does not wake every host: none waits for hours because of it.
+        RefusalClass::Access => failure.uncounted(),
+        // Repaired, Ironic cleans the disks; attempts that end before would skip that.
+        RefusalClass::ServerError if is_removed => failure.uncounted(),
+        _ => failure,
     };
+    if refused.is_over {
+        if failure.is_recorded_in(&planner.host().status) {
+            status::clear(&mut planner.draft.status);
+        }
+        planner.add(Action::EndRefusal);
+        return Ok(());
+    }
     if refused.is_fresh {
         // Attempted in this reconcile, whatever is recorded of earlier attempts.
         return Err(Decision::Fail(failure));
