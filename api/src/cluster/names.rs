@@ -30,3 +30,7 @@ pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-fro
 
 /// Older condition of a Cluster: its infrastructure is ready.
 pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
+/// Condition of a Machine: its owner replaced it, or has to.
+pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
+/// Reason of [`OWNER_REMEDIATED`] while the owner has to replace the Machine.
+pub const REASON_WAITING_FOR_REMEDIATION: &str = "WaitingForRemediation";

@@ -119,6 +119,53 @@ pub mod data_template {
     pub const INDEXES_TRUNCATED: &str = "IndexesTruncated";
 }
 
+/// Conditions of Metal3Remediation. The Go manager writes none.
+pub mod remediation {
+    /// Whether the machine is back.
+    pub const REMEDIATED: &str = "Remediated";
+    /// Whether the object is paused.
+    pub const PAUSED: &str = "Paused";
+
+    /// The host was powered off and on, and the Node is restored.
+    pub const REASON_NODE_RESTORED: &str = "NodeRestored";
+    /// The host is still on.
+    pub const REASON_WAITING_FOR_POWER_OFF: &str = "WaitingForPowerOff";
+    /// The host is still off.
+    pub const REASON_WAITING_FOR_POWER_ON: &str = "WaitingForPowerOn";
+    /// Pods or volumes are still on the Node.
+    pub const REASON_WAITING_FOR_DRAIN: &str = "WaitingForDrain";
+    /// The Node still exists.
+    pub const REASON_WAITING_FOR_NODE_DELETION: &str = "WaitingForNodeDeletion";
+    /// The Node has not registered again.
+    pub const REASON_WAITING_FOR_NODE: &str = "WaitingForNode";
+    /// The workload cluster does not answer.
+    pub const REASON_WORKLOAD_CLUSTER_UNREACHABLE: &str = "WorkloadClusterUnreachable";
+    /// The machine has no host that could be powered off.
+    pub const REASON_HOST_NOT_FOUND: &str = "HostNotFound";
+    /// The host is in use by another consumer.
+    pub const REASON_HOST_IN_USE: &str = "HostInUse";
+    /// The host or the machine is paused.
+    pub const REASON_HOST_PAUSED: &str = "HostPaused";
+    /// The host must not be powered off.
+    pub const REASON_POWER_OFF_DISABLED: &str = "PowerOffDisabled";
+    /// The user keeps the host off.
+    pub const REASON_HOST_OFFLINE: &str = "HostOffline";
+    /// Every attempt failed.
+    pub const REASON_GIVEN_UP: &str = "GivenUp";
+    /// No Machine owns the object.
+    pub const REASON_OWNER_NOT_FOUND: &str = "OwnerNotFound";
+    /// The Machine is being deleted.
+    pub const REASON_MACHINE_DELETING: &str = "MachineDeleting";
+    /// The strategy does nothing.
+    pub const REASON_NO_STRATEGY: &str = "StrategyNotSupported";
+    /// The phase is none of those that a controller writes.
+    pub const REASON_UNKNOWN_PHASE: &str = "PhaseUnknown";
+    /// A relevant object cannot be decoded.
+    pub const REASON_UNREADABLE: &str = "ObjectUnreadable";
+    /// The next step was taken.
+    pub const REASON_IN_PROGRESS: &str = "InProgress";
+}
+
 /// Reasons shared by all kinds.
 pub mod shared {
     /// The object is ready.

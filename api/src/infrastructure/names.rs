@@ -13,6 +13,15 @@ pub const DATA_CLAIM_FINALIZER: &str = "metal3dataclaim.infrastructure.cluster.x
 pub const DATA_FINALIZER: &str = "metal3data.infrastructure.cluster.x-k8s.io";
 /// Keeps a Metal3DataTemplate while data of it exists.
 pub const DATA_TEMPLATE_FINALIZER: &str = "metal3datatemplate.infrastructure.cluster.x-k8s.io";
+/// Keeps a Metal3Remediation until its host may be powered on and its Node is restored.
+pub const REMEDIATION_FINALIZER: &str = "metal3remediation.infrastructure.cluster.x-k8s.io";
+
+/// Annotation on a host, followed by the UID of a Metal3Remediation: the host is kept powered off for it.
+pub const REMEDIATION_POWER_OFF_PREFIX: &str = "reboot.metal3.io/metal3-remediation-";
+/// Annotation on a Metal3Remediation: the annotations of the Node that it deletes, as a JSON object.
+pub const NODE_ANNOTATIONS_BACKUP: &str = "remediation.metal3.io/node-annotations-backup";
+/// Annotation on a Metal3Remediation: the labels of the Node that it deletes, as a JSON object.
+pub const NODE_LABELS_BACKUP: &str = "remediation.metal3.io/node-labels-backup";
 
 /// Annotation on a Metal3Machine: namespace and name of its host. It is the association.
 pub const HOST_ANNOTATION: &str = "metal3.io/BareMetalHost";
@@ -28,6 +37,8 @@ pub const HOST_STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
 pub const BLOCK_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/block-move";
 /// Annotation that excludes a host from selection.
 pub const UNHEALTHY_ANNOTATION: &str = "capm3.metal3.io/unhealthy";
+/// Value of [`UNHEALTHY_ANNOTATION`] that a remediation sets.
+pub const UNHEALTHY_NODE: &str = "capm3/UnhealthyNode";
 /// Older form of [`UNHEALTHY_ANNOTATION`], still honoured.
 pub const LEGACY_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 /// Label on a released host: the control plane or MachineDeployment it is kept for.

@@ -13,6 +13,7 @@ pub mod host_choice;
 pub mod machine;
 pub mod needs;
 pub mod node;
+pub mod remediation;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{Event, Secret};
 use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3MachineTemplate,
+    Metal3Remediation,
 };
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -26,6 +27,19 @@ role! {
         Secret: Get, Create, Patch;
         IPClaim: Get, Create, Patch;
         IPAddressClaim: Get, Create, Patch;
+    }
+}
+
+role! {
+    /// Remediations. Get of the read kinds is for the live reads before a host is powered off or a Machine is given up;
+    /// of Secrets, for kubeconfigs of workload clusters.
+    pub struct Remediations {
+        Metal3Remediation: Get, List, Watch, Patch, PatchStatus;
+        Metal3Machine: Get, List, Watch;
+        BareMetalHost: Get, List, Watch, Patch;
+        Cluster: Get, List, Watch;
+        Machine: Get, List, Watch, PatchStatus;
+        Secret: Get;
     }
 }
 

@@ -14,8 +14,6 @@ pub(super) const NO_SYNC: Handling =
 pub(super) const NO_TEMPLATES: Handling = Handling::Refused(
     "this program does not copy changes of a Metal3MachineTemplate to its machines yet; remove the flag",
 );
-pub(super) const NO_REMEDIATION: Handling =
-    Handling::Refused("remediation is not in this program yet; remove the flag");
 pub(super) const NO_BUILDER: Handling =
     Handling::Refused("images for the agent of each host are not built yet; remove the flag");
 pub(super) const NO_CLAIMS: Handling = Handling::Refused("HostClaims are not served yet; remove the flag");

@@ -63,6 +63,8 @@ pub struct AtOnce {
     pub templates: usize,
     /// Metal3Data.
     pub data: usize,
+    /// Metal3Remediations.
+    pub remediations: usize,
 }
 
 /// The Deployment of a Go manager.
@@ -193,6 +195,7 @@ impl Reader<'_> {
                 machines: self.workers("metal3machine-concurrency"),
                 templates: self.workers("metal3datatemplate-concurrency"),
                 data: self.workers("metal3data-concurrency"),
+                remediations: self.workers("metal3remediation-concurrency"),
             },
             names_claims_by_host: given.switch("enable-bmh-name-based-preallocation"),
             hosts_at_once: self

@@ -1,8 +1,8 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, NO_REMEDIATION, NO_SYNC,
-    NO_TEMPLATES, TWO, list, number, span, switch, text,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, NO_SYNC, NO_TEMPLATES, TWO,
+    list, number, span, switch, text,
 };
 use super::flag::{Flag, Handling};
 
@@ -205,7 +205,12 @@ pub const TABLE: &[Flag] = &[
         "Concurrent reconciles of Metal3Machines",
     ),
     number(CAPM3, "metal3machinetemplate-concurrency", "10", "").handled(NO_TEMPLATES),
-    number(CAPM3, "metal3remediation-concurrency", "10", "").handled(NO_REMEDIATION),
+    number(
+        CAPM3,
+        "metal3remediation-concurrency",
+        "10",
+        "Concurrent reconciles of Metal3Remediations",
+    ),
     text(HOSTS, "metrics-addr", ":8443", "").handled(Handling::Alias("diagnostics-address")),
     text(ALL, "namespace", "", "Watch only this namespace; empty for all"),
     switch(

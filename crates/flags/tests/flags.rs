@@ -157,24 +157,28 @@ fn lease_of_the_host_controllers_is_set_in_seconds() {
 fn capm3_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=capm3");
     assert_eq!(usual.controllers, [Owner::Capm3]);
-    let at_once = |clusters, machines, templates, data| AtOnce {
+    let at_once = |clusters, machines, templates, data, remediations| AtOnce {
         clusters,
         machines,
         templates,
         data,
+        remediations,
     };
     assert_eq!(
         (usual.at_once, usual.names_claims_by_host),
-        (at_once(10, 10, 10, 10), false)
+        (at_once(10, 10, 10, 10, 10), false)
     );
     assert_eq!(usual.workload_pace, None);
     let line = "--controllers=capm3 --webhook-port=9443 --enable-bmh-name-based-preallocation=true \
                 --diagnostics-address=:8443 --insecure-diagnostics=false --metal3cluster-concurrency=1 \
                 --metal3machine-concurrency=2 --metal3datatemplate-concurrency=3 --metal3data-concurrency=4 \
                 --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
-                --metal3remediation-concurrency=10";
+                --metal3remediation-concurrency=5";
     let given = options(line);
-    assert_eq!((given.at_once, given.names_claims_by_host), (at_once(1, 2, 3, 4), true));
+    assert_eq!(
+        (given.at_once, given.names_claims_by_host),
+        (at_once(1, 2, 3, 4, 5), true)
+    );
     assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
     assert_eq!(given.warnings.len(), 1, "{:?}", given.warnings);
     assert_eq!(options("--controllers=ipam,capm3,hosts").controllers, Owner::ALL);
@@ -266,8 +270,8 @@ fn invalid_arguments_are_reported_with_flag_and_remedy() {
         ),
         ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
-            "--controllers=capm3 --metal3remediation-concurrency=3",
-            ["--metal3remediation-concurrency:", "not in this program yet"],
+            "--controllers=capm3 --metal3labelsync-concurrency=3",
+            ["--metal3labelsync-concurrency:", "remove the flag"],
         ),
         (
             "--controllers=ipam --metal3machine-concurrency=0",

@@ -8,7 +8,7 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
-use metal3_capm3::needs::{Data, Machines};
+use metal3_capm3::needs::{Data, Machines, Remediations};
 use metal3_hosts::needs::{Hosts, UnservedKinds};
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
@@ -77,6 +77,7 @@ pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
         Machines::permissions()
             .into_iter()
             .chain(Data::permissions())
+            .chain(Remediations::permissions())
             .chain(EndpointSources::permissions())
             .collect(),
         guard::CAPM3,

@@ -9,9 +9,10 @@ use metal3_capm3::cluster::sources::WatchedSources;
 use metal3_capm3::controller::caches;
 use metal3_capm3::data::reconciler as data;
 use metal3_capm3::machine::reconciler as machines;
-use metal3_capm3::needs::Machines;
+use metal3_capm3::needs::{Machines, Remediations};
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::Role;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
@@ -121,6 +122,7 @@ impl Products {
             open(&self.workloads),
             Arc::clone(&self.clock),
         ));
+        self.remediations(tasks, &caches, &events, &stop);
         let sources = Arc::new(WatchedSources::new(client.clone(), None, Arc::clone(&self.clock)));
         let secrets = ObjectReader::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
@@ -156,6 +158,39 @@ impl Products {
         spawn(tasks, watches, async move {
             let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
             futures::join!(work, workloads.run(stop.clone()), sources.run(stop), publisher.run());
+        });
+    }
+
+    fn remediations(
+        &self,
+        tasks: &mut JoinSet<()>,
+        caches: &caches::Caches,
+        events: &EventRecorder,
+        stop: &CancellationToken,
+    ) {
+        use metal3_capm3::remediation::reconciler::{Parts, controller, own_watches};
+        let (client, remediations) = (self.cluster.client("capm3"), SharedCache::default());
+        let writer: Writer<Remediations> = Writer::new(client.clone(), Mode::Perform);
+        let workloads = Arc::new(Remote::new(
+            writer.clone(),
+            open(&self.workloads),
+            Arc::clone(&self.clock),
+        ));
+        let parts = Parts {
+            remediations: remediations.clone(),
+            caches: caches.clone(),
+            workloads: Arc::<Remote<Remediations>>::clone(&workloads),
+            clock: Arc::clone(&self.clock),
+            events: events.clone(),
+            metrics: Metrics::new(),
+            watch_filter: None,
+            workers: WORKERS,
+        };
+        let controller = controller(parts, writer);
+        let watches = own_watches(&remediations, &WatchConfig::everywhere(&client, &self.clock, stop));
+        let stop = stop.clone();
+        spawn(tasks, watches, async move {
+            futures::join!(controller.run(stop.clone()), workloads.run(stop));
         });
     }
 

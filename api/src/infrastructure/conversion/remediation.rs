@@ -91,6 +91,8 @@ fn status_from_spoke(status: &spoke::Metal3RemediationStatus) -> Result<hub::Met
         phase: text(status.phase.as_ref()).and_then(from_word),
         retry_count: narrow_nonzero(status.retry_count, "retryCount")?,
         last_remediated: status.last_remediated,
+        // `v1beta1` has none.
+        conditions: Vec::new(),
     })
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::kind;
-use crate::meta::Time;
+use crate::meta::{Condition, Time};
 
 kind! {
     /// An attempt to bring an unhealthy machine back by power-cycling its host.
@@ -65,6 +65,15 @@ pub struct Metal3RemediationStatus {
     /// When the last try began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_remediated: Option<Time>,
+    /// What it waits for.
+    ///
+    /// differs: `remediation-conditions`. The Go manager writes none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 32),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
+    )]
+    pub conditions: Vec<Condition>,
 }
 
 /// What is going on.

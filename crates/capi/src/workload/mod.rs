@@ -8,6 +8,7 @@ pub mod kubeconfig;
 mod node;
 mod places;
 mod remote;
+mod repair;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use metal3_runtime::work::Fault;
 
 pub use node::WorkloadNode;
 pub use remote::{ConnectFn, Remote, Workload};
+pub use repair::{Access, Drained, LiveNode, NodeChange, NodeChanged, NodeRepair, NodeState};
 
 /// The Nodes of a cluster, shared by all who wait for one.
 pub type Nodes = Arc<[Arc<Node>]>;

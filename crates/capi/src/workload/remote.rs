@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
@@ -16,7 +17,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{NoCache, Writer};
+use metal3_runtime::write::{Mode, NoCache, Writer};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -36,6 +37,9 @@ role! {
     /// grant them.
     pub struct Workload {
         WorkloadNode: List, Watch, Patch;
+        Node: Get, Patch, Delete;
+        Pod: List;
+        VolumeAttachment: List;
     }
 }
 
@@ -94,6 +98,18 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         tokio::select! {
             () = self.nodes.run(stop) => {}
             () = self.rotate() => {}
+        }
+    }
+
+    /// The client of a cluster with a waiting key, and whether writes are sent.
+    pub(super) fn connection(&self, cluster: &Key) -> Result<(kube::Client, Mode), String> {
+        let source = self.nodes.get(cluster);
+        let target = source.as_ref().and_then(|source| source.target.clone());
+        match (target, source.and_then(|source| source.error)) {
+            // A watch that fails does not mean that another request fails.
+            (Some(target), _) => Ok((target.client, self.nodes.source().reader.mode())),
+            (None, Some(why)) => Err(why),
+            (None, None) => Err("waiting for the workload cluster to answer".to_owned()),
         }
     }
 

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
+use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::{infrastructure, metal3};
-use metal3_capi::workload::Remote;
+use metal3_capi::workload::{ConnectFn, Remote};
 use metal3_capm3::cluster::reconciler as clusters;
-use metal3_capm3::cluster::sources::WatchedSources;
+use metal3_capm3::cluster::sources::{ControlPlaneTouch, WatchedSources};
 use metal3_capm3::controller::caches::Caches;
 use metal3_capm3::data::claims::Naming;
 use metal3_capm3::data::reconciler::{self as data, caches as data_caches};
 use metal3_capm3::machine::reconciler as machines;
-use metal3_capm3::needs::Machines;
+use metal3_capm3::needs::{Machines, Remediations};
+use metal3_capm3::remediation::reconciler as remediation;
 use metal3_flags::Owner;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::CAPM3_LEASE;
@@ -46,6 +49,7 @@ pub(super) const PRODUCT: Product = Product {
         own_kind("metal3datatemplates"),
         own_kind("metal3dataclaims"),
         own_kind("metal3datas"),
+        own_kind("metal3remediations"),
         Kind::new(metal3::names::GROUP, "v1alpha1", "baremetalhosts", HOSTS),
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddressclaims", CORE),
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
@@ -61,10 +65,19 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let caches = Caches::default();
     let data = data_caches::Caches::of(&caches);
     let watch_config = session.watch_config();
-    let watches = caches.watches(&watch_config).chain(data.own_watches(&watch_config));
+    let remediations = SharedCache::default();
+    let watches = caches
+        .watches(&watch_config)
+        .chain(data.own_watches(&watch_config))
+        .chain(remediation::own_watches(&remediations, &watch_config));
+    let all = AllCaches {
+        machines: caches,
+        data,
+        remediations,
+    };
     Ok(Running {
         related_objects: Arc::new(ReviewedBy(session.destinations())),
-        ..Running::new(watches, controllers(session, caches, data, write_access))
+        ..Running::new(watches, controllers(session, all, write_access))
     })
 }
 
@@ -77,51 +90,55 @@ impl RelatedObjects for ReviewedBy {
     }
 }
 
-fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, write_access: WriteAccess) -> Task {
+/// The caches of all controllers.
+struct AllCaches {
+    machines: Caches,
+    data: data_caches::Caches,
+    remediations: SharedCache<Metal3Remediation>,
+}
+
+/// Two connectors: a workload cluster has a watch for machines and one for remediations, whose keys may be equal.
+fn both(connect: ConnectFn) -> [ConnectFn; 2] {
+    let connect = Arc::new(connect);
+    std::array::from_fn(|_| -> ConnectFn {
+        let connect = Arc::clone(&connect);
+        Box::new(move |kubeconfig| connect(kubeconfig))
+    })
+}
+
+fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> Task {
+    let AllCaches {
+        machines: caches,
+        data,
+        remediations,
+    } = all;
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let (options, clock) = (&session.options, Arc::clone(&session.clock));
     let writer: Writer<Machines> = Writer::new(write_access.client.clone(), session.mode());
+    let of_remediations: Writer<Remediations> = Writer::new(write_access.client.clone(), session.mode());
     let control_plane_writer = options
         .wakes_control_planes
         .then(|| Writer::new(write_access.client.clone(), session.mode()));
     let of_data = Writer::new(write_access.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
-    let workloads = Arc::new(Remote::new(writer.clone(), write_access.workloads, Arc::clone(&clock)));
+    let [connect, connect_to_repair] = both(write_access.workloads);
+    let workloads = Arc::new(Remote::new(writer.clone(), connect, Arc::clone(&clock)));
+    let repair = Arc::new(Remote::new(
+        of_remediations.clone(),
+        connect_to_repair,
+        Arc::clone(&clock),
+    ));
     let sources = Arc::new(WatchedSources::new(
         session.client.clone(),
         options.namespace.clone(),
-        Arc::clone(&clock),
+        clock,
     ));
     // Subscribes before any cache is filled.
-    let clusters = clusters::controller(
-        clusters::Parts {
-            caches: caches.clone(),
-            sources: Arc::<WatchedSources>::clone(&sources),
-            pools: data.clone(),
-            secrets: ObjectReader::new(session.client.clone(), &data.secrets),
-            clock: Arc::clone(&clock),
-            events: events.clone(),
-            metrics: session.metrics.clone(),
-            watch_filter: options.watch_filter.clone(),
-            adopts_namesakes: options.adopts_namesakes,
-            touch_writer: control_plane_writer,
-            workers: options.at_once.clusters,
-        },
-        writer.clone(),
-    );
-    let machines = machines::controller(
-        machines::Parts {
-            caches,
-            workloads: Arc::<Remote<Machines>>::clone(&workloads),
-            clock: Arc::clone(&clock),
-            events: events.clone(),
-            metrics: session.metrics.clone(),
-            settings: session.machines,
-            watch_filter: options.watch_filter.clone(),
-            workers: options.at_once.machines,
-        },
-        writer,
-    );
+    let cluster = cluster_parts(session, &caches, &data, (&sources, &events), control_plane_writer);
+    let clusters = clusters::controller(cluster, writer.clone());
+    let remediation = remediation_parts(session, remediations, &caches, (&repair, &events));
+    let remediations = remediation::controller(remediation, of_remediations);
+    let machines = machines::controller(machine_parts(session, caches, (&workloads, &events)), writer);
     let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
     Box::new(move |stop| {
         Box::pin(async move {
@@ -132,14 +149,80 @@ fn controllers(session: &Session, caches: Caches, data: data_caches::Caches, wri
                     machines.run(stop.clone()),
                     templates.run(stop.clone()),
                     objects.run(stop.clone()),
+                    remediations.run(stop.clone()),
                 );
                 // Running reconciles may still write into workload clusters.
                 reached.cancel();
             };
-            let work = async { tokio::join!(all, workloads.run(reached.clone()), sources.run(reached.clone())) };
+            let work = async {
+                tokio::join!(
+                    all,
+                    workloads.run(reached.clone()),
+                    repair.run(reached.clone()),
+                    sources.run(reached.clone())
+                )
+            };
             run_then_drain(work, publisher.run()).await;
         })
     })
+}
+
+fn cluster_parts(
+    session: &Session,
+    caches: &Caches,
+    data: &data_caches::Caches,
+    (sources, events): (&Arc<WatchedSources>, &EventRecorder),
+    touch_writer: Option<Writer<ControlPlaneTouch>>,
+) -> clusters::Parts {
+    let options = &session.options;
+    clusters::Parts {
+        caches: caches.clone(),
+        sources: Arc::<WatchedSources>::clone(sources),
+        pools: data.clone(),
+        secrets: ObjectReader::new(session.client.clone(), &data.secrets),
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+        watch_filter: options.watch_filter.clone(),
+        adopts_namesakes: options.adopts_namesakes,
+        touch_writer,
+        workers: options.at_once.clusters,
+    }
+}
+
+fn machine_parts(
+    session: &Session,
+    caches: Caches,
+    (workloads, events): (&Arc<Remote<Machines>>, &EventRecorder),
+) -> machines::Parts {
+    machines::Parts {
+        caches,
+        workloads: Arc::<Remote<Machines>>::clone(workloads),
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+        settings: session.machines,
+        watch_filter: session.options.watch_filter.clone(),
+        workers: session.options.at_once.machines,
+    }
+}
+
+fn remediation_parts(
+    session: &Session,
+    remediations: SharedCache<Metal3Remediation>,
+    caches: &Caches,
+    (repair, events): (&Arc<Remote<Remediations>>, &EventRecorder),
+) -> remediation::Parts {
+    remediation::Parts {
+        remediations,
+        caches: caches.clone(),
+        workloads: Arc::<Remote<Remediations>>::clone(repair),
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+        watch_filter: session.options.watch_filter.clone(),
+        workers: session.options.at_once.remediations,
+    }
 }
 
 fn data_parts(session: &Session, caches: data_caches::Caches, events: EventRecorder) -> data::Parts {

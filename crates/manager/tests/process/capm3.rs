@@ -387,7 +387,7 @@ async fn observe_only_claims_no_host_and_emits_no_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_watch_a_kind_feeds_all_four_controllers() {
+async fn one_watch_a_kind_feeds_all_five_controllers() {
     let (world, _) = world().await;
     let replica = world.start_options("a", options("--controllers=capm3"), None, products());
     until("ready", async || replica.ready().await).await;
@@ -402,6 +402,6 @@ async fn one_watch_a_kind_feeds_all_four_controllers() {
     let twice = watches
         .iter()
         .find(|((.., resource), count)| *count != expected(resource));
-    assert!(watches.len() == 13 && twice.is_none(), "{watches:?}");
+    assert!(watches.len() == 15 && twice.is_none(), "{watches:?}");
     assert_eq!(replica.end().await, Ended::Stopped);
 }

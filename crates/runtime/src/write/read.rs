@@ -32,6 +32,22 @@ impl<R: Role> Writer<R> {
         Ok(Some(found))
     }
 
+    /// One page of a list, of one namespace or all. Its objects enter no cache.
+    ///
+    /// # Errors
+    /// When the page cannot be read.
+    pub async fn page<K: Writable>(&self, namespace: Option<&str>, params: &ListParams) -> Result<ObjectList<K>, Fault>
+    where
+        R: Permits<verb::List, K>,
+    {
+        let op = || format!("list {}", K::plural(&()));
+        let request = Request::new(K::url_path(&(), namespace)).list(params);
+        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+        let text = self.client.request_text(request).await;
+        let text = text.map_err(|error| read_fault(op(), error))?;
+        serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))
+    }
+
     /// Lists every object of a namespace live, in pages. The objects enter the cache page by page and are not returned:
     /// read the cache afterwards. An object that is in the cache and not in the list was deleted; the watch reports
     /// that.

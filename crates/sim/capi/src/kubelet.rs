@@ -51,12 +51,8 @@ enum MachineState {
     Idle(Option<String>),
     /// First boot, finished at that time.
     Booting(Box<Boot>, Instant),
-    /// The kubelet of a Node, and whether it is reported as ready.
-    Kubelet {
-        endpoint: String,
-        node: String,
-        is_on: bool,
-    },
+    /// The kubelet of a Node, which it registers at each start, and whether it is reported as ready.
+    Kubelet { endpoint: String, node: Value, is_on: bool },
 }
 
 /// A machine with a written disk.
@@ -156,7 +152,7 @@ impl Machine {
         }
         self.state = MachineState::Kubelet {
             endpoint: boot.endpoint.clone(),
-            node: boot.node.pointer("/metadata/name").map(text).unwrap_or_default(),
+            node: boot.node.clone(),
             is_on: true,
         };
     }
@@ -169,19 +165,20 @@ impl Machine {
         if *is_on == now_on {
             return;
         }
-        let (status, reason) = if now_on {
-            ("True", "KubeletReady")
-        } else {
-            ("Unknown", "NodeStatusUnknown")
+        let Some(cluster) = parts.workloads.at(endpoint) else {
+            return;
         };
-        let ready = json!({ "type": "Ready", "status": status, "reason": reason, "message": "" });
-        let change = json!({ "status": { "conditions": [ready] } });
-        let path = format!("/api/v1/nodes/{node}/status");
-        if let Some(cluster) = parts.workloads.at(endpoint)
-            && send(&cluster.client("kubelet"), Method::PATCH, &path, &change)
+        let client = cluster.client("kubelet");
+        let reported = if now_on {
+            register(&client, node).await
+        } else {
+            let ready = json!({ "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "" });
+            let change = json!({ "status": { "conditions": [ready] } });
+            send(&client, Method::PATCH, &format!("{}/status", path(node)), &change)
                 .await
-                .is_ok()
-        {
+                .map(drop)
+        };
+        if reported.is_ok() {
             *is_on = now_on;
         }
     }
@@ -209,15 +206,24 @@ pub(crate) async fn join(workloads: &WorkloadClusters, boot: &Boot) -> Result<()
             return Err("the API server does not have the token".to_owned());
         }
     }
-    match send(&client, Method::POST, "/api/v1/nodes", &boot.node).await {
+    register(&client, &boot.node).await
+}
+
+/// Creates the Node, unless it exists, and reports it as ready.
+async fn register(client: &kube::Client, node: &Value) -> Result<(), String> {
+    match send(client, Method::POST, "/api/v1/nodes", node).await {
         Err(why) if !why.contains("already exists") => return Err(why),
         _ => {}
     }
     // An API server may drop the status of a new object.
-    let name = text_of(boot.node.get("metadata").unwrap_or(&Value::Null), "name");
-    let change = json!({ "status": boot.node.get("status") });
-    let path = format!("/api/v1/nodes/{name}/status");
-    send(&client, Method::PATCH, &path, &change).await.map(drop)
+    let change = json!({ "status": node.get("status") });
+    let path = format!("{}/status", path(node));
+    send(client, Method::PATCH, &path, &change).await.map(drop)
+}
+
+fn path(node: &Value) -> String {
+    let name = text_of(node.get("metadata").unwrap_or(&Value::Null), "name");
+    format!("/api/v1/nodes/{name}")
 }
 
 pub(crate) async fn send(client: &kube::Client, method: Method, path: &str, body: &Value) -> Result<Value, String> {

@@ -41,6 +41,15 @@ const UNUSED: Explained = &[
         "delete metal3clusters.infrastructure.cluster.x-k8s.io",
         "a second Metal3Cluster of a Cluster that is deleted, without an owner",
     ),
+    ("get metal3remediations.infrastructure.cluster.x-k8s.io", REMEDIATION),
+    ("patch metal3remediations.infrastructure.cluster.x-k8s.io", REMEDIATION),
+    (
+        "patch metal3remediations/status.infrastructure.cluster.x-k8s.io",
+        REMEDIATION,
+    ),
+    ("get clusters.cluster.x-k8s.io", REMEDIATION),
+    ("get machines.cluster.x-k8s.io", REMEDIATION),
+    ("patch machines/status.cluster.x-k8s.io", REMEDIATION),
     ("patch events", "a repeated event about the same object"),
     (
         "create subjectaccessreviews.authorization.k8s.io",
@@ -62,6 +71,7 @@ const UNUSED: Explained = &[
     ("watch rke2controlplanes.controlplane.cluster.x-k8s.io", SOURCE),
 ];
 
+const REMEDIATION: &str = "a machine that a MachineHealthCheck considers unhealthy";
 const SOURCE: &str = "a Metal3Cluster without an endpoint, with a control plane of that kind";
 
 /// Grants with the reason why they are not used.

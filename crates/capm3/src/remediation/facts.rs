@@ -1,0 +1,60 @@
+//! The inputs of the plan for a remediation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::REMEDIATION_POWER_OFF_PREFIX;
+use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::{Drained, NodeState};
+use metal3_runtime::plan::Observed;
+
+/// The inputs of the plan for a remediation, observed at one time.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The remediation.
+    pub remediation: Arc<Metal3Remediation>,
+    /// Whether remediation, Machine, Metal3Machine, host and Cluster were read live before they were observed.
+    pub is_confirmed: bool,
+    /// The Machine that owns it; absent when there is no owner reference or no Machine of its UID.
+    pub machine: Observed<Arc<Machine>>,
+    /// The Cluster of the Machine.
+    pub cluster: Observed<Arc<Cluster>>,
+    /// The infrastructure of the Machine.
+    pub metal3_machine: Observed<Arc<Metal3Machine>>,
+    /// The host that the Metal3Machine names; absent when it names none.
+    pub host: Observed<Arc<BareMetalHost>>,
+    /// The hosts of the namespace that are kept off for this remediation.
+    pub held: Vec<Arc<BareMetalHost>>,
+    /// The Node of the Machine.
+    pub node: Node,
+    /// What is left on the Node, when it was read.
+    pub drained: Option<Drained>,
+    /// How long the attempt has lasted. It is measured from `status.lastRemediated`, and by the monotonic clock from the
+    /// moment at which this process first observed the attempt.
+    pub elapsed: Duration,
+    /// How long this process has observed in this attempt that the host is off.
+    pub off: Duration,
+    /// The time for timestamps.
+    pub now: Time,
+}
+
+/// What is known of the Node of a Machine.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// This reconcile has not read it yet.
+    NotRead,
+    /// The Machine never had one.
+    NeverRegistered,
+    /// The result of the read.
+    Read(NodeState),
+}
+
+/// The annotation by which a host is kept off for a remediation.
+#[must_use]
+pub fn power_off_annotation(remediation: &Metal3Remediation) -> String {
+    let uid = remediation.metadata.uid.as_deref().unwrap_or_default();
+    format!("{REMEDIATION_POWER_OFF_PREFIX}{uid}")
+}

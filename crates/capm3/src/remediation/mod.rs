@@ -1,0 +1,21 @@
+//! Decisions about one Metal3Remediation, from facts alone, and its controller.
+//!
+//! | Question | Module |
+//! |---|---|
+//! | inputs | [`facts`] |
+//! | plan | [`plan`](plan::plan) |
+//! | what a plan consists of | [`action`] |
+//! | observation and execution | [`reconciler`] |
+//! | what enqueues a remediation | `related` |
+//!
+//! Annotations, phases and the place of a Node's saved labels are those of the Go manager, so that either continues
+//! what the other began.
+
+pub mod action;
+pub mod facts;
+pub mod plan;
+pub mod reconciler;
+mod related;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The end of a remediation: no host stays off, and no Node stays fenced, because of it.
+//!
+//! differs (`remediation-released`): the Go manager keeps the finalizer of a remediation whose Node never returns, and of
+//! one whose Machine is gone.
+
+use metal3_api::infrastructure::conditions::remediation as reason;
+use metal3_capi::workload::NodeState;
+use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::reason::Reason;
+
+use super::{Decision, Planner, Reads, Wait, node};
+use crate::remediation::facts::Node;
+
+const NOT_RESTORED: Reason = Reason::new("NodeNotRestored");
+
+impl Planner<'_> {
+    /// The remediation is in deletion: its creator considers the machine healthy, or does not want it to be repaired.
+    pub(super) fn delete(&mut self) -> Decision {
+        self.power_on_held();
+        if !self.has_finalizer() || self.status.phase.is_none() {
+            return self.release_or(Wait::deleting());
+        }
+        match &self.facts.node {
+            Node::NotRead => self.read_node(),
+            Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
+            Node::Read(NodeState::Unknown(why)) if !self.is_over() => {
+                Decision::Wait(self.until_timeout(Wait::workload(why)))
+            }
+            Node::Read(NodeState::Unknown(why)) => {
+                let message = format!(
+                    "the Node was not restored: {why}; see the annotations of this object, and remove the taint node.kubernetes.io/out-of-service"
+                );
+                self.events.push(PlannedEvent::warning(NOT_RESTORED, message));
+                self.release()
+            }
+            Node::Read(NodeState::Absent | NodeState::Present(_))
+                if node::has_backup(self.before) && !self.is_over() =>
+            {
+                Decision::Wait(self.until_timeout(Wait::for_node()))
+            }
+            Node::NeverRegistered | Node::Read(_) => self.release(),
+        }
+    }
+
+    /// The last attempt has ended.
+    pub(super) fn after_end(&mut self, wait: Wait) -> Decision {
+        self.power_on_held();
+        if !self.has_finalizer() {
+            return self.release_or(wait);
+        }
+        match &self.facts.node {
+            Node::NotRead => self.read_node(),
+            Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
+            Node::Read(NodeState::Unknown(why)) => Decision::Wait(Wait::workload(why)),
+            Node::NeverRegistered | Node::Read(_) => self.release(),
+        }
+    }
+
+    /// There is no Machine, or it is being deleted: its Node is not needed any more.
+    pub(super) fn without_machine(&mut self, why: &'static str) -> Decision {
+        let has_work = self.has_finalizer() || !self.facts.held.is_empty();
+        if has_work && !self.facts.is_confirmed {
+            return Decision::Read(Reads::Everything);
+        }
+        self.power_on_held();
+        self.release_or(match why {
+            reason::REASON_OWNER_NOT_FOUND => Wait::without_owner(),
+            _ => Wait::machine_deleting(),
+        })
+    }
+
+    fn power_on_held(&mut self) {
+        let facts = self.facts;
+        facts.held.iter().for_each(|host| self.power_on(host));
+    }
+
+    /// The Node is read after the hosts are powered on.
+    fn read_node(&self) -> Decision {
+        if self.actions.is_empty() {
+            Decision::Read(Reads::Node)
+        } else {
+            Decision::Continue
+        }
+    }
+
+    fn release_or(&mut self, wait: Wait) -> Decision {
+        if self.has_finalizer() {
+            return self.release();
+        }
+        if self.actions.is_empty() {
+            Decision::Wait(wait)
+        } else {
+            Decision::Continue
+        }
+    }
+}

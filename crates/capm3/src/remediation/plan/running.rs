@@ -1,0 +1,164 @@
+//! The phase in which the host is powered off and the Node is fenced.
+
+use std::time::Duration;
+
+use metal3_api::cluster::Machine;
+use metal3_api::infrastructure::v1beta2::RemediationPhase;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::pause;
+use metal3_capi::workload::{Drained, LiveNode, NodeChange, NodeState};
+use metal3_runtime::plan::PlannedEvent;
+
+use super::{
+    Action, Decision, HostChange, NOT_FENCED, Planner, Reads, Wait, node, power_off_annotation, reports_failure,
+};
+use crate::remediation::facts::Node;
+
+/// Label of a Node: the UID of its host.
+const HOST_UID_LABEL: &str = "metal3.io/uuid";
+/// parity: members, order and values of the Go manager.
+const POWER_OFF: &str = r#"{"mode":"hard","force":false}"#;
+/// Between reads of what is left on a Node. Pods and volumes are not watched.
+const DRAIN_POLL: Duration = Duration::from_secs(5);
+/// From the taint to the first read: the control plane of the workload cluster needs a moment to delete the Pods.
+const TAINTED: Duration = Duration::from_secs(1);
+
+impl Planner<'_> {
+    pub(super) fn running(&mut self, host: &BareMetalHost, machine: &Machine) -> Decision {
+        if !self.has_finalizer() {
+            self.set_finalizer();
+            return Decision::Continue;
+        }
+        let name = host.metadata.name.as_deref().unwrap_or_default();
+        if self.is_over() && host.status.powered_on && reports_failure(host) {
+            return self.end_attempt(machine, Some(host));
+        }
+        if !self.is_held(host) {
+            if host.spec.disable_power_off == Some(true) {
+                return Decision::Wait(self.until_timeout(Wait::power_off_disabled(name)));
+            }
+            if let Some(wait) = self.paused_host(host, name) {
+                return Decision::Wait(wait);
+            }
+            if !self.facts.is_confirmed {
+                return Decision::Read(Reads::Everything);
+            }
+            return self.power_off(host, name);
+        }
+        if host.status.powered_on {
+            return Decision::Wait(self.until_timeout(Wait::for_power_off(name)));
+        }
+        self.fence(name)
+    }
+
+    /// A pause of the machine or the host forbids a change of its power.
+    fn paused_host(&self, host: &BareMetalHost, name: &str) -> Option<Wait> {
+        let machine = self.facts.metal3_machine.present();
+        let owner = self.facts.machine.present();
+        let is_paused = host.is_paused()
+            || machine.is_some_and(|machine| pause::is_reconcile_skipped(&machine.metadata))
+            || owner.is_some_and(|owner| pause::is_reconcile_skipped(&owner.metadata));
+        is_paused.then(|| Wait::host_paused(name))
+    }
+
+    fn power_off(&mut self, host: &BareMetalHost, name: &str) -> Decision {
+        let key = power_off_annotation(self.before);
+        self.patch_host(host, HostChange::PowerOff, |host| {
+            let annotations = host.metadata.annotations.get_or_insert_default();
+            annotations.insert(key, POWER_OFF.to_owned());
+        });
+        if host.status.powered_on {
+            return Decision::Wait(self.until_timeout(Wait::for_power_off(name)));
+        }
+        Decision::Continue
+    }
+
+    /// The host is off: nothing runs on the Node any more.
+    fn fence(&mut self, host: &str) -> Decision {
+        match &self.facts.node {
+            Node::NotRead => Decision::Read(Reads::Node),
+            // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
+            Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => {
+                let message = format!("{host} is powered on before its Node was fenced, as after a reboot: {why}");
+                self.events.push(PlannedEvent::warning(NOT_FENCED, message));
+                self.end_fencing()
+            }
+            Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
+            // differs (`remediation-without-node`): the Go manager retries for ever.
+            Node::NeverRegistered | Node::Read(NodeState::Absent | NodeState::Forbidden) => self.end_fencing(),
+            Node::Read(NodeState::Present(node)) if self.is_of_another_machine(node) => self.end_fencing(),
+            Node::Read(NodeState::Present(node)) => self.fence_node(node),
+        }
+    }
+
+    fn fence_node(&mut self, node: &LiveNode) -> Decision {
+        let by_taint = node::has_taint(node) || (node::permits_taint(node) && !node::has_backup(self.before));
+        if by_taint && !node::has_taint(node) {
+            return self.change_node(NodeChange::Taints(node::with_taint(node, self.facts.now)), TAINTED);
+        }
+        if by_taint {
+            return match self.facts.drained {
+                None => Decision::Read(Reads::Drained),
+                Some(Drained::Yes) => self.end_fencing(),
+                Some(_) if self.is_fencing_over() => {
+                    let message = format!("{} is powered on before all Pods and volumes left it", node.name);
+                    self.events.push(PlannedEvent::warning(NOT_FENCED, message));
+                    self.end_fencing()
+                }
+                Some(left) => Decision::Wait(
+                    self.until_fenced(Wait::for_drain(&node.name, left))
+                        .with_recheck(DRAIN_POLL),
+                ),
+            };
+        }
+        if node.is_deleting && self.is_fencing_over() {
+            return self.end_fencing();
+        }
+        if node.is_deleting {
+            return Decision::Wait(self.until_fenced(Wait::for_node_deletion(&node.name)));
+        }
+        if !self.facts.is_confirmed {
+            return Decision::Read(Reads::Everything);
+        }
+        let backup = node::backup(self.before, node);
+        self.actions.extend(backup.map(Action::PatchRemediation));
+        self.actions.push(Action::ChangeNode(NodeChange::Delete));
+        Decision::Continue
+    }
+
+    fn change_node(&mut self, change: NodeChange, recheck: Duration) -> Decision {
+        if !self.facts.is_confirmed {
+            return Decision::Read(Reads::Everything);
+        }
+        self.actions.push(Action::ChangeNode(change));
+        let name = self.node_name();
+        Decision::Wait(Wait::for_drain(&name, Drained::Unknown).with_recheck(recheck))
+    }
+
+    fn node_name(&self) -> String {
+        let machine = self.facts.machine.present();
+        let node = machine.and_then(|machine| machine.status.node_ref.as_ref());
+        node.map(|node| node.name.clone()).unwrap_or_default()
+    }
+
+    /// A Node of the name that the Machine has, with the provider ID or the host of another machine.
+    pub(super) fn is_of_another_machine(&self, node: &LiveNode) -> bool {
+        let host = self.facts.host.present().and_then(|host| host.metadata.uid.as_deref());
+        let labelled = node.labels.get(HOST_UID_LABEL).map(String::as_str);
+        if labelled.is_some_and(|labelled| !labelled.is_empty() && host.is_some_and(|host| host != labelled)) {
+            return true;
+        }
+        let own = self.facts.metal3_machine.present();
+        let own = own.and_then(|machine| machine.spec.provider_id.as_deref());
+        own.is_some_and(|own| !own.is_empty() && !node.provider_id.is_empty() && own != node.provider_id)
+    }
+
+    fn end_fencing(&mut self) -> Decision {
+        self.status.phase = Some(RemediationPhase::Waiting);
+        Decision::Continue
+    }
+
+    fn until_fenced(&self, wait: Wait) -> Wait {
+        wait.with_recheck((self.timeout() / 2).saturating_sub(self.facts.off))
+    }
+}

@@ -1,0 +1,66 @@
+//! The phase in which the host is powered on, the Node is restored, and the machine has time to become healthy.
+
+use metal3_api::cluster::Machine;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::{LiveNode, NodeState};
+
+use super::{Action, Decision, Planner, Reads, Wait, node, reports_failure};
+use crate::remediation::facts::Node;
+
+impl Planner<'_> {
+    pub(super) fn waiting(&mut self, host: &BareMetalHost, machine: &Machine) -> Decision {
+        let name = host.metadata.name.as_deref().unwrap_or_default();
+        if self.is_held(host) {
+            self.power_on(host);
+            if host.status.powered_on {
+                return Decision::Continue;
+            }
+        }
+        if !host.status.powered_on {
+            if self.is_over() && reports_failure(host) {
+                return self.end_attempt(machine, Some(host));
+            }
+            return Decision::Wait(self.until_timeout(Wait::for_power_on(name)));
+        }
+        let has_finalizer = self.has_finalizer();
+        if has_finalizer || self.is_over() {
+            match &self.facts.node {
+                Node::NotRead => return Decision::Read(Reads::Node),
+                // differs (`remediation-node-unknown`)
+                Node::Read(NodeState::Unknown(why)) => return Decision::Wait(Wait::workload(why)),
+                Node::Read(NodeState::Forbidden) if has_finalizer => return self.release(),
+                Node::Read(NodeState::Present(node)) if has_finalizer && !self.is_of_another_machine(node) => {
+                    return self.restore(node);
+                }
+                Node::NeverRegistered | Node::Read(_) => {}
+            }
+        }
+        if self.is_over() {
+            return self.end_attempt(machine, Some(host));
+        }
+        let wait = if has_finalizer {
+            Wait::for_node()
+        } else {
+            Wait::for_health()
+        };
+        Decision::Wait(self.until_timeout(wait))
+    }
+
+    /// The Node gets back what it had, then the finalizer is removed.
+    pub(super) fn restore(&mut self, node: &LiveNode) -> Decision {
+        let machine = self.facts.metal3_machine.present();
+        let provider_id = machine.and_then(|machine| machine.spec.provider_id.as_deref());
+        if let Some(change) = node::restore(self.before, node, provider_id) {
+            self.actions.push(Action::ChangeNode(change));
+            return Decision::Continue;
+        }
+        self.release()
+    }
+
+    /// Removes the finalizer and the saved labels.
+    pub(super) fn release(&mut self) -> Decision {
+        let patch = node::release(self.before);
+        self.actions.extend(patch.map(Action::PatchRemediation));
+        Decision::Continue
+    }
+}

@@ -1,0 +1,130 @@
+//! Executes the plan of a remediation: one write after another, the status last.
+
+use metal3_api::infrastructure::v1beta2::Metal3Remediation;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::{NodeChanged, NodeState};
+use metal3_runtime::cache::{Identity, Key};
+use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::write::{Mode, Writer};
+
+use super::Remediations;
+use crate::needs::Remediations as Role;
+use crate::remediation::action::{Action, HostChange, Plan};
+use crate::remediation::facts::{Facts, Node};
+
+/// How far a plan was performed.
+pub(super) enum Acted {
+    /// As far as possible.
+    Next(Next),
+    /// The workload cluster does not permit the change of the Node.
+    NodeRejected,
+}
+
+/// How one action ended.
+enum Written {
+    Done,
+    /// The object differs from the one that the plan is based on.
+    Stale,
+    NodeRejected,
+}
+
+/// A Node that may not be changed is as one that may not be read.
+pub(super) const fn rejected() -> Node {
+    Node::Read(NodeState::Forbidden)
+}
+
+impl Remediations {
+    pub(super) async fn act(
+        &self,
+        key: &Key,
+        facts: &Facts,
+        plan: Plan,
+        writer: &Writer<Role>,
+    ) -> Result<Acted, Fault> {
+        if facts.node == Node::NotRead {
+            self.workloads.remove_waiter(key);
+        }
+        let mut latest = Metal3Remediation::clone(&facts.remediation);
+        for action in plan.actions {
+            match self.write(key, facts, action, &mut latest, writer).await? {
+                Written::Done => {}
+                Written::Stale => return Ok(Acted::Next(Next::Requeue)),
+                Written::NodeRejected => return Ok(Acted::NodeRejected),
+            }
+        }
+        if let Some(status) = plan.status {
+            let mut after = latest.clone();
+            after.status = status;
+            writer.status(&self.remediations, &latest, &after).await?;
+        }
+        for event in plan.events {
+            self.events
+                .record(&latest, event.importance, event.reason, event.message);
+        }
+        Ok(Acted::Next(match plan.next {
+            // Without effective writes another reconcile gives the same plan.
+            Next::Requeue if writer.mode() == Mode::ObserveOnly => Next::Done,
+            next => next,
+        }))
+    }
+
+    async fn write(
+        &self,
+        key: &Key,
+        facts: &Facts,
+        action: Action,
+        latest: &mut Metal3Remediation,
+        writer: &Writer<Role>,
+    ) -> Result<Written, Fault> {
+        match action {
+            Action::PatchRemediation(patch) => {
+                let Ok(at) = Identity::of(latest) else {
+                    return Ok(Written::Stale);
+                };
+                let patch = patch.with_precondition(&at.version);
+                let written = writer.patch(&self.remediations, key, patch).await?;
+                if let Some(now) = written.object() {
+                    *latest = now;
+                }
+            }
+            Action::PatchHost { host, change, patch } => {
+                let host = key.sibling(&host);
+                writer.patch::<BareMetalHost>(&self.caches.hosts, &host, patch).await?;
+                audit(key, &host, change);
+            }
+            Action::ChangeNode(change) => {
+                let (Some(cluster), Node::Read(NodeState::Present(node))) = (facts.cluster.present(), &facts.node)
+                else {
+                    return Err(Fault::bug("a change of a Node that was not read"));
+                };
+                let cluster = Key::of(&**cluster);
+                return Ok(match self.workloads.change(&cluster, node, &change).await? {
+                    NodeChanged::Done => Written::Done,
+                    NodeChanged::Stale => Written::Stale,
+                    NodeChanged::Rejected => {
+                        tracing::warn!(remediation = %key, node = node.name, "the workload cluster rejects the change of the Node");
+                        Written::NodeRejected
+                    }
+                });
+            }
+            Action::PatchMachineStatus(patch) => {
+                let machine = facts.machine.present().map(|machine| Key::of(&**machine));
+                let Some(machine) = machine else {
+                    return Err(Fault::bug("a patch of a Machine that does not exist"));
+                };
+                writer.patch_status(&self.caches.machines, &machine, patch).await?;
+            }
+        }
+        Ok(Written::Done)
+    }
+}
+
+/// Writes the audit log of a change of a host's power.
+fn audit(remediation: &Key, host: &Key, change: HostChange) {
+    let what = match change {
+        HostChange::PowerOff => "powering off the host",
+        HostChange::PowerOn => "powering on the host",
+        HostChange::Exclude => "excluding the host, because its machine did not come back",
+    };
+    tracing::info!(target: "metal3::audit", %remediation, %host, "{what}, for a Metal3Remediation");
+}

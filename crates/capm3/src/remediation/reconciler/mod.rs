@@ -1,0 +1,153 @@
+//! The controller of Metal3Remediations: observes one remediation, and carries its plan out.
+//!
+//! It watches remediations, their Machines, hosts and Clusters, and the Nodes of a workload cluster while a remediation
+//! waits for one. Its timers are the time of an attempt, Pods and volumes of a Node that is out of service, and a
+//! workload cluster that does not answer.
+
+mod act;
+mod attempts;
+mod observe;
+
+use std::sync::Arc;
+
+use metal3_api::infrastructure::v1beta2::Metal3Remediation;
+use metal3_api::kind::Kind as _;
+use metal3_capi::workload::NodeRepair;
+use metal3_domain::clock::Clock;
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::events::EventRecorder;
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
+use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::write::Writer;
+
+use super::action::Reads;
+use super::plan::plan;
+use super::related::Related;
+use crate::controller::caches::Caches;
+use crate::data::reason;
+use crate::needs::Remediations as Role;
+
+use attempts::Attempts;
+
+/// Plans per reconcile: the reads of Node, Pods and everything each require another one, and a rejected change of the
+/// Node too.
+const ROUNDS: usize = 6;
+
+/// Dependencies of the controller.
+pub struct Parts {
+    /// The remediations.
+    pub remediations: SharedCache<Metal3Remediation>,
+    /// The caches of machines.
+    pub caches: Caches,
+    /// Access to workload clusters, which no other controller uses.
+    pub workloads: Arc<dyn NodeRepair>,
+    /// Clock for timestamps and for the time of an attempt.
+    pub clock: Arc<dyn Clock>,
+    /// Receives Events.
+    pub events: EventRecorder,
+    /// Receives metrics.
+    pub metrics: Metrics,
+    /// The required value of the watch-filter label, if any.
+    pub watch_filter: Option<String>,
+    /// Number of workers.
+    pub workers: usize,
+}
+
+/// Reconciles one remediation at a time.
+pub struct Remediations {
+    remediations: SharedCache<Metal3Remediation>,
+    caches: Caches,
+    workloads: Arc<dyn NodeRepair>,
+    clock: Arc<dyn Clock>,
+    events: EventRecorder,
+    watch_filter: Option<String>,
+    related: Related,
+    attempts: Attempts,
+}
+
+/// The watch of the kind that only this controller reads.
+#[must_use]
+pub fn own_watches(remediations: &SharedCache<Metal3Remediation>, config: &WatchConfig) -> WatchSet<Role> {
+    WatchSet::new(config).whole(remediations)
+}
+
+/// The controller. The caller starts the watches of the caches.
+pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Remediations> {
+    let (caches, related) = (parts.caches, Related::default());
+    let remediations = Remediations {
+        remediations: parts.remediations.clone(),
+        caches: caches.clone(),
+        workloads: Arc::clone(&parts.workloads),
+        clock: Arc::clone(&parts.clock),
+        events: parts.events,
+        watch_filter: parts.watch_filter,
+        related: related.clone(),
+        attempts: Attempts::default(),
+    };
+    let [of_machine, of_metal3_machine, of_host, of_cluster] = std::array::from_fn(|_| related.clone());
+    let controller = Controller::new("metal3remediation", parts.clock, writer, remediations)
+        .watches(&parts.remediations, |change| change.key())
+        .watches(&caches.machines, move |change| of_machine.of_machine(change))
+        .watches(&caches.metal3_machines, move |change| {
+            of_metal3_machine.of_metal3_machine(change)
+        })
+        .watches(&caches.hosts, move |change| of_host.of_host(change))
+        .watches(&caches.clusters, move |change| of_cluster.of_cluster(change))
+        .workers(parts.workers)
+        .metrics(&parts.metrics);
+    let waker = controller.queue().waker();
+    parts
+        .workloads
+        .set_wake(Box::new(move |remediation| waker.enqueue(remediation.clone())));
+    controller
+}
+
+impl Reconciler for Remediations {
+    type Key = Key;
+    type Role = Role;
+
+    async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
+        let remediation = match self.remediations.find(key) {
+            Observed::Present(remediation) => remediation,
+            Observed::Absent => {
+                self.forget(key);
+                return Ok(Next::Done);
+            }
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                return Err(Fault::bug("a reconcile before the first list of Metal3Remediations"));
+            }
+            Observed::Unknown(why) => return Ok(reason::unreadable(Metal3Remediation::KIND, key, &why)),
+        };
+        let mut facts = self.observe(key, remediation);
+        if !self.is_served(&facts) {
+            self.workloads.remove_waiter(key);
+            return Ok(Next::Done);
+        }
+        for _ in 0..ROUNDS {
+            let plan = plan(&facts);
+            match plan.reads {
+                Reads::Nothing => match self.act(key, &facts, plan, writer).await? {
+                    act::Acted::Next(next) => return Ok(next),
+                    act::Acted::NodeRejected => facts.node = act::rejected(),
+                },
+                Reads::Node => facts.node = self.node(key, &facts).await,
+                Reads::Drained => facts.drained = Some(self.drained(&facts).await),
+                Reads::Everything => match self.confirm(key, &facts, writer).await? {
+                    Some(confirmed) => facts = confirmed,
+                    None => return Ok(Next::Requeue),
+                },
+            }
+        }
+        Ok(Next::Requeue)
+    }
+}
+
+impl Remediations {
+    fn forget(&self, key: &Key) {
+        self.workloads.remove_waiter(key);
+        self.related.set(key, std::collections::BTreeSet::new());
+        self.attempts.remove(key);
+    }
+}

@@ -1,0 +1,209 @@
+//! Reads what a plan needs: caches, the Node, and everything live before a step that cannot be undone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
+use metal3_api::kind::Kind;
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
+use metal3_capi::workload::{Drained, NodeState};
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Fault;
+use metal3_runtime::write::Writer;
+
+use super::Remediations;
+use crate::cluster::reconciler::is_served;
+use crate::machine::facts::associated;
+use crate::needs::Remediations as Role;
+use crate::remediation::facts::{Facts, Node, power_off_annotation};
+use crate::remediation::related::Object;
+
+/// The names of the objects of a remediation.
+#[derive(Default)]
+struct Names {
+    machine: Option<Key>,
+    metal3_machine: Option<Key>,
+    host: Option<Key>,
+    cluster: Option<Key>,
+}
+
+impl Remediations {
+    /// The facts of the caches. Each object is recorded before it is read.
+    pub(super) fn observe(&self, key: &Key, remediation: Arc<Metal3Remediation>) -> Facts {
+        self.observe_named(key, remediation).0
+    }
+
+    fn observe_named(&self, key: &Key, remediation: Arc<Metal3Remediation>) -> (Facts, Names) {
+        let caches = &self.caches;
+        let mut names = Names::default();
+        let reference = owner::first::<Machine>(&remediation.metadata);
+        names.machine = reference.map(|reference| key.sibling(&reference.name));
+        self.record(key, &names);
+        let machine = find(names.machine.as_ref(), |name| caches.machines.find(name));
+        let uid = reference.map(|reference| reference.uid.as_str());
+        let machine = match machine {
+            // Another Machine of the name is not the owner.
+            Observed::Present(machine) if machine.metadata.uid.as_deref() != uid => Observed::Absent,
+            found => found,
+        };
+        let found = machine.present();
+        let labelled = owner::cluster_of(&remediation.metadata);
+        let cluster = found.map(|machine| machine.spec.cluster_name.as_str()).or(labelled);
+        names.cluster = cluster.filter(|name| !name.is_empty()).map(|name| key.sibling(name));
+        names.metal3_machine = found.and_then(|machine| {
+            let reference = &machine.spec.infrastructure_ref;
+            let is_ours = reference.kind == Metal3Machine::KIND && reference.api_group == Metal3Machine::GROUP;
+            is_ours.then(|| key.sibling(&reference.name))
+        });
+        self.record(key, &names);
+        let cluster = find(names.cluster.as_ref(), |name| caches.clusters.find(name));
+        let metal3_machine = find(names.metal3_machine.as_ref(), |name| caches.metal3_machines.find(name));
+        let host = metal3_machine.present().and_then(|machine| associated(machine));
+        names.host = host.map(|name| key.sibling(name));
+        self.record(key, &names);
+        let host = find(names.host.as_ref(), |name| caches.hosts.find(name));
+        let begun = remediation.status.last_remediated;
+        let elapsed = self.attempts.elapsed(key, begun, &*self.clock);
+        let is_off = host.present().is_some_and(|host| !host.status.powered_on);
+        let facts = Facts {
+            is_confirmed: false,
+            held: self.held(key, &remediation),
+            node: match &machine {
+                Observed::Present(machine) if machine.status.node_ref.is_none() => Node::NeverRegistered,
+                _ => Node::NotRead,
+            },
+            drained: None,
+            elapsed,
+            off: self.attempts.off(key, is_off, &*self.clock),
+            now: Time::new(self.clock.now()),
+            remediation,
+            machine,
+            cluster,
+            metal3_machine,
+            host,
+        };
+        (facts, names)
+    }
+
+    fn record(&self, key: &Key, names: &Names) {
+        let objects: [Option<Object>; 4] = [
+            names.machine.clone().map(Object::Machine),
+            names.metal3_machine.clone().map(Object::Metal3Machine),
+            names.host.clone().map(Object::Host),
+            names.cluster.clone().map(Object::Cluster),
+        ];
+        self.related
+            .set(key, objects.into_iter().flatten().collect::<BTreeSet<_>>());
+    }
+
+    /// The hosts of the namespace that are kept off for the remediation.
+    fn held(&self, key: &Key, remediation: &Metal3Remediation) -> Vec<Arc<BareMetalHost>> {
+        let annotation = power_off_annotation(remediation);
+        self.caches.hosts.read(|cache| {
+            let near = cache.objects().filter(|(host, _)| host.namespace == key.namespace);
+            let held = near.filter(|(_, host)| host.annotation(&annotation).is_some());
+            held.map(|(_, host)| Arc::clone(host)).collect()
+        })
+    }
+
+    /// Whether the remediation, or the machine that it repairs, matches the watch filter. A MachineHealthCheck does not
+    /// copy the label.
+    ///
+    /// differs: `remediation-watch-filter`. The Go manager ignores the filter.
+    pub(super) fn is_served(&self, facts: &Facts) -> bool {
+        let filter = self.watch_filter.as_deref();
+        is_served(&facts.remediation.metadata, filter)
+            || match &facts.metal3_machine {
+                Observed::Present(machine) => is_served(&machine.metadata, filter),
+                Observed::Absent => facts.machine.present().is_none(),
+                Observed::Unknown(_) => false,
+            }
+    }
+
+    /// The Node now. The key is enqueued when Nodes of the cluster appear or disappear.
+    pub(super) async fn node(&self, key: &Key, facts: &Facts) -> Node {
+        let (Some(machine), Some(cluster)) = (facts.machine.present(), facts.cluster.present()) else {
+            return Node::Read(NodeState::Unknown("the Cluster does not exist".to_owned()));
+        };
+        let Some(node) = &machine.status.node_ref else {
+            return Node::NeverRegistered;
+        };
+        let cluster = Key::of(&**cluster);
+        // Only the wait is of interest: these Nodes have neither labels nor taints.
+        drop(self.workloads.nodes(&cluster, key));
+        Node::Read(self.workloads.node(&cluster, &node.name).await)
+    }
+
+    pub(super) async fn drained(&self, facts: &Facts) -> Drained {
+        match (facts.cluster.present(), &facts.node) {
+            (Some(cluster), Node::Read(NodeState::Present(node))) => {
+                self.workloads.drained(&Key::of(&**cluster), &node.name).await
+            }
+            _ => Drained::Unknown,
+        }
+    }
+
+    /// The facts after live reads of all objects; `None` when the remediation is not the one that was observed.
+    pub(super) async fn confirm(
+        &self,
+        key: &Key,
+        facts: &Facts,
+        writer: &Writer<Role>,
+    ) -> Result<Option<Facts>, Fault> {
+        let caches = &self.caches;
+        let live: Option<Metal3Remediation> = writer.read(&self.remediations, key).await?;
+        let same =
+            |live: &Metal3Remediation| live.metadata.resource_version == facts.remediation.metadata.resource_version;
+        let Some(live) = live.filter(same) else {
+            return Ok(None);
+        };
+        let (_, names) = self.observe_named(key, Arc::new(live.clone()));
+        let (mut machine, mut metal3_machine, mut host, mut cluster) = (true, true, true, true);
+        if let Some(name) = &names.machine {
+            machine = writer.read::<Machine>(&caches.machines, name).await?.is_some();
+        }
+        if let Some(name) = &names.metal3_machine {
+            let found = writer.read::<Metal3Machine>(&caches.metal3_machines, name).await?;
+            metal3_machine = found.is_some();
+        }
+        if let Some(name) = &names.host {
+            host = writer.read::<BareMetalHost>(&caches.hosts, name).await?.is_some();
+        }
+        if let Some(name) = &names.cluster {
+            cluster = writer.read::<Cluster>(&caches.clusters, name).await?.is_some();
+        }
+        let (mut confirmed, now) = self.observe_named(key, Arc::new(live));
+        // An object that was not read live appeared meanwhile.
+        let is_same = (now.machine, now.metal3_machine, now.host, now.cluster)
+            == (names.machine, names.metal3_machine, names.host, names.cluster);
+        if !is_same {
+            return Ok(None);
+        }
+        if !machine {
+            confirmed.machine = Observed::Absent;
+        }
+        if !metal3_machine {
+            confirmed.metal3_machine = Observed::Absent;
+        }
+        if !host {
+            confirmed.host = Observed::Absent;
+        }
+        if !cluster {
+            confirmed.cluster = Observed::Absent;
+        }
+        confirmed.is_confirmed = true;
+        confirmed.drained = facts.drained;
+        if facts.node != Node::NotRead {
+            confirmed.node = facts.node.clone();
+        }
+        Ok(Some(confirmed))
+    }
+}
+
+fn find<K>(name: Option<&Key>, find: impl FnOnce(&Key) -> Observed<Arc<K>>) -> Observed<Arc<K>> {
+    name.map_or(Observed::Absent, find)
+}

@@ -1,0 +1,134 @@
+//! The remediations to reconcile after a change of another object.
+//!
+//! Each reconcile records which objects it is about to read, so that a change after the read enqueues the key. There
+//! are few remediations at a time, so changes of other hosts and machines enqueue nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::cache::{Change, Index, Key};
+use parking_lot::Mutex;
+
+use crate::controller::caches::is_cluster_unchanged;
+
+/// An object that a remediation reads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Object {
+    Machine(Key),
+    Metal3Machine(Key),
+    Host(Key),
+    Cluster(Key),
+}
+
+/// The objects that remediations read. Clones share the content.
+#[derive(Clone, Default)]
+pub(super) struct Related(Arc<Mutex<Recorded>>);
+
+#[derive(Default)]
+struct Recorded {
+    objects: BTreeMap<Key, BTreeSet<Object>>,
+    remediations: Index<Object>,
+}
+
+impl Related {
+    /// Records that a remediation reads these objects and no others.
+    pub(super) fn set(&self, remediation: &Key, objects: BTreeSet<Object>) {
+        let recorded = &mut *self.0.lock();
+        let old = recorded.objects.remove(remediation).unwrap_or_default();
+        recorded.remediations.replace(remediation, old, objects.iter().cloned());
+        if !objects.is_empty() {
+            recorded.objects.insert(remediation.clone(), objects);
+        }
+    }
+
+    fn of(&self, object: Option<Object>) -> Vec<Key> {
+        let Some(object) = object else { return Vec::new() };
+        self.0.lock().remediations.get(&object).cloned().collect()
+    }
+
+    pub(super) fn of_machine(&self, change: &Change<'_, Machine>) -> Vec<Key> {
+        let relevant = |one: &Machine| {
+            let infrastructure = one.spec.infrastructure_ref.clone();
+            (
+                one.metadata.deletion_timestamp.clone(),
+                infrastructure,
+                one.status.node_ref.clone(),
+            )
+        };
+        if change.is_same(|old, new| relevant(old) == relevant(new)) {
+            return Vec::new();
+        }
+        self.of(change.key().map(Object::Machine))
+    }
+
+    pub(super) fn of_metal3_machine(&self, change: &Change<'_, Metal3Machine>) -> Vec<Key> {
+        let relevant = |one: &Metal3Machine| {
+            let meta = &one.metadata;
+            (
+                meta.annotations.clone(),
+                meta.labels.clone(),
+                meta.deletion_timestamp.clone(),
+            )
+        };
+        if change.is_same(|old, new| relevant(old) == relevant(new)) {
+            return Vec::new();
+        }
+        self.of(change.key().map(Object::Metal3Machine))
+    }
+
+    pub(super) fn of_host(&self, change: &Change<'_, BareMetalHost>) -> Vec<Key> {
+        let relevant = |one: &BareMetalHost| {
+            let (spec, status) = (&one.spec, &one.status);
+            (
+                one.metadata.annotations.clone(),
+                (spec.online, spec.disable_power_off, spec.consumer_ref.clone()),
+                (status.powered_on, status.operational_status),
+            )
+        };
+        if change.is_same(|old, new| relevant(old) == relevant(new)) {
+            return Vec::new();
+        }
+        self.of(change.key().map(Object::Host))
+    }
+
+    pub(super) fn of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {
+        if change.is_same(is_cluster_unchanged) {
+            return Vec::new();
+        }
+        self.of(change.key().map(Object::Cluster))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_the_objects_of_the_last_reconcile_enqueue_a_remediation() {
+        let related = Related::default();
+        let host = |name| Some(Object::Host(key(name)));
+        related.set(
+            &key("w-0"),
+            BTreeSet::from([Object::Host(key("h0")), Object::Machine(key("h0"))]),
+        );
+        related.set(&key("w-1"), BTreeSet::from([Object::Host(key("h0"))]));
+        assert_eq!(related.of(host("h0")), [key("w-0"), key("w-1")]);
+        related.set(&key("w-0"), BTreeSet::from([Object::Host(key("h1"))]));
+        assert_eq!(related.of(host("h0")), [key("w-1")]);
+        assert_eq!(related.of(host("h1")), [key("w-0")]);
+        related.set(&key("w-0"), BTreeSet::new());
+        related.set(&key("w-1"), BTreeSet::new());
+        assert!(related.of(host("h1")).is_empty() && related.0.lock().objects.is_empty());
+        assert!(related.of(None).is_empty());
+    }
+}

@@ -1,0 +1,195 @@
+//! Deletion in each phase, a Machine that is gone, and the phases in which nothing is tried any more.
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::NodeState;
+use metal3_runtime::plan::Observed;
+use serde_json::json;
+
+use super::case::{Case, check, live, present, read, tainted, unreachable_cluster};
+use crate::remediation::facts::Node;
+
+const BACKUP: (&str, &str) = ("remediation.metal3.io/node-labels-backup", r#"{"zone":"1"}"#);
+
+fn deleted(case: Case) -> Case {
+    case.deleted().unconfirmed()
+}
+
+#[test]
+fn deleted_remediation_powers_its_host_on_and_restores_the_node() {
+    check(vec![
+        (
+            "before the first step",
+            deleted(Case::new("")),
+            "Remediated=False Deleting, waits",
+        ),
+        (
+            "with the finalizer only",
+            deleted(Case::running().remediation(|one| one.status = Default::default())),
+            "release, again",
+        ),
+        (
+            "before the host is off",
+            deleted(Case::running().held()),
+            "power on h0, again",
+        ),
+        ("off", deleted(Case::off()), "power on h0, again"),
+        ("waiting", deleted(Case::waiting().held()), "power on h0, again"),
+        ("powered on", deleted(Case::running()), "read Node"),
+        (
+            "tainted",
+            deleted(Case::running()).node(present(tainted())),
+            "0 taints, again",
+        ),
+        (
+            "untouched",
+            deleted(Case::running()).node(present(live(""))),
+            "release, again",
+        ),
+    ]);
+}
+
+#[test]
+fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over() {
+    let saved = || deleted(Case::off().host(not_held).annotated(BACKUP.0, BACKUP.1));
+    check(vec![
+        (
+            "deleted Node that is back",
+            saved().node(present(live(""))),
+            "add 0 annotations and 1 labels, again",
+        ),
+        (
+            "deleted Node that is not back",
+            saved().node(NodeState::Absent),
+            "Remediated=False WaitingForNode, waits 590 s",
+        ),
+        (
+            "deleted Node that does not return in time",
+            saved().node(NodeState::Absent).after(600),
+            "release with backup, again",
+        ),
+        (
+            "no Node, and nothing to restore",
+            deleted(Case::running()).node(NodeState::Absent),
+            "release, again",
+        ),
+        (
+            "never registered",
+            deleted(Case::running()).facts(|facts| facts.node = Node::NeverRegistered),
+            "release, again",
+        ),
+        (
+            "unreachable",
+            saved().node(unreachable_cluster()),
+            "Remediated=Unknown WorkloadClusterUnreachable, waits 30 s",
+        ),
+        (
+            "unreachable until the time is over",
+            saved().node(unreachable_cluster()).after(600),
+            "release with backup, again",
+        ),
+        (
+            "paused",
+            deleted(Case::off().annotated("cluster.x-k8s.io/paused", "")),
+            "Paused=True Paused, waits",
+        ),
+        (
+            "kept by the finalizer of another controller",
+            deleted(Case::waiting().remediation(|one| one.metadata.finalizers = Some(vec!["other".to_owned()]))),
+            "Remediated=False Deleting, waits",
+        ),
+    ]);
+    assert_eq!(saved().node(unreachable_cluster()).after(600).plan().events.len(), 1);
+}
+
+/// The request to keep the host off is gone.
+fn not_held(host: &mut BareMetalHost) {
+    host.metadata.annotations = None;
+}
+
+#[test]
+fn remediation_of_a_machine_that_is_gone_powers_its_host_on_and_is_released() {
+    let gone = |case: Case| case.facts(|facts| facts.machine = Observed::Absent);
+    let deleting = |case: Case| {
+        case.machine(|machine| machine.metadata.deletion_timestamp = Some(read(json!("1970-01-01T00:00:05Z"))))
+    };
+    check(vec![
+        ("gone in the cache", gone(Case::off()).unconfirmed(), "read everything"),
+        ("gone", gone(Case::off()), "power on h0, release, again"),
+        (
+            "gone, and deleted",
+            gone(Case::off()).deleted(),
+            "power on h0, release, again",
+        ),
+        (
+            "released",
+            gone(Case::running().remediation(|one| one.metadata.finalizers = None)).unconfirmed(),
+            "Remediated=False OwnerNotFound, waits",
+        ),
+        ("in deletion", deleting(Case::off()), "power on h0, release, again"),
+        (
+            "in deletion, with an unreachable workload cluster",
+            deleting(Case::waiting().annotated(BACKUP.0, BACKUP.1)).node(unreachable_cluster()),
+            "release with backup, again",
+        ),
+        (
+            "in deletion, and released",
+            deleting(Case::waiting().remediation(|one| one.metadata.finalizers = None)),
+            "Remediated=False MachineDeleting, waits",
+        ),
+        (
+            "the Metal3Machine in deletion",
+            Case::off()
+                .metal3_machine(|one| one.metadata.deletion_timestamp = Some(read(json!("1970-01-01T00:00:05Z")))),
+            "power on h0, release, again",
+        ),
+    ]);
+}
+
+#[test]
+fn nothing_stays_off_or_fenced_after_the_last_attempt() {
+    let given_up = || Case::new("Deleting machine").unconfirmed();
+    let failed = || Case::new("Failed").unconfirmed();
+    let without_finalizer = |case: Case| case.remediation(|one| one.metadata.finalizers = None);
+    check(vec![
+        ("given up, and kept off", given_up().held(), "power on h0, again"),
+        ("given up", given_up(), "read Node"),
+        ("tainted", given_up().node(present(tainted())), "0 taints, again"),
+        ("not tainted", given_up().node(present(live(""))), "release, again"),
+        ("without a Node", given_up().node(NodeState::Absent), "release, again"),
+        ("forbidden", given_up().node(NodeState::Forbidden), "release, again"),
+        (
+            "unreachable",
+            given_up().node(unreachable_cluster()),
+            "Remediated=Unknown WorkloadClusterUnreachable, waits 30 s",
+        ),
+        (
+            "released",
+            without_finalizer(given_up()),
+            "Remediated=False GivenUp, waits",
+        ),
+        ("failed, and kept off", failed().held(), "power on h0, again"),
+        (
+            "failed",
+            without_finalizer(failed()),
+            "Remediated=False HostOffline, waits",
+        ),
+        (
+            "an unknown phase",
+            Case::new("Frozen"),
+            "Remediated=False PhaseUnknown, waits",
+        ),
+        (
+            "the user turned the host off",
+            Case::off().host(|host| host.spec.online = false),
+            "phase Failed, again",
+        ),
+    ]);
+}
+
+#[test]
+fn plan_of_a_finished_remediation_repeats_no_write() {
+    let finished = Case::new("Deleting machine").remediation(|one| one.metadata.finalizers = None);
+    let status = finished.plan().status.unwrap();
+    let again = finished.remediation(|one| one.status = status);
+    assert_eq!(again.outline(), "waits");
+}

@@ -1,0 +1,8 @@
+//! Decisions of a remediation by phase, and its histories on a simulated API server under every fault.
+
+mod case;
+mod ends;
+mod faults;
+mod lab;
+mod running;
+mod waiting;
