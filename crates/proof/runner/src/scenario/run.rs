@@ -383,3 +383,6 @@ fn version(kind: &str) -> Result<String> {
 fn items(list: &Value) -> Vec<Value> {
     list.get("items").and_then(Value::as_array).cloned().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod remediation;

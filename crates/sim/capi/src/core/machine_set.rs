@@ -1,4 +1,6 @@
-//! MachineSets: keep the requested number of machines.
+//! MachineSets: keep the requested number of machines, and replace those that a remediation gave up.
+//!
+//! The real controller also requires that a MachineHealthCheck considers the machine unhealthy.
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::json;
@@ -36,7 +38,17 @@ pub(crate) fn reconcile(snapshot: &Snapshot, set: &Object) -> Vec<Write> {
         let kind = find(part.kind()).unwrap_or(MACHINE_TEMPLATE);
         due.extend(adopt(kind, part, owner(CLUSTER, cluster, false), &[], &labels));
     }
-    let staying: Vec<&Object> = all.iter().filter(|machine| !machine.is_deleting()).copied().collect();
+    let given_up = |machine: &&&Object| machine.is_false("OwnerRemediated");
+    due.extend(
+        all.iter()
+            .filter(given_up)
+            .filter_map(|machine| delete(MACHINE, machine)),
+    );
+    let staying: Vec<&Object> = all
+        .iter()
+        .filter(|machine| !machine.is_deleting() && !given_up(machine))
+        .copied()
+        .collect();
     let wanted = set.number("/spec/replicas").unwrap_or(1).max(0);
     let there = count(staying.iter());
     if there < wanted {

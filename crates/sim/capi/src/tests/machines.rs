@@ -232,3 +232,25 @@ fn only_the_first_control_plane_machine_initializes_and_the_rest_wait() {
     assert_eq!(due(&with_workload(all(true), &[])), joined);
     assert!(due(&all(true)).is_empty(), "no token without an API server");
 }
+
+#[test]
+fn machine_that_a_remediation_gave_up_is_deleted_by_its_set() {
+    let set = json!({
+        "metadata": {
+            "finalizers": ["cluster.x-k8s.io/machineset"], "labels": { "cluster.x-k8s.io/cluster-name": "edge" },
+        },
+        "spec": { "clusterName": "edge", "replicas": 1 },
+    });
+    let is_deleted = |status: &str| {
+        let mut machine = machine(json!({}));
+        machine["metadata"]["ownerReferences"] = owner("MachineSet", "set");
+        machine["status"] = json!({ "conditions": [{ "type": "OwnerRemediated", "status": status }] });
+        let objects = [
+            ("Cluster", "edge", cluster(true)),
+            ("MachineSet", "set", set.clone()),
+            ("Machine", "m0", machine),
+        ];
+        due(&snapshot(&objects)).contains(&"delete Machine m0".to_owned())
+    };
+    assert_eq!(["False", "True"].map(is_deleted), [true, false]);
+}

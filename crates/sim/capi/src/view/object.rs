@@ -145,6 +145,13 @@ impl Object {
         all.iter().find(|condition| text_of(condition, "type") == aspect)
     }
 
+    /// Whether a condition is false.
+    #[must_use]
+    pub fn is_false(&self, aspect: &str) -> bool {
+        self.condition(aspect)
+            .is_some_and(|condition| text_of(condition, "status") == "False")
+    }
+
     /// Whether a condition is true.
     #[must_use]
     pub fn is_true(&self, aspect: &str) -> bool {
