@@ -1,3 +1,4 @@
+mod advice;
 mod boot_address;
 mod deprovision_attempts;
 mod destinations;

@@ -67,7 +67,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         _ => Err(unexpected_state(
             planner,
             node,
-            "If its system is not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned",
+            "If its system is not needed, undeploy the node in Ironic; to keep it, set spec.disablePowerOff, delete the \
+             host and create it again with spec.externallyProvisioned",
         )),
     }
 }
@@ -93,6 +94,13 @@ fn remove_request_annotations(planner: &mut Planner<'_>) {
 
 fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_operable(planner, node)?;
+    if planner.host().spec.externally_provisioned == Some(true) {
+        return Err(Decision::reject(
+            ErrorType::Inspection,
+            "spec.externallyProvisioned is set, so the machine is not inspected, which would boot another system; remove the \
+             field, or set spec.disablePowerOff, delete the host and create it again with spec.externallyProvisioned",
+        ));
+    }
     require_slot(planner)?;
     remove_request_annotations(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);

@@ -44,8 +44,9 @@ fn require_unused_node(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
         ErrorType::Registration,
         format!(
             "in Ironic node {} is in use ({}, instance {}), and this host has no record of it; it is not changed. \
-             Restore the host's status (annotation baremetalhost.metal3.io/status), or set \
-             spec.externallyProvisioned to keep the running system, or undeploy the node in Ironic",
+             Restore the host's status (annotation baremetalhost.metal3.io/status), or undeploy the node in Ironic. To \
+             keep the running system without that status, delete the host, which leaves the machine as it is, and \
+             create it again with spec.externallyProvisioned",
             node.uuid,
             node.provision_state,
             node.instance_uuid.as_deref().unwrap_or("none"),

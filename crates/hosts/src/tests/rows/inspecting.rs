@@ -106,7 +106,7 @@ pub(super) fn inspection() -> Vec<Row> {
             "the node runs something",
             "writes the status, inspection error: in Ironic the node is in state \"active\", which is \
              unexpected for a host in state \"inspecting\"; the node is not changed. If its system is \
-             not needed, undeploy the node in Ironic; otherwise set spec.externallyProvisioned, waits \
+             not needed, undeploy the node in Ironic; to keep it, set spec.disablePowerOff, delete the host and create it again with spec.externallyProvisioned, waits \
              for the node",
         ),
         inspecting()
