@@ -211,7 +211,8 @@ pub enum RefusalClass {
     /// A change of the node, the host or Ironic: the same response came [`EQUAL_REFUSALS`] times in a row, for at
     /// least [`REFUSAL_THRESHOLD`], while the node did not change.
     Persistent,
-    /// A repair of Ironic: as [`Self::Persistent`], and the responses are errors of Ironic itself (5xx).
+    /// A repair of Ironic: as [`Self::Persistent`], and the responses are errors of Ironic itself (5xx), or the node stays
+    /// locked for [`LOCK_THRESHOLD`].
     ServerError,
     /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
@@ -231,6 +232,8 @@ pub struct Outage {
 pub const EQUAL_REFUSALS: u32 = 3;
 /// A shorter failure may be a restart of Ironic.
 pub const REFUSAL_THRESHOLD: Duration = Duration::from_secs(60);
+/// A lock of a node that lasts shorter may be an operation of Ironic.
+pub const LOCK_THRESHOLD: Duration = Duration::from_secs(900);
 /// A shorter outage is not reported.
 pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
 /// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.

@@ -36,10 +36,11 @@ fn is_soft_unsupported(planner: &Planner<'_>) -> bool {
     refused.is_some_and(|refused| refused.class == RefusalClass::Invalid && is_soft(refused.request))
 }
 
-/// Whether Ironic changes the power or is about to. Ironic sets the target only once its worker has begun, and holds a
-/// reservation until then.
+/// Whether Ironic may be changing the power: it holds a reservation until that is over. A target without one was left by
+/// a conductor that died, and a new request replaces it.
 pub(crate) const fn is_switching(node: &Node) -> bool {
-    node.target_power_state.is_some() || node.reservation.is_some()
+    // differs: `host-power-target-left`. The Go manager waits for the target, or requests the opposite.
+    node.reservation.is_some()
 }
 
 /// Messages of recorded failures begin so.

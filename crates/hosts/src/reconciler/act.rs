@@ -211,10 +211,16 @@ impl Executor<'_> {
             let count = Count::One("metal3_provisioner_not_ready_total");
             self.metrics.count(self.key, &count);
         }
+        // Reported only once it has lasted.
+        let advice = if matches!(error, Error::Locked(_)) {
+            "; a lock that stays goes with a restart of the conductor that holds it"
+        } else {
+            ""
+        };
         let refused = Refused {
             request,
             class,
-            message: without_logins(&error.to_string()),
+            message: without_logins(&format!("{error}{advice}")),
             is_fresh: false,
             is_over: false,
         };

@@ -12,7 +12,10 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use parking_lot::Mutex;
 
-use crate::facts::{EQUAL_REFUSALS, REFUSAL_THRESHOLD, RefusalClass, Refused};
+use crate::facts::{EQUAL_REFUSALS, LOCK_THRESHOLD, REFUSAL_THRESHOLD, RefusalClass, Refused};
+
+/// How long a rejected port of a host is not requested again: longer than its backoff while it waits for one.
+const PORT_RETRY: Duration = Duration::from_hours(12);
 
 /// Clones share the records.
 #[derive(Clone, Default)]
@@ -42,6 +45,8 @@ pub(super) struct Cause {
     is_server_error: bool,
 }
 
+    /// Ironic works with the node, or does not end.
+    is_lock: bool,
 impl Cause {
     /// `None`: a wait alone resolves the error. A request without a response counts while Ironic answers others.
     pub(super) fn of(error: &Error, node: Option<&Node>, is_answering: bool) -> Option<Self> {
@@ -51,6 +56,7 @@ impl Cause {
         }
         let is_failure = matches!(
             error,
+        let is_lock = matches!(error, Error::Locked(_));
             Error::Unexpected {
                 status: Some(500..),
                 ..
@@ -59,7 +65,8 @@ impl Cause {
         Some(Self {
             response: without_ids(&lasting(error)?),
             node: node.map(describe).unwrap_or_default(),
-            is_server_error: is_timeout || is_failure,
+            is_server_error: is_timeout || is_failure || is_lock,
+            is_lock,
         })
     }
 }
@@ -90,7 +97,12 @@ impl Refusals {
             Some(_) | None => (1, now),
         };
         // The first repetitions come within milliseconds, in which nothing ends.
-        let is_lasting = times >= EQUAL_REFUSALS && now.since(since) >= REFUSAL_THRESHOLD;
+        let threshold = if cause.as_ref().is_some_and(|cause| cause.is_lock) {
+            LOCK_THRESHOLD
+        } else {
+            REFUSAL_THRESHOLD
+        };
+        let is_lasting = times >= EQUAL_REFUSALS && now.since(since) >= threshold;
         let class = match refused.class {
             RefusalClass::Transient if is_lasting => match &cause {
                 Some(cause) if cause.is_server_error => RefusalClass::ServerError,
@@ -168,6 +180,7 @@ fn lasting(error: &Error) -> Option<String> {
         Error::Unexpected { status: None, .. }
         | Error::Locked(_)
         | Error::Busy(_)
+        | Error::Locked(refusal)
         | Error::Unauthorised(_)
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
@@ -190,7 +203,6 @@ pub(super) const fn is_unavailable(error: &Error) -> bool {
     match error {
         Error::Busy(_) | Error::Unreachable { .. } | Error::Untrusted { .. } | Error::Timeout { .. } => true,
         Error::NotFound(_)
-        | Error::Locked(_)
         | Error::WrongState(_)
         | Error::Exists(_)
         | Error::Invalid(_)
@@ -382,6 +394,23 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn lock_that_stays_is_a_failure_of_ironic() {
+        let locked = Error::Locked(Response {
+            operation: "x",
+            status: 409,
+            message: "is locked by host".to_owned(),
+            request_id: None,
+        });
+        let refusals = Refusals::default();
+        let classes = [0, 5, 14, 15, 20].map(|minute| {
+            let at = Monotonic::new(Duration::from_mins(minute));
+            refuse_at(&refusals, at, "manage", &locked, &node("enroll"))
+        });
+        use RefusalClass::{ServerError, Transient};
+        assert_eq!(classes, [Transient, Transient, Transient, ServerError, ServerError]);
+    }
+
     fn busy_node_and_unreachable_ironic_are_never_persistent() {
         let locked = Error::Locked(Response {
             operation: "x",

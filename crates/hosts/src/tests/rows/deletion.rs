@@ -37,9 +37,18 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off()
             .node_with(
                 "available",
-                json!({ "power_state": "power off", "target_power_state": "power on" }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
             .row("off, and being switched on", "waits for the node"),
+        powering_off()
+            .node_with(
+                "available",
+                json!({ "power_state": "power on", "target_power_state": "power off" }),
+            )
+            .row(
+                "being switched off when its conductor died",
+                "requests power off, waits for the node",
+            ),
         powering_off()
             .spec(json!({ "disablePowerOff": true }))
             .node_with("available", on())

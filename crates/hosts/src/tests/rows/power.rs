@@ -40,9 +40,18 @@ pub(super) fn power() -> Vec<Row> {
         provisioned()
             .node_with(
                 "active",
-                json!({ "power_state": "power off", "target_power_state": "power on" }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
             .row("switching", "writes the status, waits for the node"),
+        provisioned()
+            .node_with(
+                "active",
+                json!({ "power_state": "power off", "target_power_state": "power on" }),
+            )
+            .row(
+                "switching when its conductor died",
+                "requests power on, writes the status, waits for the node",
+            ),
         to_be_off()
             .spec(json!({ "automatedCleaningMode": "disabled" }))
             .node_with("active", on())
@@ -234,7 +243,8 @@ pub(super) fn power() -> Vec<Row> {
             "the reboot of a host that is never off is over",
             "changes the host, replan",
         ),
-        rebooted(json!({ "target_power_state": "power on" })).row("the reboot is in progress", "waits for the node"),
+        rebooted(json!({ "target_power_state": "power on", "reservation": "conductor" }))
+            .row("the reboot is in progress", "waits for the node"),
         rebooted(json!({ "last_error": "During sync_power_state, the power state was lost" })).row(
             "the reboot is over, and the node has another error",
             "changes the host, replan",
