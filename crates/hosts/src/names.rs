@@ -68,6 +68,8 @@ pub(crate) mod reason {
         BUDGET_SPENT = "DeprovisionBudgetSpent";
         /// Condition: the request contradicts another field.
         REFUSED = "RequestRefused";
+        /// Condition: Ironic does not accept a port of a running host.
+        BOOT_PORT_REFUSED = "BootPortRefused";
         /// Condition: the host is deleted, and an annotation delays it.
         DELETION_DELAYED = "DeletionDelayed";
         /// Condition: Ironic is not reachable, and the deletion needs it.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::Error;
@@ -34,6 +35,7 @@ struct Repeated {
     cause: Option<Cause>,
     times: u32,
     since: Monotonic,
+    last: Monotonic,
 }
 
 /// A response, and the node that it was about.
@@ -43,10 +45,10 @@ pub(super) struct Cause {
     node: String,
     /// Ironic itself failed.
     is_server_error: bool,
-}
-
     /// Ironic works with the node, or does not end.
     is_lock: bool,
+}
+
 impl Cause {
     /// `None`: a wait alone resolves the error. A request without a response counts while Ironic answers others.
     pub(super) fn of(error: &Error, node: Option<&Node>, is_answering: bool) -> Option<Self> {
@@ -54,9 +56,9 @@ impl Cause {
         if is_timeout && !is_answering {
             return None;
         }
+        let is_lock = matches!(error, Error::Locked(_));
         let is_failure = matches!(
             error,
-        let is_lock = matches!(error, Error::Locked(_));
             Error::Unexpected {
                 status: Some(500..),
                 ..
@@ -72,11 +74,17 @@ impl Cause {
 }
 
 impl Refusals {
-    /// The last one of a host, if its generation is unchanged.
-    pub(super) fn last(&self, host: &Key, generation: Option<i64>) -> Option<Refused> {
+    /// The last one of a host, if its generation is unchanged. One of a port that nothing waits for is dropped after a
+    /// while, so it is tried again.
+    pub(super) fn last(&self, host: &Key, generation: Option<i64>, now: Monotonic) -> Option<Refused> {
         let refusals = self.0.lock();
         let of_host = refusals.get(host)?;
-        let is_current = of_host.generation == generation;
+        let last = of_host.last.as_ref()?;
+        let is_old = of_host
+            .responses
+            .get(last.request)
+            .is_some_and(|response| now.since(response.last) >= PORT_RETRY);
+        let is_current = of_host.generation == generation && !(is_old && last.request == "create port");
         of_host.last.clone().filter(|_| is_current)
     }
 
@@ -111,7 +119,13 @@ impl Refusals {
             class => class,
         };
         let refused = Refused { class, ..refused };
-        responses.insert(refused.request, Repeated { cause, times, since });
+        let response = Repeated {
+            cause,
+            times,
+            since,
+            last: now,
+        };
+        responses.insert(refused.request, response);
         let of_host = OfHost {
             generation,
             last: Some(refused.clone()),
@@ -166,6 +180,7 @@ fn lasting(error: &Error) -> Option<String> {
         | Error::WrongState(refusal)
         | Error::Exists(refusal)
         | Error::Invalid(refusal)
+        | Error::Locked(refusal)
         | Error::Protected(refusal) => Some(format!("{}: {}", refusal.status, refusal.message)),
         // A proxy whose server is down sends these.
         Error::Unexpected {
@@ -178,9 +193,7 @@ fn lasting(error: &Error) -> Option<String> {
             ..
         } => Some(format!("{status}: {reason}")),
         Error::Unexpected { status: None, .. }
-        | Error::Locked(_)
         | Error::Busy(_)
-        | Error::Locked(refusal)
         | Error::Unauthorised(_)
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
@@ -203,6 +216,7 @@ pub(super) const fn is_unavailable(error: &Error) -> bool {
     match error {
         Error::Busy(_) | Error::Unreachable { .. } | Error::Untrusted { .. } | Error::Timeout { .. } => true,
         Error::NotFound(_)
+        | Error::Locked(_)
         | Error::WrongState(_)
         | Error::Exists(_)
         | Error::Invalid(_)
@@ -231,8 +245,6 @@ fn describe(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use metal3_ironic::error::Refusal as Response;
 
     use super::*;
@@ -242,6 +254,10 @@ mod tests {
             namespace: "metal".to_owned(),
             name: "h".to_owned(),
         }
+    }
+
+    fn last(refusals: &Refusals, generation: Option<i64>) -> Option<Refused> {
+        refusals.last(&host(), generation, Monotonic::new(Duration::from_hours(1)))
     }
 
     fn node(state: &str) -> Node {
@@ -314,10 +330,10 @@ mod tests {
             Persistent, Persistent,
         ];
         assert_eq!(classes, expected);
-        assert_eq!(refusals.last(&host(), Some(1)).unwrap().class, Persistent);
-        assert_eq!(refusals.last(&host(), Some(2)), None, "the host changed");
+        assert_eq!(last(&refusals, Some(1)).unwrap().class, Persistent);
+        assert_eq!(last(&refusals, Some(2)), None, "the host changed");
         refusals.remove_one(&host(), "validate node");
-        assert!(refusals.last(&host(), Some(1)).is_some());
+        assert!(last(&refusals, Some(1)).is_some());
         refusals.remove(&host());
         assert_eq!(refuse(&refusals, 20, "manage", &no, &other), Transient);
     }
@@ -339,7 +355,7 @@ mod tests {
         }
         assert_eq!(refuse(60_000), RefusalClass::ServerError);
         refusals.forget_last(&host());
-        assert_eq!(refusals.last(&host(), Some(1)), None);
+        assert_eq!(last(&refusals, Some(1)), None);
         assert_eq!(refuse(60_001), RefusalClass::ServerError, "it is not the first one");
     }
 
@@ -360,9 +376,9 @@ mod tests {
                 Vec::from_iter(is_ended.then(host)),
                 "{error}"
             );
-            assert_eq!(refusals.last(&host(), Some(1)).unwrap().is_over, is_ended, "{error}");
+            assert_eq!(last(&refusals, Some(1)).unwrap().is_over, is_ended, "{error}");
             refuse(&refusals, 9, "manage", &error, &node("enroll"));
-            assert!(!refusals.last(&host(), Some(1)).unwrap().is_over, "it is a new one");
+            assert!(!last(&refusals, Some(1)).unwrap().is_over, "it is a new one");
         }
     }
 
@@ -376,6 +392,23 @@ mod tests {
         }
         assert_eq!(class, RefusalClass::ServerError);
         assert_eq!(Cause::of(&late, None, false), None);
+    }
+
+    #[test]
+    fn lock_that_stays_is_a_failure_of_ironic() {
+        let locked = Error::Locked(Response {
+            operation: "x",
+            status: 409,
+            message: "is locked by host".to_owned(),
+            request_id: None,
+        });
+        let refusals = Refusals::default();
+        let classes = [0, 5, 14, 15, 20].map(|minute| {
+            let at = Monotonic::new(Duration::from_mins(minute));
+            refuse_at(&refusals, at, "manage", &locked, &node("enroll"))
+        });
+        use RefusalClass::{ServerError, Transient};
+        assert_eq!(classes, [Transient, Transient, Transient, ServerError, ServerError]);
     }
 
     #[test]
@@ -394,23 +427,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
-    fn lock_that_stays_is_a_failure_of_ironic() {
-        let locked = Error::Locked(Response {
-            operation: "x",
-            status: 409,
-            message: "is locked by host".to_owned(),
-            request_id: None,
-        });
-        let refusals = Refusals::default();
-        let classes = [0, 5, 14, 15, 20].map(|minute| {
-            let at = Monotonic::new(Duration::from_mins(minute));
-            refuse_at(&refusals, at, "manage", &locked, &node("enroll"))
-        });
-        use RefusalClass::{ServerError, Transient};
-        assert_eq!(classes, [Transient, Transient, Transient, ServerError, ServerError]);
-    }
-
     fn busy_node_and_unreachable_ironic_are_never_persistent() {
         let locked = Error::Locked(Response {
             operation: "x",

@@ -10,6 +10,7 @@ mod live_spec;
 mod maintenance;
 mod model;
 mod on_enter;
+mod other_ports;
 mod port_limits;
 mod properties;
 mod recheck;

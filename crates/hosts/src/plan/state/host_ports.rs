@@ -10,9 +10,17 @@ use metal3_runtime::work::Next;
 
 use super::register::invalid;
 use crate::action::Request;
-use crate::facts::Read;
+use crate::facts::{Read, RefusalClass, Refused};
 use crate::node::ports;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+
+/// Whether Ironic rejected a port of a host that does not boot from it any more, as one that another node has. It is left
+/// out: neither the power nor the removal of the machine depends on it.
+pub(super) fn is_left_out(planner: &Planner<'_>) -> bool {
+    // differs: `host-port-past`. The Go manager ends the reconcile, so the power is not managed and no image is removed.
+    let is_rejected = |refused: &Refused| refused.request == "create port" && refused.class == RefusalClass::Invalid;
+    planner.facts.refused.is_some_and(is_rejected) && ports::is_boot_past(planner.host())
+}
 
 /// Creates the missing ports. Ends the decision if there are any.
 pub(super) fn ensure_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
@@ -60,7 +68,7 @@ const PORTS_AT_ONCE: usize = 16;
 
 /// Requests the missing ports. Returns whether there are any; ends the decision if more are left than one plan creates.
 fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
-    if !ports::may_be_created(&node.provision_state) {
+    if is_left_out(planner) || !ports::may_be_created(&node.provision_state) {
         return Ok(false);
     }
     let host = host_of_ports(planner);

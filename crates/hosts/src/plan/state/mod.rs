@@ -19,7 +19,7 @@ use crate::action::{Action, Count};
 use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
-use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::{deletion, power, status, wait};
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -89,6 +89,16 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner.facts.refused.filter(|refused| is_failure(refused)) else {
         return Ok(());
     };
+    if host_ports::is_left_out(planner) {
+        let message = format!(
+            "Ironic does not accept a port of this host ({}), which its running machine does not need; remove that address \
+             from the other node in Ironic, or create the host again with the right spec.bootMACAddress",
+            refused.message
+        );
+        let reason = reason::BOOT_PORT_REFUSED;
+        planner.withheld.get_or_insert(Withheld { reason, message });
+        return Ok(());
+    }
     if !refused.is_fresh && planner.host().status.operational_status == OperationalStatus::Delayed {
         // The retry is due and only waits for a slot: the error was cleared for it.
         return Ok(());

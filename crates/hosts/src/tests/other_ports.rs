@@ -1,0 +1,61 @@
+//! A boot MAC address that is a port of another node.
+
+use serde_json::json;
+
+use super::fixture::{Fixture, UID};
+use super::rows::given::{deprovisioning, provisioned, provisioning, written, written_for};
+use crate::facts::RefusalClass;
+
+fn refused(fixture: Fixture) -> Fixture {
+    let fixture = fixture.with(|fixture| {
+        fixture.boot_port_exists = false;
+        fixture.ports = Some(Vec::new());
+    });
+    fixture.refused("create port", RefusalClass::Invalid, "a port with this address exists")
+}
+
+#[test]
+fn port_of_another_node_stops_nothing_of_a_host_that_does_not_boot_from_it() {
+    let on = || json!({ "power_state": "power on" });
+    for (fixture, expected) in [
+        (
+            provisioned().spec(json!({ "online": false })).node_with("active", on()),
+            "requests soft power off",
+        ),
+        (provisioned().node("manageable"), "requests adopt"),
+        (provisioned().node("enroll"), "requests manage"),
+        (
+            deprovisioning().node_with("active", written_for("a", UID)),
+            "requests deleted",
+        ),
+    ] {
+        for is_fresh in [true, false] {
+            let fixture =
+                refused(fixture.clone().live()).with(|fixture| fixture.refused.as_mut().unwrap().is_fresh = is_fresh);
+            let summary = fixture.summary();
+            assert!(summary.contains(expected), "{summary}");
+            assert!(summary.contains("withheld: BootPortRefused"), "{summary}");
+        }
+    }
+}
+
+#[test]
+fn port_of_another_node_is_reported_once() {
+    let settled = refused(provisioned().node_with("active", json!({ "power_state": "power on" }))).performed();
+    let plan = settled.plan();
+    assert!(plan.status.is_none(), "{}", settled.summary());
+    assert!(
+        settled.summary().contains("withheld: BootPortRefused"),
+        "{}",
+        settled.summary()
+    );
+}
+
+#[test]
+fn port_of_another_node_stops_a_deployment() {
+    let summary = refused(provisioning().node_with("available", written("a")).live()).summary();
+    assert!(
+        summary.contains("error: Ironic rejected the request (create port)"),
+        "{summary}"
+    );
+}
