@@ -4,6 +4,7 @@ mod config_drive;
 mod instance;
 mod invalid_hosts;
 mod inventory;
+mod members;
 mod ports;
 mod properties;
 mod record;

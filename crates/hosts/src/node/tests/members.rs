@@ -1,0 +1,107 @@
+//! Each member of a host, removed alone, changes its node, its instance or a plan.
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_harness::without_effect;
+use serde_json::{Value, json};
+
+use super::super::{Instance, config_drive, hints, ports, profile, unsupported};
+use super::record::{Record, lines};
+use super::{PASSWORD, credentials, host, record_of, settings};
+use crate::tests::fixture::{Fixture, MAC};
+
+/// Members with a row of another class, or that other controllers read.
+const ELSEWHERE: [&str; 7] = [
+    "spec.consumerRef.",
+    "spec.description",
+    "spec.firmware.",
+    "spec.image.ociAuthSecretName",
+    "spec.networkInterfaces[].",
+    "spec.raid.",
+    "spec.taints[].",
+];
+
+/// Hosts that together have every other member.
+fn documents() -> Vec<Value> {
+    let hints = json!({
+        "deviceName": "/dev/sda", "hctl": "1:0:0:0", "model": "m", "vendor": "v", "serialNumber": "s", "minSizeGigabytes": 9,
+        "wwn": "w", "wwnWithExtension": "we", "wwnVendorExtension": "e", "rotational": true,
+    });
+    let image = json!({ "url": "http://192.0.2.9/os.img", "checksum": "0".repeat(64), "checksumType": "sha256", "format": "raw" });
+    let bmc = json!({
+        "address": "redfish-virtualmedia+https://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc",
+        "disableCertificateVerification": true,
+    });
+    let with = |spec: Value| {
+        let mut all = json!({ "online": true, "bmc": bmc });
+        all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        json!({ "spec": all })
+    };
+    let named = |name: &str| json!({ "name": name });
+    vec![
+        with(json!({
+            "image": image, "rootDeviceHints": hints, "userData": named("u"), "metaData": named("m"), "networkData": named("n"),
+            "preprovisioningNetworkDataName": "a",
+        })),
+        with(json!({ "bootMACAddress": "52:54:00:00:00:01", "bootMode": "legacy", "architecture": "aarch64" })),
+        with(json!({ "automatedCleaningMode": "disabled", "disablePowerOff": true })),
+        with(json!({ "inspectionMode": "fast", "hardwareProfile": "dell" })),
+        with(json!({ "customDeploy": { "method": "install" } })),
+        // The host of the fixtures, whose node needs no change.
+        json!({ "spec": {
+            "online": true, "bootMACAddress": MAC, "architecture": "x86_64", "externallyProvisioned": true,
+            "bmc": { "address": "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc" },
+        } }),
+    ]
+}
+
+/// The node, the instance and the plans of a host, with all values.
+fn outcome(document: &Value) -> String {
+    let spec = &document["spec"];
+    let planned = |state: &str, node: &str, power: &str| {
+        let on = power == "power on";
+        let mut fixture = Fixture::new(state).status(json!({ "poweredOn": on }));
+        fixture.host["spec"] = spec.clone();
+        fixture.node_with(node, json!({ "power_state": power })).live()
+    };
+    let provisioned = planned("provisioned", "active", "power on");
+    if let Err(error) = serde_json::from_value::<BareMetalHost>(provisioned.host.clone()) {
+        return error.to_string();
+    }
+    let host = host(spec.clone());
+    let node = record_of(&host, &credentials("admin", PASSWORD), &settings()).map(|record| {
+        let new = record.creation();
+        let parts = [new.driver_info, new.properties, new.more].map(Value::Object);
+        format!("{} {} {parts:?} {:?}", new.name, new.driver, new.disable_power_off)
+    });
+    let available = Record::new(&json!({ "provision_state": "available" }));
+    let instance = host.spec.image.as_ref().map(|image| {
+        let instance = Instance::of(&host, image, &settings())?;
+        Ok::<_, super::InvalidHost>(lines(&instance.changes(&available.shown()).patch))
+    });
+    let secrets = config_drive::references(&host).map(|all| {
+        let names = [all.user_data, all.meta_data, all.network_data, all.agent_network];
+        names.map(|name| name.map(str::to_owned))
+    });
+    let root = profile::root_device(&host).map(|hints| hints.map(|hints| hints::to_ironic(&hints)));
+    let missing: Vec<String> = unsupported::of(&host).iter().map(ToString::to_string).collect();
+    let ports = ports::wanted(&host, None).map(|ports| ports.len());
+    let plans = [
+        provisioned,
+        planned("available", "available", "power off"),
+        planned("registering", "enroll", "power off"),
+    ]
+    .map(|fixture| fixture.summary());
+    format!(
+        "{node:?} {instance:?} {secrets:?} {root:?} {missing:?} {ports:?} {:?} {plans:?}",
+        profile::choose(&host)
+    )
+}
+
+#[test]
+fn each_member_of_a_host_changes_its_node_or_a_plan() {
+    let mut silent = without_effect(("BareMetalHost", "v1alpha1"), &documents(), outcome);
+    silent.retain(|path| !ELSEWHERE.iter().any(|known| path.starts_with(known)));
+    // The namespace of a Secret is that of the host.
+    silent.retain(|path| !path.ends_with("Data.namespace"));
+    assert_eq!(silent, [""; 0]);
+}
