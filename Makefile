@@ -33,6 +33,10 @@ check: tools ## formatting, lints, generated files, the table of fields, depende
 	@e2e/metal3-dev-env/check.sh
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --locked
 
+.PHONY: fields-prove
+fields-prove: tools ## drop each member of docs/fields.md that acts, and require that its test fails (SAMPLE)
+	$(XTASK) fields --prove $(addprefix --sample ,$(SAMPLE))
+
 test: tools ## all unit, property and conformance tests, and the scenarios on the simulated world
 	cargo test --workspace --locked
 	@$(SCENARIOS) run --twice

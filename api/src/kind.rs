@@ -7,8 +7,8 @@
 use std::fmt::Debug;
 
 use kube_core::{NamespaceResourceScope, Resource};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A namespaced kind of one API version.
@@ -82,6 +82,26 @@ pub(crate) fn check_kind(found: (Option<&str>, Option<&str>), expected: (&str, &
         }
         _ => Ok(()),
     }
+}
+
+/// Decodes the members of a root type.
+#[cfg(not(feature = "drop-member"))]
+pub(crate) fn decoded<'de, D: Deserializer<'de>, W: Deserialize<'de>>(
+    _kind: &'static str,
+    deserializer: D,
+) -> Result<W, D::Error> {
+    W::deserialize(deserializer)
+}
+
+/// The same without the member that a proof removes.
+#[cfg(feature = "drop-member")]
+pub(crate) fn decoded<'de, D: Deserializer<'de>, W: DeserializeOwned>(
+    kind: &'static str,
+    deserializer: D,
+) -> Result<W, D::Error> {
+    let mut document = Value::deserialize(deserializer)?;
+    crate::dropped::member(kind, &mut document);
+    serde_json::from_value(document).map_err(serde::de::Error::custom)
 }
 
 /// Declares a root type: `spec`, optionally `status`, and its place in the API.
@@ -200,7 +220,7 @@ macro_rules! kind {
                         $member: $type,
                     )+
                 }
-                let wire = Wire::deserialize(deserializer)?;
+                let wire: Wire = $crate::kind::decoded(stringify!($name), deserializer)?;
                 $crate::kind::check_kind(
                     (wire.api_version.as_deref(), wire.kind.as_deref()),
                     ($group, $version, stringify!($name)),

@@ -35,6 +35,12 @@ enum Command {
         /// Fail when the page differs from what would be written, and write nothing
         #[arg(long)]
         check: bool,
+        /// Remove each member that acts from decoded objects, and fail when its test passes
+        #[arg(long, conflicts_with = "check")]
+        prove: bool,
+        /// With `--prove`: this many members, at equal distances in the table
+        #[arg(long, requires = "prove")]
+        sample: Option<usize>,
     },
     /// Check the length and the words of source files
     Lints,
@@ -52,7 +58,10 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Arrows => arrows::run(),
         Command::Codegen { check } => codegen::run(check),
-        Command::Fields { check } => fields::run(check),
+        Command::Fields {
+            prove: true, sample, ..
+        } => fields::prove(sample),
+        Command::Fields { check, .. } => fields::run(check),
         Command::Lints => lints::run(),
         Command::Release { folder, image } => release::run(&folder, &image),
     };

@@ -16,6 +16,8 @@ pub(crate) const KEYS: &str = "Annotations and labels";
 pub(crate) const FLAGS: &str = "Flags";
 pub(crate) const ENVIRONMENT: &str = "Environment variables";
 pub(crate) const METRICS: &str = "Metrics";
+/// Subjects that are no kinds.
+pub(crate) const SUBJECTS: [&str; 4] = [KEYS, FLAGS, ENVIRONMENT, METRICS];
 
 /// Folders with the source of the program.
 const SOURCES: [&str; 10] = [

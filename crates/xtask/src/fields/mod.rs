@@ -16,6 +16,7 @@ mod keys;
 mod members;
 mod page;
 mod pattern;
+mod prove;
 mod rows;
 
 use rows::{Class, Row};
@@ -103,6 +104,13 @@ pub(crate) fn run(check: bool) -> Result<bool> {
         complaints.len()
     );
     Ok(complaints.is_empty())
+}
+
+/// Removes the members that act, one at a time, and requires that their tests fail. `sample`: how many, all by default.
+pub(crate) fn prove(sample: Option<usize>) -> Result<bool> {
+    let root = workspace::root()?;
+    let Everything { said, rows, .. } = Everything::read(&root)?;
+    prove::run(&root, &Table::new(&said, &rows), &rows, sample)
 }
 
 /// Each test with the folder of its file: `crates/capm3/src/machine/tests/template.rs::paused_machine_takes_nothing_over`.

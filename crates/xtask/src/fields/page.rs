@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::keys::{ENVIRONMENT, FLAGS, KEYS, METRICS};
+use super::keys::SUBJECTS;
 use super::rows::Row;
 use super::{ROWS, Table};
-
-/// Subjects that are no kinds, at the end of the page.
-const LAST: [&str; 4] = [KEYS, FLAGS, ENVIRONMENT, METRICS];
 
 /// The page.
 pub(crate) fn text(table: &Table<'_>, rows: &[Row], status: usize) -> String {
@@ -27,7 +24,8 @@ pub(crate) fn text(table: &Table<'_>, rows: &[Row], status: usize) -> String {
     }
     let mut subjects: BTreeMap<(usize, &str), Vec<&Row>> = BTreeMap::new();
     for row in rows {
-        let place = LAST.iter().position(|subject| *subject == row.subject);
+        // Kinds come first.
+        let place = SUBJECTS.iter().position(|subject| *subject == row.subject);
         let place = place.map_or(0, |place| place + 1);
         subjects.entry((place, &row.subject)).or_default().push(row);
     }
