@@ -200,7 +200,7 @@ e2e e2e-smoke: stack-tools release program
 	@cargo build --quiet --locked --bin labhosts
 	$(STACK) lifecycle --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
 	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED)
-e2e: ## run all suites on real parts: lives, rolls, move, upgrade, kills, another infrastructure, stock Ironic (PART)
+e2e: ## run all suites on real parts: lives, rolls, remediation, move, upgrade, kills, another infrastructure, stock Ironic (PART)
 e2e-smoke: ## provision machines of a real Ironic as Nodes of a real Cluster API cluster and deprovision them, once
 
 # FILE: one script; default: those that compare the worlds. SAID: folder of the collected conditions.

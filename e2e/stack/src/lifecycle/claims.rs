@@ -2,7 +2,7 @@
 
 use super::env::{Part, TestEnv};
 use super::report::Report;
-use super::{audit, cluster, cluster_move, foreign, install, kills, rolls, upgrade};
+use super::{audit, cluster, cluster_move, foreign, install, kills, remediation, rolls, upgrade};
 use crate::claim::{self, Proof};
 
 /// A claim, its part, and its proof.
@@ -61,6 +61,16 @@ const CLAIMS: &[Claim] = &[
         Part::Rolls,
         "workers_are_replaced_one_by_one_with_one_machine_less",
         rolls::with_one_less,
+    ),
+    of(
+        Part::Remediation,
+        "a_worker_whose_node_stops_answering_is_power_cycled_and_its_node_is_ready_again",
+        remediation::repaired,
+    ),
+    of(
+        Part::Remediation,
+        "a_worker_whose_node_stays_silent_is_replaced_on_another_host",
+        remediation::replaced,
     ),
     of(
         Part::Move,

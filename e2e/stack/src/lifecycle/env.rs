@@ -17,6 +17,8 @@ use crate::products::machines::host_simulator::concurrently;
 pub(super) enum Part {
     /// Rolls workers to another template.
     Rolls,
+    /// Repairs and replaces workers whose Nodes stop answering.
+    Remediation,
     /// Moves the cluster to another management cluster and back.
     Move,
     /// Upgrades the release, deletes it and installs it again.

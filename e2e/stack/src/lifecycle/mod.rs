@@ -27,6 +27,7 @@ mod kills;
 mod mirror;
 mod other_providers;
 mod phases;
+mod remediation;
 mod report;
 mod requests;
 mod rolls;

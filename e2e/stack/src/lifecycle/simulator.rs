@@ -38,6 +38,8 @@ pub(crate) struct MachineSimulator<'a> {
     hosted: BTreeSet<String>,
     /// The workload clusters of other providers.
     registry: Option<WorkloadRegistry>,
+    /// Nodes whose kubelets never report again.
+    silent: BTreeSet<String>,
 }
 
 struct Booted {
@@ -56,7 +58,16 @@ impl<'a> MachineSimulator<'a> {
             workloads: BTreeMap::new(),
             hosted: BTreeSet::new(),
             registry: None,
+            silent: BTreeSet::new(),
         }
+    }
+
+    /// The kubelet of a Node stops, until the machine boots again or for ever.
+    pub(crate) fn hang(&mut self, node: &str, for_ever: bool) -> anyhow::Result<()> {
+        if for_ever {
+            self.silent.insert(node.to_owned());
+        }
+        set_ready(self.stack, self.workload()?, node, "Unknown")
     }
 
     pub(crate) fn with_other_providers(&mut self, registry: &WorkloadRegistry) {
@@ -198,14 +209,14 @@ impl<'a> MachineSimulator<'a> {
                 (Role::First(cluster), None) => {
                     let started = Workload::start(self.stack, boot, cluster);
                     let started = started.with_context(|| format!("{name} starts no cluster"))?;
-                    enter(self.stack, &started, boot)?;
+                    enter(self.stack, &started, boot, &self.silent)?;
                     new_clusters.push((boot.endpoint().to_owned(), started));
                     booted.joined = true;
                 }
                 (Role::Joins { endpoint, token, .. }, Some(workload)) => {
                     let admits = workload.admits(self.stack, endpoint, token);
                     admits.with_context(|| format!("{name} does not join"))?;
-                    enter(self.stack, workload, boot)?;
+                    enter(self.stack, workload, boot, &self.silent)?;
                     booted.joined = true;
                 }
                 // A second first machine, or no cluster to join: kubeadm would wait.
@@ -251,12 +262,14 @@ fn without_machines(endpoint: &str, credentials: &ControlPlanePki) -> (Boot, Val
 }
 
 /// Adds the machine to the cluster.
-fn enter(stack: &Stack, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
+fn enter(stack: &Stack, workload: &Workload, boot: &Boot, silent: &BTreeSet<String>) -> anyhow::Result<()> {
     if boot.controls() {
         // Before the Node: Cluster API inspects a control plane as soon as its Node exists, and later only at long intervals.
         components(stack, workload, &boot.name)?;
     }
-    join(stack, workload, boot)
+    let ready = if silent.contains(&boot.name) { "Unknown" } else { "True" };
+    join(stack, workload, boot)?;
+    set_ready(stack, workload, &boot.name, ready)
 }
 
 /// Registers the Node like the kubelet.
@@ -276,8 +289,7 @@ fn join(stack: &Stack, workload: &Workload, boot: &Boot) -> anyhow::Result<()> {
     if let Some(id) = &boot.provider_id {
         node["spec"]["providerID"] = id.as_str().into();
     }
-    workload.apply(stack, &node)?;
-    set_ready(stack, workload, &boot.name, "True")
+    workload.apply(stack, &node)
 }
 
 fn set_ready(stack: &Stack, workload: &Workload, node: &str, ready: &str) -> anyhow::Result<()> {
