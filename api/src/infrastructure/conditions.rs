@@ -70,6 +70,8 @@ pub mod machine {
     pub const ASSOCIATE_META_DATA: &str = "AssociateMetal3MachineMetaData";
     /// Whether the Secrets of the machine exist.
     pub const DATA_READY: &str = "Metal3DataReady";
+    /// Whether the Node has the labels of the host that the Metal3Cluster selects.
+    pub const LABELS_SYNCED: &str = "NodeLabelsSynced";
 
     /// A host is associated.
     pub const REASON_HOST_ASSOCIATED: &str = "AssociateBareMetalHostSuccess";
@@ -111,6 +113,12 @@ pub mod machine {
     pub const REASON_SECRETS_EXTERNAL: &str = "SecretsSetExternally";
     /// The Secrets are being rendered.
     pub const REASON_WAITING_FOR_DATA: &str = "WaitingForMetal3Data";
+    /// The labels are equal.
+    pub const REASON_LABELS_SYNCED: &str = "NodeLabelsSynced";
+    /// The Node or its cluster is not there yet.
+    pub const REASON_WAITING_FOR_NODE: &str = "WaitingForNode";
+    /// The labels cannot be copied until something is corrected.
+    pub const REASON_LABELS_FAILED: &str = "NodeLabelsFailed";
 }
 
 /// Conditions of Metal3DataTemplate.

@@ -6,6 +6,7 @@
 pub mod conditions;
 pub mod conversion;
 mod definitions;
+mod label_prefixes;
 pub mod names;
 mod rules;
 mod shared;
@@ -13,6 +14,7 @@ pub mod v1beta1;
 pub mod v1beta2;
 
 pub use definitions::definitions;
+pub use label_prefixes::{LabelPrefixError, label_prefixes};
 pub use rules::reviewers;
 pub use shared::{
     AddressType, BondHashPolicy, BondMode, ChecksumType, CleaningMode, DiskFormat, EthernetType, MachineAddress,

@@ -43,6 +43,8 @@ pub const UNHEALTHY_NODE: &str = "capm3/UnhealthyNode";
 pub const LEGACY_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 /// Label on a released host: the control plane or MachineDeployment it is kept for.
 pub const NODE_REUSE_LABEL: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
+/// Annotation on a Metal3Cluster: prefixes of the labels that are copied from hosts to their Nodes.
+pub const LABEL_PREFIXES_ANNOTATION: &str = "metal3.io/metal3-label-sync-prefixes";
 /// Label on a host: its failure domain.
 pub const FAILURE_DOMAIN_LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
 /// Label on Metal3Data and address claims: the Metal3Data, where pools pre-allocate by name.

@@ -10,6 +10,7 @@ pub mod data;
 mod diff;
 pub mod endpoint;
 pub mod host_choice;
+pub mod label_sync;
 pub mod machine;
 pub mod needs;
 pub mod node;

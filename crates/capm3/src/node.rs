@@ -219,6 +219,7 @@ pub(crate) mod tests {
             provider_id: (*provider_id).to_owned(),
             host_uid: (*host_uid).to_owned(),
             hostname: (*hostname).to_owned(),
+            ..Node::default()
         };
         rows.iter().map(node).collect()
     }

@@ -9,11 +9,8 @@ pub(super) const IPAM: &[Owner] = &[Owner::Ipam];
 pub(super) const HOSTS: &[Owner] = &[Owner::Hosts];
 pub(super) const NO_GO_MANAGER: &[Owner] = &[];
 
-pub(super) const NO_SYNC: Handling =
-    Handling::Refused("this program does not copy labels of hosts to Nodes yet; remove the flag");
-pub(super) const NO_TEMPLATES: Handling = Handling::Refused(
-    "this program does not copy changes of a Metal3MachineTemplate to its machines yet; remove the flag",
-);
+pub(super) const WITH_MACHINES: Handling =
+    Handling::Ignored("this is done by the workers of --metal3machine-concurrency");
 pub(super) const NO_BUILDER: Handling =
     Handling::Refused("images for the agent of each host are not built yet; remove the flag");
 pub(super) const NO_CLAIMS: Handling = Handling::Refused("HostClaims are not served yet; remove the flag");

@@ -1,8 +1,8 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, NO_SYNC, NO_TEMPLATES, TWO,
-    list, number, span, switch, text,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list,
+    number, span, switch, text,
 };
 use super::flag::{Flag, Handling};
 
@@ -197,14 +197,14 @@ pub const TABLE: &[Flag] = &[
         "10",
         "Concurrent reconciles of Metal3DataTemplates",
     ),
-    number(CAPM3, "metal3labelsync-concurrency", "10", "").handled(NO_SYNC),
+    number(CAPM3, "metal3labelsync-concurrency", "10", "").handled(WITH_MACHINES),
     number(
         CAPM3,
         "metal3machine-concurrency",
         "10",
         "Concurrent reconciles of Metal3Machines",
     ),
-    number(CAPM3, "metal3machinetemplate-concurrency", "10", "").handled(NO_TEMPLATES),
+    number(CAPM3, "metal3machinetemplate-concurrency", "10", "").handled(WITH_MACHINES),
     number(
         CAPM3,
         "metal3remediation-concurrency",

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use super::references::check_object;
 use super::selectors;
+use crate::infrastructure::label_prefixes;
+use crate::infrastructure::names::LABEL_PREFIXES_ANNOTATION;
 use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, Metal3Cluster, Metal3ClusterSpec};
 use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, Rule, WriteRequest};
 
@@ -53,6 +55,13 @@ impl AdmissionRules for Metal3Cluster {
             zone_selectors_are_readable,
         )
         .differing("selector-warning"),
+        Rule::on_write(
+            "label-prefixes-readable",
+            "A warning is returned when the annotation with prefixes of labels for Nodes cannot be read, so that no label is \
+                copied.",
+            label_prefixes_are_readable,
+        )
+        .differing("label-sync-reported"),
     ];
     const DEFAULTS: &'static [Defaulting<Self>] = &[
         Defaulting {
@@ -195,5 +204,14 @@ fn zone_selectors_are_readable(cluster: &WriteRequest<'_, Metal3Cluster>, findin
             .index(position)
             .child("hostSelector");
         selectors::warn(path.as_str(), zone.host_selector.as_ref(), findings);
+    }
+}
+
+fn label_prefixes_are_readable(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
+    let annotations = cluster.new.metadata.annotations.as_ref();
+    let text = annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION));
+    if let Some(Err(error)) = text.map(|text| label_prefixes(text)) {
+        let path = FieldPath::new("metadata.annotations").key(LABEL_PREFIXES_ANNOTATION);
+        findings.warn(path, error.to_string(), "no label is copied until this is corrected");
     }
 }

@@ -5,6 +5,7 @@
 //! workload cluster.
 
 pub mod kubeconfig;
+mod labels;
 mod node;
 mod places;
 mod remote;
@@ -14,11 +15,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_runtime::cache::Key;
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
 pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
-pub use node::WorkloadNode;
+pub use labels::{LabelDigest, LabelledNode};
+pub use node::{NODE_HOST_UID_LABEL, WorkloadNode};
 pub use remote::{ConnectFn, Remote, Workload};
 pub use repair::{Access, Drained, LiveNode, NodeChange, NodeChanged, NodeRepair, NodeState};
 
@@ -36,7 +39,12 @@ pub struct Node {
     pub host_uid: String,
     /// The label with its host name.
     pub hostname: String,
+    /// A digest of its labels.
+    pub labels: LabelDigest,
 }
+
+/// The future of one request to a workload cluster.
+pub type Request<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// Access to workload clusters, by the key of their Cluster.
 pub trait Workloads: Send + Sync + 'static {
@@ -46,16 +54,20 @@ pub trait Workloads: Send + Sync + 'static {
     /// All Nodes of a cluster, or why they are unknown. `waiter` waits for changes from now on.
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes>;
 
+    /// The Node of this name, or why it is unknown. `waiter` waits for changes of this Node from now on.
+    fn node(&self, cluster: &Key, name: &str, waiter: &Key) -> Observed<Arc<Node>>;
+
     /// Ends the waits of `waiter`.
     fn remove_waiter(&self, waiter: &Key);
 
     /// Sets the provider ID of a Node without one.
-    fn set_provider_id<'a>(
-        &'a self,
-        cluster: &'a Key,
-        node: &'a str,
-        provider_id: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>>;
+    fn set_provider_id<'a>(&'a self, cluster: &'a Key, node: &'a str, provider_id: &'a str) -> Request<'a, ()>;
+
+    /// Reads the labels of a Node; `None` when it does not exist.
+    fn read_labels<'a>(&'a self, cluster: &'a Key, node: &'a str) -> Request<'a, Option<LabelledNode>>;
+
+    /// Changes labels of a Node. Returns whether it was written; [`node`](Self::node) then has its new labels.
+    fn patch_labels<'a>(&'a self, cluster: &'a Key, node: &'a str, patch: MergePatch) -> Request<'a, bool>;
 }
 
 #[cfg(test)]

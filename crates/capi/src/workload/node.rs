@@ -6,14 +6,21 @@
 //! differs: `node-of-tenant`. The Go manager keeps whole Nodes.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::ClusterResourceScope;
 use kube_core::{ObjectMeta, Resource};
 use metal3_domain::names::ObjectName;
-use serde::de::Error as _;
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::LabelDigest;
+
+/// The label with the UID of a Node's host.
+pub const NODE_HOST_UID_LABEL: &str = "metal3.io/uuid";
+/// The label with the host name that the kubelet reports.
+const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
 /// The longest UID, version and label: as long as Kubernetes permits, with room to spare.
 const LONGEST: usize = 253;
 /// The longest provider ID.
@@ -52,13 +59,41 @@ struct SentMetadata {
     labels: Option<Labels>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
+/// The labels that are read, and a digest of those with a prefix.
+#[derive(Default)]
 struct Labels {
-    #[serde(rename = "metal3.io/uuid")]
     host_uid: Option<String>,
-    #[serde(rename = "kubernetes.io/hostname")]
     hostname: Option<String>,
+    digest: LabelDigest,
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LabelVisitor)
+    }
+}
+
+struct LabelVisitor;
+
+impl<'de> Visitor<'de> for LabelVisitor {
+    type Value = Labels;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("labels")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+        let mut labels = Labels::default();
+        while let Some((key, value)) = map.next_entry::<String, String>()? {
+            labels.digest.add(&key, &value);
+            match key.as_str() {
+                NODE_HOST_UID_LABEL => labels.host_uid = Some(value),
+                HOSTNAME_LABEL => labels.hostname = Some(value),
+                _ => {}
+            }
+        }
+        Ok(labels)
+    }
 }
 
 impl<'de> Deserialize<'de> for WorkloadNode {
@@ -92,6 +127,7 @@ impl<'de> Deserialize<'de> for WorkloadNode {
                 provider_id: spec.provider_id.unwrap_or_default(),
                 host_uid: labels.host_uid.unwrap_or_default(),
                 hostname: labels.hostname.unwrap_or_default(),
+                labels: labels.digest,
             }),
         })
     }
@@ -160,6 +196,8 @@ mod tests {
             &node.fields.hostname,
         ];
         assert_eq!(fields, ["n", "metal3://a/b/c", "host", "n"]);
+        let labels = [("metal3.io/uuid", "host"), ("kubernetes.io/hostname", "n")];
+        assert_eq!(node.fields.labels, LabelDigest::of(labels));
     }
 
     #[test]

@@ -10,14 +10,14 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
-use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::cache::{Cache, Change, Key, SharedCache};
 use metal3_runtime::object_reader::Erased;
-use metal3_runtime::patch::Changes;
+use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{Mode, NoCache, Writer};
+use metal3_runtime::write::{Mode, NoCache, Writer, Written};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::places::{PLACES, Places, TURN};
-use super::{Nodes, WakeFn, WorkloadNode, Workloads, kubeconfig};
+use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
@@ -40,6 +40,7 @@ role! {
         Node: Get, Patch, Delete;
         Pod: List;
         VolumeAttachment: List;
+        LabelledNode: Get;
     }
 }
 
@@ -59,6 +60,15 @@ impl PartialEq for ClusterConnection {
     fn eq(&self, other: &Self) -> bool {
         self.secret == other.secret
     }
+}
+
+/// What a key waits for.
+#[derive(Clone)]
+enum Interest {
+    /// A Node that may be its own.
+    Identities,
+    /// Changes of one Node.
+    Node(String),
 }
 
 /// Connects through the kubeconfig Secrets of Cluster API.
@@ -136,7 +146,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
 impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     type Name = Key;
     type Object = WorkloadNode;
-    type Interest = ();
+    type Interest = Interest;
     type Target = ClusterConnection;
     type Error = String;
 
@@ -176,9 +186,18 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     }
 
     /// Heartbeats change a Node every few seconds and do not count.
-    fn concerns(change: &Change<'_, WorkloadNode>) -> impl Fn(&()) -> bool {
+    fn concerns(change: &Change<'_, WorkloadNode>) -> impl Fn(&Interest) -> bool {
+        let identity = |node: &WorkloadNode| Node {
+            labels: LabelDigest::default(),
+            ..Node::clone(node.fields())
+        };
+        let is_any = !change.is_same(|old, new| identity(old) == identity(new));
         let is_relevant = !change.is_same(|old, new| old.fields() == new.fields());
-        move |()| is_relevant
+        let changed = change.key().map(|node| node.name);
+        move |interest| match interest {
+            Interest::Identities => is_any,
+            Interest::Node(name) => is_relevant && changed.as_ref().is_none_or(|changed| changed == name),
+        }
     }
 }
 
@@ -203,32 +222,25 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     }
 
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
-        let (has_place, woken) = self.places.enter(cluster, waiter, Instant::now());
-        self.wake(&woken);
-        let wanted = has_place.then(|| (cluster.clone(), ()));
-        self.nodes.set_interest(waiter, &BTreeMap::from_iter(wanted));
-        if !has_place {
-            return Observed::Unknown(UnknownReason::Unreadable(waiting_message()));
-        }
-        let source = self.nodes.get(cluster);
-        let error = source.as_ref().and_then(|source| source.error.clone());
-        let nodes = source.and_then(|source| {
-            source.cache.read(|cache| {
-                cache.synced().then(|| {
-                    cache
-                        .objects()
-                        .map(|(_, node)| Arc::clone(node.fields()))
-                        .collect::<Vec<_>>()
-                })
-            })
-        });
-        let why = match (nodes, error) {
-            (Some(nodes), None) => return Observed::Present(nodes.into()),
-            // After an error the cached Nodes may be out of date.
-            (_, Some(error)) => error,
-            (None, None) => "waiting for the workload cluster to answer".to_owned(),
+        let all = |cache: &Cache<WorkloadNode>| {
+            cache
+                .objects()
+                .map(|(_, node)| Arc::clone(node.fields()))
+                .collect::<Vec<_>>()
         };
-        Observed::Unknown(UnknownReason::Unreadable(why))
+        match self.watched(cluster, waiter, Interest::Identities, all) {
+            Ok(nodes) => Observed::Present(nodes.into()),
+            Err(why) => Observed::Unknown(UnknownReason::Unreadable(why)),
+        }
+    }
+
+    fn node(&self, cluster: &Key, name: &str, waiter: &Key) -> Observed<Arc<Node>> {
+        let node = node_key(name);
+        let one = |cache: &Cache<WorkloadNode>| cache.get(&node).into_present().map(|node| Arc::clone(node.fields()));
+        match self.watched(cluster, waiter, Interest::Node(name.to_owned()), one) {
+            Ok(node) => Observed::from(node),
+            Err(why) => Observed::Unknown(UnknownReason::Unreadable(why)),
+        }
     }
 
     fn remove_waiter(&self, waiter: &Key) {
@@ -236,42 +248,92 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         self.wake(&self.places.leave(waiter, Instant::now()));
     }
 
-    fn set_provider_id<'a>(
-        &'a self,
-        cluster: &'a Key,
-        node: &'a str,
-        provider_id: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    fn set_provider_id<'a>(&'a self, cluster: &'a Key, node: &'a str, provider_id: &'a str) -> Request<'a, ()> {
         Box::pin(async move {
-            let connection = self
-                .nodes
-                .get(cluster)
-                .and_then(|source| Some((source.target?.client, source.cache)));
-            let Some((client, cache)) = connection else {
-                let op = format!("give Node {node} its provider ID");
-                return Err(Fault::transient(
-                    op,
-                    Category::UNREACHABLE,
-                    "the workload cluster is not reached",
-                ));
-            };
             let before = json!({ "spec": {} });
             let after = json!({ "spec": { "providerID": provider_id } });
             let Some(patch) = Changes::between(&before, &after).main else {
                 return Ok(());
             };
-            let key = Key {
-                namespace: String::new(),
-                name: node.to_owned(),
-            };
-            let writer: Writer<Workload> = Writer::new(client, self.nodes.source().reader.mode());
+            let op = || format!("give Node {node} its provider ID");
+            let (writer, cache) = self.connected(cluster, op)?;
             // The server accepts a provider ID once and never another one: no precondition is needed.
-            let written = writer.patch(&cache, &key, patch).await;
-            // The error of the server is text of a tenant.
-            written.map(drop).map_err(|_| {
-                let op = format!("give Node {node} its provider ID");
-                Fault::transient(op, Category::UNREACHABLE, "the workload cluster did not accept it")
-            })
+            let written = writer.patch(&cache, &node_key(node), patch).await;
+            written.map(drop).map_err(|_| rejected(op()))
         })
+    }
+
+    fn read_labels<'a>(&'a self, cluster: &'a Key, node: &'a str) -> Request<'a, Option<LabelledNode>> {
+        Box::pin(async move {
+            let op = || format!("read the labels of Node {node}");
+            let (writer, _) = self.connected(cluster, op)?;
+            let read = writer.read::<LabelledNode>(&NoCache, &node_key(node)).await;
+            read.map_err(|_| rejected(op()))
+        })
+    }
+
+    fn patch_labels<'a>(&'a self, cluster: &'a Key, node: &'a str, patch: MergePatch) -> Request<'a, bool> {
+        Box::pin(async move {
+            let op = || format!("change the labels of Node {node}");
+            let (writer, cache) = self.connected(cluster, op)?;
+            let written = writer.patch(&cache, &node_key(node), patch).await;
+            written
+                .map(|written| !matches!(written, Written::DryRun))
+                .map_err(|_| rejected(op()))
+        })
+    }
+}
+
+impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
+    /// A part of the cache of a cluster, or why it is unknown.
+    fn watched<T>(
+        &self,
+        cluster: &Key,
+        waiter: &Key,
+        interest: Interest,
+        read: impl Fn(&Cache<WorkloadNode>) -> T,
+    ) -> Result<T, String> {
+        let (has_place, woken) = self.places.enter(cluster, waiter, Instant::now());
+        self.wake(&woken);
+        let wanted = has_place.then(|| (cluster.clone(), interest));
+        self.nodes.set_interest(waiter, &BTreeMap::from_iter(wanted));
+        if !has_place {
+            return Err(waiting_message());
+        }
+        let source = self.nodes.get(cluster);
+        let error = source.as_ref().and_then(|source| source.error.clone());
+        let found = source.and_then(|source| source.cache.read(|cache| cache.synced().then(|| read(cache))));
+        match (found, error) {
+            (Some(found), None) => Ok(found),
+            // After an error the cached Nodes may be out of date.
+            (_, Some(error)) => Err(error),
+            (None, None) => Err("waiting for the workload cluster to answer".to_owned()),
+        }
+    }
+
+    /// A writer for a watched cluster, and the cache of its Nodes.
+    fn connected(
+        &self,
+        cluster: &Key,
+        op: impl Fn() -> String,
+    ) -> Result<(Writer<Workload>, SharedCache<WorkloadNode>), Fault> {
+        let source = self.nodes.get(cluster);
+        let Some((connection, cache)) = source.and_then(|source| Some((source.target?, source.cache))) else {
+            let why = "the workload cluster is not reached";
+            return Err(Fault::transient(op(), Category::UNREACHABLE, why));
+        };
+        Ok((Writer::new(connection.client, self.nodes.source().reader.mode()), cache))
+    }
+}
+
+/// The error of the server is text of a tenant, and is not repeated.
+fn rejected(op: String) -> Fault {
+    Fault::transient(op, Category::UNREACHABLE, "the workload cluster did not accept it")
+}
+
+fn node_key(node: &str) -> Key {
+    Key {
+        namespace: String::new(),
+        name: node.to_owned(),
     }
 }

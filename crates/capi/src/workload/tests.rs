@@ -12,8 +12,10 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
+use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::role;
+use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
@@ -21,7 +23,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectFn, Remote, Workloads};
+use super::{ConnectFn, LabelDigest, Remote, Workloads};
 
 role! {
     /// Permissions of a controller that reads kubeconfig Secrets.
@@ -145,6 +147,114 @@ async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
             .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1")
             .await;
         assert!(refused.is_err());
+        stop.cancel();
+    };
+    tokio::join!(remote.run(stop.clone()), actions);
+}
+
+/// A workload cluster with two Nodes, and keys that were enqueued.
+struct Watched {
+    workload: kube::Client,
+    remote: Remote<SecretReader>,
+    enqueued_keys: Arc<Mutex<BTreeSet<String>>>,
+    _clusters: [Cluster; 2],
+}
+
+impl Watched {
+    async fn start() -> Self {
+        let (management, workload_cluster) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+        let workload = workload_cluster.client("user");
+        let client = workload_cluster.client("capm3");
+        let remote = remote(&management, move || client.clone());
+        let enqueued_keys = Arc::new(Mutex::new(BTreeSet::new()));
+        let enqueued = Arc::clone(&enqueued_keys);
+        remote.set_wake(Box::new(move |key| {
+            enqueued.lock().insert(key.name.clone());
+        }));
+        create_kubeconfig(management.client("user")).await;
+        create_node(&workload, "node-0").await;
+        create_node(&workload, "node-1").await;
+        Self {
+            workload,
+            remote,
+            enqueued_keys,
+            _clusters: [management, workload_cluster],
+        }
+    }
+
+    /// The keys that are enqueued within a minute.
+    async fn woken(&self) -> BTreeSet<String> {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        std::mem::take(&mut *self.enqueued_keys.lock())
+    }
+
+    fn node(&self, waiter: &str, name: &str) -> Option<Arc<super::Node>> {
+        self.remote.node(&key("edge"), name, &key(waiter)).into_present()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn key_that_waits_for_one_node_is_enqueued_by_its_labels_only() {
+    let watched = Watched::start().await;
+    let stop = CancellationToken::new();
+    let actions = async {
+        watched.node("m0", "node-0");
+        watched.node("m1", "node-1");
+        watched.remote.nodes(&key("edge"), &key("m2"));
+        watched.woken().await;
+        assert!(watched.node("m0", "node-9").is_none());
+        let before = watched.node("m0", "node-0").unwrap();
+        patch_metadata(&watched.workload, "node-0", json!({ "labels": { "a.io/x": "1" } })).await;
+        assert_eq!(watched.woken().await, BTreeSet::from(["m0".to_owned()]));
+        assert_ne!(watched.node("m0", "node-0").unwrap().labels, before.labels);
+        patch_metadata(
+            &watched.workload,
+            "node-1",
+            json!({ "labels": { "metal3.io/uuid": "other" } }),
+        )
+        .await;
+        assert_eq!(
+            watched.woken().await,
+            BTreeSet::from(["m1".to_owned(), "m2".to_owned()])
+        );
+        stop.cancel();
+    };
+    tokio::join!(watched.remote.run(stop.clone()), actions);
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_of_a_node_are_changed_at_the_version_that_was_read() {
+    let watched = Watched::start().await;
+    let (stop, edge, remote) = (CancellationToken::new(), key("edge"), &watched.remote);
+    let actions = async {
+        patch_metadata(&watched.workload, "node-0", json!({ "labels": { "a.io/x": "1" } })).await;
+        watched.node("m0", "node-0");
+        watched.woken().await;
+        let read = remote.read_labels(&edge, "node-0").await.unwrap().unwrap();
+        assert!(read.labels().any(|label| label == ("a.io/x", "1")));
+        assert!(remote.read_labels(&edge, "node-9").await.unwrap().is_none());
+        let after = read.with_labels(&[("a.io/y", "2")].into());
+        let [before, after] = [&read, &after].map(|node| serde_json::to_value(node).unwrap());
+        let at = ResourceVersion::parse(read.metadata().resource_version.as_deref().unwrap()).unwrap();
+        let patch = Changes::between(&before, &after).main.unwrap().with_precondition(&at);
+        assert!(remote.patch_labels(&edge, "node-0", patch.clone()).await.unwrap());
+        let digest = LabelDigest::of([("a.io/y", "2")]);
+        assert_eq!(
+            watched.node("m0", "node-0").unwrap().labels,
+            digest,
+            "before the watch shows it"
+        );
+        watched.woken().await;
+        assert_eq!(watched.node("m0", "node-0").unwrap().labels, digest);
+        assert!(
+            remote.patch_labels(&edge, "node-0", patch).await.is_err(),
+            "the Node has another version"
+        );
+        remote.remove_waiter(&key("m0"));
+        assert!(
+            remote.read_labels(&edge, "node-0").await.is_err(),
+            "no connection is left"
+        );
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), actions);

@@ -1,12 +1,11 @@
 //! A stand-in for the workload cluster: its Nodes, which the user adds.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, Nodes, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
 use metal3_runtime::cache::Key;
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::Fault;
 use parking_lot::Mutex;
 
 #[derive(Default)]
@@ -48,17 +47,24 @@ impl Workloads for WorkloadNodes {
         Observed::Present(state.nodes.clone().into())
     }
 
+    fn node(&self, _: &Key, _: &str, _: &Key) -> Observed<Arc<Node>> {
+        Observed::Absent
+    }
+
     fn remove_waiter(&self, waiter: &Key) {
         self.0.lock().waiters.retain(|one| one != waiter);
     }
 
-    fn set_provider_id<'a>(
-        &'a self,
-        _: &'a Key,
-        _: &'a str,
-        _: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
         // Nodes get their ID from their data.
         Box::pin(async { Ok(()) })
+    }
+
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+        Box::pin(async { Ok(false) })
     }
 }

@@ -4,6 +4,8 @@ use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3MachineStatus};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::version::ResourceVersion;
 
+use crate::label_sync::CopiedLabels;
+
 /// One write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -51,6 +53,13 @@ pub enum Action {
         /// The ID.
         provider_id: String,
     },
+    /// Gives the Node the labels of the host, and remembers it.
+    CopyLabels {
+        /// The patch, with the version inside; `None` when the Node has the labels.
+        patch: Option<MergePatch>,
+        /// The Node, and its labels afterwards.
+        copied: CopiedLabels,
+    },
 }
 
 /// The purpose of a patch of a host.
@@ -91,6 +100,10 @@ pub enum Reads {
     Template(String),
     /// The Nodes of the workload cluster.
     Nodes,
+    /// The Node of this name in the workload cluster.
+    Node(String),
+    /// The labels of the Node of this name.
+    NodeLabels(String),
 }
 
 /// The status to write.

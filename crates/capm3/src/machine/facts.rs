@@ -12,11 +12,12 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::{ObjectReference, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
-use metal3_capi::workload::Nodes;
+use metal3_capi::workload::{LabelledNode, Node, Nodes};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::reason::Reason;
 
+use crate::label_sync::CopiedLabels;
 use crate::node::NodeError;
 
 /// The reason of a wait for an object that cannot be decoded.
@@ -52,10 +53,23 @@ pub struct Facts {
     pub data: Observed<Arc<Metal3Data>>,
     /// All Nodes of the workload cluster.
     pub nodes: Observed<Nodes>,
+    /// What the copy of labels to the Node needs.
+    pub labels: LabelFacts,
     /// The administrator's settings.
     pub settings: Settings,
     /// The time for timestamps.
     pub now: Time,
+}
+
+/// What is known of the labels of the machine's Node.
+#[derive(Debug, Clone)]
+pub struct LabelFacts {
+    /// The Node that the Machine names, as it is watched.
+    pub node: Observed<Arc<Node>>,
+    /// The same Node with its labels, read live.
+    pub live: Observed<LabelledNode>,
+    /// What this process copied to it.
+    pub copied: Option<CopiedLabels>,
 }
 
 /// The hosts relevant to a machine.

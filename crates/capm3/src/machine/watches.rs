@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::LABEL_PREFIXES_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine, Metal3MachineTemplate,
 };
@@ -89,13 +90,17 @@ fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
     )
 }
 
-/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint.
+/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint and read one of the annotations.
 fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
     let spec = |one: &Metal3Cluster| Metal3ClusterSpec {
         control_plane_endpoint: None,
         ..one.spec.clone()
     };
-    old.metadata.labels == new.metadata.labels && spec(old) == spec(new)
+    let prefixes = |one: &Metal3Cluster| {
+        let annotations = one.metadata.annotations.as_ref();
+        annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
+    };
+    old.metadata.labels == new.metadata.labels && prefixes(old) == prefixes(new) && spec(old) == spec(new)
 }
 
 /// The Metal3Machine that a Machine references.

@@ -3,6 +3,7 @@
 mod clusterctl;
 mod faults;
 mod invalid_specs;
+mod labels;
 mod moving;
 mod program;
 mod scenarios;

@@ -4,13 +4,13 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{Node, Nodes, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_harness::Instance;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::Fault;
 use tokio::task::JoinSet;
 
 use crate::controller::standalone::Standalone;
@@ -35,15 +35,22 @@ impl Workloads for StaticNodes {
         Observed::Present(nodes.into())
     }
 
+    fn node(&self, _: &Key, _: &str, _: &Key) -> Observed<Arc<Node>> {
+        Observed::Absent
+    }
+
     fn remove_waiter(&self, _: &Key) {}
 
-    fn set_provider_id<'a>(
-        &'a self,
-        _: &'a Key,
-        _: &'a str,
-        _: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+        Box::pin(async { Ok(false) })
     }
 }
 

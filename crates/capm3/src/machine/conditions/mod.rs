@@ -15,7 +15,7 @@ use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
-pub use stage::{Data, Deletion, Node, Prerequisite, Request, Stage};
+pub use stage::{Data, Deletion, Labels, Node, Prerequisite, Request, Stage};
 
 /// The conditions of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,6 +57,14 @@ impl Conditions {
         ) {
             // The claim's failure is resolved, and the Node is not known yet.
             self.legacy.retain(|condition| condition.type_ != legacy::NODE_READY);
+        }
+        if let Stage::Hosted {
+            labels: Labels::NotAsked,
+            ..
+        } = stage
+        {
+            self.standard
+                .retain(|condition| condition.type_ != machine::LABELS_SYNCED);
         }
         let ready = summary::standard_summary(&self.standard).standard(generation, now);
         set_condition(&mut self.standard, ready);
@@ -121,12 +129,17 @@ impl StageConditions {
                 built.without_host(reason, legacy_reason, Severity::Error, message);
             }
             Stage::Hosted {
-                request, data, node, ..
+                request,
+                data,
+                node,
+                labels,
+                ..
             } => {
                 built.host(is_reused);
                 built.request(request, node);
                 built.data(data);
                 built.node(request, node);
+                built.labels(labels);
             }
             Stage::Deleting(deletion) => built.deletion(deletion),
         }
@@ -287,6 +300,21 @@ impl StageConditions {
         };
         let failed = ConditionBuilder::mark_false(legacy::NODE_READY, Reason::new(reason), severity, message);
         self.legacy(&failed);
+    }
+
+    // differs (`label-sync-reported`): the Go manager reports nothing.
+    fn labels(&mut self, labels: &Labels) {
+        let not_yet = |reason, severity, message: &str| {
+            ConditionBuilder::mark_false(machine::LABELS_SYNCED, Reason::new(reason), severity, message)
+        };
+        self.standard(&match labels {
+            Labels::NotAsked | Labels::Unchanged => return,
+            Labels::Copied => {
+                ConditionBuilder::mark_true(machine::LABELS_SYNCED, Reason::new(machine::REASON_LABELS_SYNCED))
+            }
+            Labels::Waiting(message) => not_yet(machine::REASON_WAITING_FOR_NODE, Severity::Info, message),
+            Labels::Failed(message) => not_yet(machine::REASON_LABELS_FAILED, Severity::Warning, message),
+        });
     }
 
     fn deletion(&mut self, deletion: &Deletion) {

@@ -42,6 +42,8 @@ pub enum Stage {
         data: Data,
         /// Its Node.
         node: Node,
+        /// The labels of its Node.
+        labels: Labels,
     },
     /// The machine is being deleted.
     Deleting(Deletion),
@@ -97,6 +99,21 @@ pub enum Node {
     Failed(String),
     /// The Node has the machine's provider ID.
     Known,
+}
+
+/// The state of the labels that a Node gets from its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Labels {
+    /// None are asked for.
+    NotAsked,
+    /// Nothing is known that changes the last report.
+    Unchanged,
+    /// The Node has them.
+    Copied,
+    /// The Node or its cluster is not there yet.
+    Waiting(Box<str>),
+    /// Something has to be corrected.
+    Failed(Box<str>),
 }
 
 /// The progress of a deletion.

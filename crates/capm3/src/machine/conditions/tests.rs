@@ -14,6 +14,7 @@ fn hosted(request: Request, data: Data, node: Node) -> Stage {
         request,
         data,
         node,
+        labels: Labels::NotAsked,
     }
 }
 
@@ -221,6 +222,7 @@ fn reason_of_a_reused_host_stays_until_the_host_is_released() {
         request: Request::Made,
         data: Data::Rendered,
         node: Node::NotExpected,
+        labels: Labels::NotAsked,
     };
     let later = hosted(Request::Made, Data::Rendered, Node::Known);
     let row = "AssociateBareMetalHost True AssociateBareMetalHostViaNodeReuseSuccess";
@@ -343,6 +345,7 @@ fn machine_waits_for_what_its_first_condition_that_is_not_true_states() {
         request: Request::Made,
         data,
         node,
+        labels: Labels::NotAsked,
     };
     let message = || "no host".to_owned();
     let (without, owner) = (
@@ -382,11 +385,20 @@ fn stages() -> impl Strategy<Value = Stage> {
         message().prop_map(Node::Waiting),
         message().prop_map(Node::Failed),
     ];
-    let hosted = (any::<bool>(), request, data, node).prop_map(|(is_reused, request, data, node)| Stage::Hosted {
+    let labels = prop_oneof![
+        Just(Labels::NotAsked),
+        Just(Labels::Unchanged),
+        Just(Labels::Copied),
+        message().prop_map(|why| Labels::Waiting(why.into())),
+        message().prop_map(|why| Labels::Failed(why.into())),
+    ];
+    let all = (any::<bool>(), request, data, node, labels);
+    let hosted = all.prop_map(|(is_reused, request, data, node, labels)| Stage::Hosted {
         is_reused,
         request,
         data,
         node,
+        labels,
     });
     prop_oneof![
         1 => Just(Stage::Before(Prerequisite::Bootstrap)),
@@ -423,4 +435,37 @@ proptest! {
             prop_assert!(conditions.standard.len() <= 32 && conditions.legacy.len() <= 32);
         }
     }
+}
+
+#[test]
+fn labels_of_the_node_are_reported_apart_from_the_summary_and_no_more_when_none_are_asked_for() {
+    let with = |labels| Stage::Hosted {
+        is_reused: false,
+        request: Request::Made,
+        data: Data::Rendered,
+        node: Node::Known,
+        labels,
+    };
+    let reported = |labels: &[Labels]| {
+        let stages: Vec<Stage> = labels.iter().cloned().map(with).collect();
+        let rows = standard(&after(&stages));
+        assert_eq!(rows.last().unwrap(), "Ready True Ready", "{labels:?}");
+        rows.into_iter().find(|row| row.starts_with("NodeLabelsSynced"))
+    };
+    let (waiting, failed) = (Labels::Waiting("away".into()), Labels::Failed("bad".into()));
+    let is = |row: &str| Some(row.to_owned());
+    assert_eq!(
+        reported(&[Labels::Copied]),
+        is("NodeLabelsSynced True NodeLabelsSynced")
+    );
+    assert_eq!(
+        reported(std::slice::from_ref(&waiting)),
+        is("NodeLabelsSynced False WaitingForNode")
+    );
+    assert_eq!(reported(&[failed]), is("NodeLabelsSynced False NodeLabelsFailed"));
+    assert_eq!(
+        reported(&[waiting, Labels::Unchanged]),
+        is("NodeLabelsSynced False WaitingForNode")
+    );
+    assert_eq!(reported(&[Labels::Copied, Labels::NotAsked]), None);
 }

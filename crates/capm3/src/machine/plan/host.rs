@@ -17,7 +17,7 @@ use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
 use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector};
 use crate::machine::action::{Action, HostChange, Reads};
-use crate::machine::conditions::{Data, Node, Request, Stage};
+use crate::machine::conditions::{Data, Labels, Node, Request, Stage};
 use crate::machine::facts;
 
 /// The most addresses that the schema allows.
@@ -145,7 +145,7 @@ impl<'a> Planner<'a> {
         });
         self.associate(host, prerequisites);
         self.copy_host_status(host);
-        self.hosted(is_reused, data_state, Node::NotExpected)
+        self.hosted(is_reused, data_state, Node::NotExpected, Labels::Unchanged)
     }
 
     /// Provisions the machine's host, or updates it when it is provisioned.
@@ -178,15 +178,20 @@ impl<'a> Planner<'a> {
                 request,
                 data: data_state.to_condition(),
                 node: Node::NotExpected,
+                labels: Labels::Unchanged,
             });
         }
-        match self.node(host, prerequisites) {
-            Ok(node) => self.hosted(false, data_state, node),
+        let node = match self.node(host, prerequisites) {
+            Ok(node) => node,
+            Err(decision) => return decision,
+        };
+        match self.labels(&node, host, prerequisites) {
+            Ok(labels) => self.hosted(false, data_state, node, labels),
             Err(decision) => decision,
         }
     }
 
-    fn hosted(&mut self, is_reused: bool, data_state: DataState, node: Node) -> Decision {
+    fn hosted(&mut self, is_reused: bool, data_state: DataState, node: Node, labels: Labels) -> Decision {
         let request = match &data_state {
             DataState::Refused(message) => Request::Failed(message.clone()),
             DataState::Missing | DataState::Waiting(_) | DataState::Rendered | DataState::External => Request::Made,
@@ -202,6 +207,7 @@ impl<'a> Planner<'a> {
             request,
             data,
             node,
+            labels,
         })
     }
 

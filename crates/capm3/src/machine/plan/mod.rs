@@ -18,6 +18,7 @@ mod data;
 mod events;
 mod host;
 mod host_changes;
+mod labels;
 mod node;
 mod release;
 mod status;

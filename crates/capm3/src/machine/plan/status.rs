@@ -6,7 +6,7 @@ use metal3_runtime::work::Next;
 use super::events::events_of;
 use super::{HostOwnership, Plan, Planner};
 use crate::machine::action::{Action, HostChange, Reads, StatusWrite, Urgency};
-use crate::machine::conditions::{Conditions, Data, Deletion, Node, Request, Stage, wait_at};
+use crate::machine::conditions::{Conditions, Data, Deletion, Labels, Node, Request, Stage, wait_at};
 
 impl Planner<'_> {
     /// The plan with the actions so far and the status of a stage.
@@ -76,20 +76,26 @@ impl Planner<'_> {
 
     pub(super) fn stage_of_failure(&mut self, failed: &Action, why: &str) -> Option<Stage> {
         let why = why.to_owned();
+        let unchanged = Labels::Unchanged;
         let change = match failed {
             Action::PatchMachine(_) => return None,
             Action::PatchHost { change, .. } => *change,
             Action::LabelSecret { .. } => HostChange::Update,
-            Action::CreateClaim(_) => return Some(self.failed_hosted(Request::Failed(why), Node::NotExpected)),
+            Action::CreateClaim(_) => {
+                return Some(self.failed_hosted(Request::Failed(why), Node::NotExpected, unchanged));
+            }
             Action::PatchClaim { .. } | Action::DeleteClaim { .. } => {
                 return Some(Stage::Deleting(Deletion::DataNotReleased(why)));
             }
-            Action::AdoptNode { .. } => return Some(self.failed_hosted(Request::Made, Node::Failed(why))),
+            Action::AdoptNode { .. } => return Some(self.failed_hosted(Request::Made, Node::Failed(why), unchanged)),
+            Action::CopyLabels { .. } => {
+                return Some(self.failed_hosted(Request::Made, Node::Known, Labels::Failed(why.into())));
+            }
         };
         Some(match change {
             HostChange::Claim => Stage::WithoutHost { message: why },
-            HostChange::Provision => self.failed_hosted(Request::HostNotWritten(why), Node::NotExpected),
-            HostChange::Update => self.failed_hosted(Request::HostNotUpdated(why), Node::NotExpected),
+            HostChange::Provision => self.failed_hosted(Request::HostNotWritten(why), Node::NotExpected, unchanged),
+            HostChange::Update => self.failed_hosted(Request::HostNotUpdated(why), Node::NotExpected, unchanged),
             HostChange::Pause | HostChange::Resume => Stage::HostPauseFailed {
                 pausing: change == HostChange::Pause,
                 message: why,
@@ -100,7 +106,7 @@ impl Planner<'_> {
         })
     }
 
-    fn failed_hosted(&mut self, request: Request, node: Node) -> Stage {
+    fn failed_hosted(&mut self, request: Request, node: Node, labels: Labels) -> Stage {
         let data = match self.host_ownership() {
             HostOwnership::Claimed(host) => self.data_state(host).to_condition(),
             HostOwnership::None
@@ -114,6 +120,7 @@ impl Planner<'_> {
             request,
             data,
             node,
+            labels,
         }
     }
 }

@@ -26,18 +26,13 @@ enum ActionError {
     Write(WriteError),
     /// The object differs from the one that the plan is based on.
     Stale,
-    Other(Fault),
+    /// The workload cluster did not do it.
+    Workload(Fault),
 }
 
 impl From<WriteError> for ActionError {
     fn from(error: WriteError) -> Self {
         Self::Write(error)
-    }
-}
-
-impl From<Fault> for ActionError {
-    fn from(fault: Fault) -> Self {
-        Self::Other(fault)
     }
 }
 
@@ -58,7 +53,10 @@ impl Machines {
             match self.write(key, facts, &action, &mut latest, writer).await {
                 Ok(()) => {}
                 Err(ActionError::Stale) => return Ok(Next::Requeue),
-                Err(ActionError::Other(fault)) => return Err(fault.into()),
+                Err(ActionError::Workload(fault)) => {
+                    let latest = latest.map(Box::new);
+                    return Err(ActError::Workload { action, fault, latest });
+                }
                 Err(ActionError::Write(error)) => {
                     let latest = latest.map(Box::new);
                     return Err(ActError::Write { action, error, latest });
@@ -165,7 +163,19 @@ impl Machines {
             Action::AdoptNode { node, provider_id } => {
                 self.workloads
                     .set_provider_id(&facts.cluster_key, node, provider_id)
-                    .await?;
+                    .await
+                    .map_err(ActionError::Workload)?;
+            }
+            Action::CopyLabels { patch, copied } => {
+                if let Some(patch) = patch {
+                    let request = self
+                        .workloads
+                        .patch_labels(&facts.cluster_key, &copied.node, patch.clone());
+                    if !request.await.map_err(ActionError::Workload)? {
+                        return Ok(());
+                    }
+                }
+                self.copied.lock().insert(key.clone(), copied.clone());
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 mod act;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use metal3_api::cluster::Machine;
@@ -18,10 +19,13 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::{WriteError, WriteErrorKind, Writer};
 
+use parking_lot::Mutex;
+
 use crate::cluster::reconciler::is_served;
 use crate::controller::caches::{Caches, host_of};
+use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
-use crate::machine::facts::{Facts, Hosts, Settings, UNREADABLE, associated, template_of};
+use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, UNREADABLE, associated, template_of};
 use crate::machine::plan::{after_failure, plan};
 use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
@@ -58,6 +62,8 @@ pub struct Machines {
     settings: Settings,
     watch_filter: Option<String>,
     debounce: StatusDebounce<Key>,
+    /// The labels that this process copied to Nodes. Lost with it: each Node is then read once more.
+    copied: Mutex<HashMap<Key, CopiedLabels>>,
 }
 
 /// The controller. The caller starts the watches of the caches.
@@ -71,6 +77,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         settings: parts.settings,
         watch_filter: parts.watch_filter,
         debounce: StatusDebounce::new(Arc::clone(&parts.clock)),
+        copied: Mutex::default(),
     };
     let [of_host, of_cluster, of_metal3_cluster, of_template] = std::array::from_fn(|_| caches.related_keys());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
@@ -114,14 +121,20 @@ impl Reconciler for Machines {
             .is_some_and(|machine| !is_served(&machine.metadata, filter))
         {
             self.workloads.remove_waiter(key);
+            self.copied.lock().remove(key);
             return Ok(Next::Done);
         }
         let mut facts = self.observe(key, machine);
+        let mut unread = None;
         for _ in 0..ROUNDS {
             facts.now = self.now();
             let plan = plan(&facts);
             match &plan.reads {
-                Reads::Nothing => return self.perform(key, facts, plan, writer).await,
+                Reads::Nothing => {
+                    let next = self.perform(key, facts, plan, writer).await?;
+                    // The status says what could not be read; the fault retries it.
+                    return unread.map_or(Ok(next), Err);
+                }
                 Reads::Machine => {
                     // The hosts must be those observed before the live read, so that it confirms them.
                     let live = writer.read::<Metal3Machine>(&self.caches.metal3_machines, key).await?;
@@ -148,6 +161,8 @@ impl Reconciler for Machines {
                     facts.template_is_live = true;
                 }
                 Reads::Nodes => facts.nodes = self.workloads.nodes(&facts.cluster_key, key),
+                Reads::Node(name) => facts.labels.node = self.workloads.node(&facts.cluster_key, name, key),
+                Reads::NodeLabels(name) => unread = self.read_labels(&mut facts, name).await,
             }
         }
         Ok(Next::Requeue)
@@ -158,24 +173,45 @@ impl Machines {
     /// Performs a plan without reads. When the API server rejects a write, the status reports what only the user can
     /// correct.
     async fn perform(&self, key: &Key, mut facts: Facts, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
-        if facts.nodes.unknown() == Some(&UnknownReason::NotRead) {
+        if facts.machine.is_none() {
+            self.copied.lock().remove(key);
+        }
+        let is_unread = |why: Option<&UnknownReason>| why == Some(&UnknownReason::NotRead);
+        if is_unread(facts.nodes.unknown()) && is_unread(facts.labels.node.unknown()) {
             self.workloads.remove_waiter(key);
         }
-        let (action, error, latest) = match self.act(key, &facts, plan, writer).await {
+        let (action, why, latest, fault) = match self.act(key, &facts, plan, writer).await {
             Ok(next) => return Ok(next),
             Err(ActError::Other(fault)) => return Err(fault),
-            Err(ActError::Write { action, error, latest }) => (action, error, latest),
+            Err(ActError::Workload { action, fault, latest }) => (action, Some(fault.report()), latest, fault),
+            Err(ActError::Write { action, error, latest }) => {
+                let is_for_user = matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden);
+                let source = std::error::Error::source(&error).map(ToString::to_string);
+                let why = is_for_user.then(|| format!("{error}: {}", source.unwrap_or_default()));
+                (action, why, latest, Fault::from(error))
+            }
         };
-        if matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden) {
-            let source = std::error::Error::source(&error).map(ToString::to_string);
-            let why = format!("{error}: {}", source.unwrap_or_default());
+        if let Some(why) = why {
             facts.now = self.now();
             let plan = after_failure(&facts, &action, &why);
             if let (Some(before), Some(write)) = (latest, plan.status) {
                 self.write_status(&before, write, &plan.events, writer).await?;
             }
         }
-        Err(error.into())
+        Err(fault)
+    }
+
+    /// Reads the labels of a Node. A failure is returned, and part of the facts.
+    async fn read_labels(&self, facts: &mut Facts, node: &str) -> Option<Fault> {
+        let (live, fault) = match self.workloads.read_labels(&facts.cluster_key, node).await {
+            Ok(node) => (Observed::from(node), None),
+            Err(fault) => (
+                Observed::Unknown(UnknownReason::Unreadable(fault.report())),
+                Some(fault),
+            ),
+        };
+        facts.labels.live = live;
+        fault
     }
 
     fn now(&self) -> Time {
@@ -218,6 +254,11 @@ impl Machines {
             claim,
             owner,
             nodes: Observed::Unknown(UnknownReason::NotRead),
+            labels: LabelFacts {
+                node: Observed::Unknown(UnknownReason::NotRead),
+                live: Observed::Unknown(UnknownReason::NotRead),
+                copied: self.copied.lock().get(key).cloned(),
+            },
             settings: self.settings,
             now: self.now(),
             machine,
@@ -270,7 +311,14 @@ enum ActError {
         /// The machine at its last version in this reconcile.
         latest: Option<Box<Metal3Machine>>,
     },
-    /// A read, the write of the status, or the request to the workload cluster failed.
+    /// A request to the workload cluster failed.
+    Workload {
+        action: Action,
+        fault: Fault,
+        /// The machine at its last version in this reconcile.
+        latest: Option<Box<Metal3Machine>>,
+    },
+    /// A read, or the write of the status, failed.
     Other(Fault),
 }
 

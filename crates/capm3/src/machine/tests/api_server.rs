@@ -177,7 +177,7 @@ impl Server {
             Action::DeleteClaim { claim, uid, version } => self
                 .delete(ObjectKind::Claim, claim, Some((uid, version.as_str())))
                 .map(|()| None),
-            Action::LabelSecret { .. } | Action::AdoptNode { .. } => Ok(None),
+            Action::LabelSecret { .. } | Action::AdoptNode { .. } | Action::CopyLabels { .. } => Ok(None),
         }
     }
 

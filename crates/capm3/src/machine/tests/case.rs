@@ -7,7 +7,7 @@ use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
 };
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::patch::apply;
+use metal3_runtime::patch::{MergePatch, apply};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use super::simulation::{
     at, cluster, cluster_key, host_document, machine_document, metal3_cluster, observed, owner, read,
 };
 use crate::machine::action::{Action, Plan};
-use crate::machine::facts::{Facts, Hosts, Settings, is_machine, named};
+use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
 use crate::machine::rules::Rules;
 use crate::node::tests::nodes;
@@ -38,6 +38,7 @@ pub(super) struct Case {
     pub(super) data: Option<Metal3Data>,
     /// `None` when they are not read.
     pub(super) nodes: Option<Vec<(&'static str, &'static str, &'static str, &'static str)>>,
+    pub(super) labels: LabelFacts,
     pub(super) settings: Settings,
     pub(super) rules: Rules,
 }
@@ -58,6 +59,14 @@ pub(super) fn blank() -> Value {
     json!({ "spec": spec, "status": { "provisioning": { "state": "available" } } })
 }
 
+pub(super) const fn unread_labels() -> LabelFacts {
+    LabelFacts {
+        node: Observed::Unknown(UnknownReason::NotRead),
+        live: Observed::Unknown(UnknownReason::NotRead),
+        copied: None,
+    }
+}
+
 impl Case {
     /// A machine whose prerequisites are met.
     pub(super) fn new() -> Self {
@@ -76,6 +85,7 @@ impl Case {
             claim: None,
             data: None,
             nodes: Some(Vec::new()),
+            labels: unread_labels(),
             settings: Settings::default(),
             rules: Rules::ALL,
         }
@@ -157,6 +167,7 @@ impl Case {
                 Some(rows) => Observed::Present(nodes(rows).into_iter().map(Arc::new).collect()),
                 None => Observed::Unknown(UnknownReason::NotRead),
             },
+            labels: self.labels.clone(),
             settings: self.settings,
             now: at(0),
         }
@@ -183,6 +194,13 @@ pub(super) fn writes(plan: &Plan) -> Vec<String> {
         Action::PatchClaim { .. } => "patch claim".to_owned(),
         Action::DeleteClaim { .. } => "delete claim".to_owned(),
         Action::AdoptNode { node, provider_id } => format!("{node} is {provider_id}"),
+        Action::CopyLabels { patch, copied } => {
+            format!(
+                "labels of {}: {}",
+                copied.node,
+                patch.clone().map_or(json!({}), MergePatch::into_document)["metadata"]["labels"]
+            )
+        }
     };
     plan.actions.iter().map(word).collect()
 }

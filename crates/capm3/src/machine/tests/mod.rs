@@ -5,6 +5,7 @@ mod case;
 mod cleanup;
 mod decisions;
 mod histories;
+mod labels;
 mod members;
 mod races;
 mod simulation;

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::api_server::{
     CLUSTER, NAMESPACE, OBJECT_KINDS, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
 };
+use super::case::unread_labels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, Settings, named};
 use crate::machine::plan::plan_under;
@@ -349,6 +350,7 @@ impl Simulation {
             claim: observed(of(ObjectKind::Claim, name).map(read).as_ref()),
             data: observed(of(ObjectKind::Data, &format!("data-{name}")).map(read).as_ref()),
             nodes: Observed::Present(Arc::from([])),
+            labels: unread_labels(),
             settings: Settings::default(),
             now: at(0),
             machine: machine.map(Arc::new),

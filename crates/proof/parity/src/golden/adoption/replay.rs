@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use metal3_capi::workload::{Nodes, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::work::Fault;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -141,14 +141,21 @@ impl Workloads for NoWorkloads {
         Observed::Unknown(UnknownReason::Unreadable(why))
     }
 
+    fn node(&self, _: &Key, _: &str, _: &Key) -> Observed<Arc<Node>> {
+        Observed::Absent
+    }
+
     fn remove_waiter(&self, _: &Key) {}
 
-    fn set_provider_id<'a>(
-        &'a self,
-        _: &'a Key,
-        _: &'a str,
-        _: &'a str,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
         Box::pin(async { Ok(()) })
+    }
+
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+        Box::pin(async { Ok(false) })
     }
 }

@@ -127,6 +127,7 @@ fn look(
             provider_id: text(node, "/spec/providerID").to_owned(),
             host_uid: text(node, "/metadata/labels/metal3.io~1uuid").to_owned(),
             hostname: text(node, "/metadata/labels/kubernetes.io~1hostname").to_owned(),
+            ..Node::default()
         })
         .collect();
     let wanted = NodeQuery {
