@@ -58,7 +58,11 @@ impl ClusterClients for Cluster {
 /// A client from a kubeconfig. Errors do not include the library's message, which may quote credentials.
 async fn open(connector: &ClientFactory, kubeconfig: Kubeconfig) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let config = config.map_err(|_| "its kubeconfig has no usable context, cluster and user; write one".to_owned())?;
+    let mut config =
+        config.map_err(|_| "its kubeconfig has no usable context, cluster and user; write one".to_owned())?;
+    // differs: `workload-proxy`. The library takes a proxy from this program's environment, which is for other destinations. A kubeconfig with one of its own
+    // was refused.
+    config.proxy_url = None;
     connector.connect_allowed(config).map_err(|error| match error {
         ConnectError::NotAllowed => {
             "its address is not in --allowed-workload-endpoints; ask the administrator of this program to add it"
@@ -100,6 +104,38 @@ mod tests {
     fn connector() -> ClientFactory {
         let clock = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
         ClientFactory::new(Settings::new("test", "0"), clock, Metrics::new().requests())
+    }
+
+    /// The environment of a process is the same for all its tests, so this one runs in a process of its own.
+    #[tokio::test]
+    async fn proxy_of_the_environment_is_not_used_for_workload_clusters() {
+        const PROXY: &str = "HTTPS_PROXY";
+        if std::env::var_os(PROXY).is_none() {
+            let program = std::env::current_exe().unwrap_or_default();
+            let name = "proxy_of_the_environment_is_not_used_for_workload_clusters";
+            let mut child = std::process::Command::new(program);
+            let output = child.arg(name).env(PROXY, "http://192.0.2.9:3128").output();
+            let output = output.map(|output| {
+                (
+                    output.status.success(),
+                    String::from_utf8_lossy(&output.stdout).into_owned(),
+                )
+            });
+            assert!(
+                matches!(&output, Ok((true, text)) if text.contains("1 passed")),
+                "{output:?}"
+            );
+            return;
+        }
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let document = json!({
+            "current-context": "c",
+            "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],
+            "clusters": [{ "name": "k", "cluster": { "server": "https://192.0.2.1:6443" } }],
+            "users": [{ "name": "u", "user": { "token": "t" } }],
+        });
+        let opened = open(&connector(), serde_json::from_value(document).unwrap_or_default()).await;
+        assert!(opened.is_ok(), "{:?}", opened.err());
     }
 
     #[tokio::test]
