@@ -126,7 +126,8 @@ fn granted<K: Resource, I: Indexes<K>>(
     read: fn(&K) -> Option<(String, AddressObject)>,
 ) -> Option<Vec<String>> {
     let wanted = |(key, object): (&Key, &Arc<K>)| {
-        let (of, held) = read(object).filter(|_| key.namespace == namespace)?;
+        // Without converting the addresses of others.
+        let (of, held) = (key.namespace == namespace).then(|| read(object))??;
         Some(held.address?.to_string()).filter(|_| of == pool)
     };
     cache.read(|cache| cache.synced().then(|| cache.objects().filter_map(wanted).collect()))
