@@ -53,8 +53,8 @@ impl Planner<'_> {
         if *status == *before {
             return None;
         }
-        let is_recounted =
-            matches!(stage, Stage::WithoutHost { .. }) && without_messages(status) == without_messages(before);
+        let has_numbers = matches!(stage, Stage::WithoutHost { .. }) || depends_on_nodes(stage);
+        let is_recounted = has_numbers && without_messages(status) == without_messages(before);
         status.last_updated = Some(self.facts.now);
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);
@@ -142,9 +142,15 @@ fn without_messages(status: &Metal3MachineStatus) -> Metal3MachineStatus {
 const fn resolves_by_itself(stage: &Stage) -> bool {
     match stage {
         Stage::Before(_) | Stage::Deleting(Deletion::UnderWay(_)) => true,
-        Stage::Hosted { request, node, .. } => {
-            matches!(request, Request::Made) && matches!(node, Node::NotExpected | Node::Waiting(_))
-        }
+        Stage::Hosted { request, node, .. } => matches!(request, Request::Made) && !matches!(node, Node::Known),
         _ => false,
     }
+}
+
+/// Whether the server of a tenant decides about the report, and how often it changes.
+const fn depends_on_nodes(stage: &Stage) -> bool {
+    let Stage::Hosted { node, labels, .. } = stage else {
+        return false;
+    };
+    matches!(node, Node::Waiting(_) | Node::Failed(_)) || matches!(labels, Labels::Waiting(_) | Labels::Failed(_))
 }
