@@ -22,7 +22,7 @@ use metal3_runtime::work::Fault;
 
 pub use labels::{LabelDigest, LabelledNode};
 pub use node::{NODE_HOST_UID_LABEL, WorkloadNode};
-pub use remote::{ConnectFn, Remote, Workload};
+pub use remote::{BUSY, ConnectFn, Remote, Workload};
 pub use repair::{Access, Drained, LiveNode, NodeChange, NodeChanged, NodeRepair, NodeState};
 
 /// The Nodes of a cluster, shared by all who wait for one.

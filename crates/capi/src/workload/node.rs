@@ -21,8 +21,8 @@ use super::LabelDigest;
 pub const NODE_HOST_UID_LABEL: &str = "metal3.io/uuid";
 /// The label with the host name that the kubelet reports.
 const HOSTNAME_LABEL: &str = "kubernetes.io/hostname";
-/// The longest UID, version and label: as long as Kubernetes permits, with room to spare.
-const LONGEST: usize = 253;
+/// The longest label that is kept, UID and version: as long as Kubernetes permits.
+const LONGEST: usize = 63;
 /// The longest provider ID.
 const LONGEST_PROVIDER_ID: usize = 512;
 

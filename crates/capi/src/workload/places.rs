@@ -15,6 +15,8 @@ use tokio::time::Instant;
 
 /// Clusters of one namespace that are watched at the same time.
 pub(super) const PLACES: usize = 20;
+/// Pages of a namespace that are read and decoded at the same time: a page is the largest answer of a server.
+const PAGES: usize = 4;
 /// How long a cluster is watched while others wait: long enough to connect, list and see a new Node.
 pub(super) const TURN: Duration = Duration::from_mins(2);
 
@@ -30,6 +32,7 @@ struct Namespace {
     /// In the order of their arrival.
     queue: VecDeque<(Key, BTreeSet<Key>)>,
     pages: Arc<Semaphore>,
+    requests: Arc<Semaphore>,
 }
 
 struct Watched {
@@ -42,7 +45,8 @@ impl Default for Namespace {
         Self {
             watched: BTreeMap::new(),
             queue: VecDeque::new(),
-            pages: Arc::new(Semaphore::new(1)),
+            pages: Arc::new(Semaphore::new(PAGES)),
+            requests: Arc::new(Semaphore::new(1)),
         }
     }
 }
@@ -61,11 +65,12 @@ impl Places {
         leave(&mut self.0.lock(), waiter, None, now)
     }
 
-    /// Ends the turns that are over while others wait. Returns the keys that lost their place, and those to enqueue.
-    pub(super) fn rotate(&self, now: Instant) -> (Vec<Key>, Woken) {
+    /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns the keys that lost
+    /// their place, and those to enqueue.
+    pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Key>, Woken) {
         let (mut lost, mut woken) = (Vec::new(), Vec::new());
         for namespace in self.0.lock().values_mut() {
-            let ended = namespace.end_turns(now);
+            let ended = namespace.end_turns(now, &is_failing);
             woken.extend(ended.iter().cloned());
             lost.extend(ended);
             woken.extend(namespace.fill(now));
@@ -73,10 +78,16 @@ impl Places {
         (lost, woken)
     }
 
-    /// One list of the clusters of a namespace is read at a time: a page is the largest answer of a server.
+    /// Held while a page of one of the clusters of a namespace is read.
     pub(super) fn pages(&self, namespace: &str) -> Arc<Semaphore> {
         let mut namespaces = self.0.lock();
         Arc::clone(&namespaces.entry(namespace.to_owned()).or_default().pages)
+    }
+
+    /// Held while a worker waits for a request to one of them.
+    pub(super) fn requests(&self, namespace: &str) -> Arc<Semaphore> {
+        let mut namespaces = self.0.lock();
+        Arc::clone(&namespaces.entry(namespace.to_owned()).or_default().requests)
     }
 }
 
@@ -131,12 +142,12 @@ impl Namespace {
     }
 
     /// Moves as many clusters as wait from their places to the end of the queue, if their turns are over.
-    fn end_turns(&mut self, now: Instant) -> Vec<Key> {
+    fn end_turns(&mut self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> Vec<Key> {
         let over = |watched: &Watched| now.saturating_duration_since(watched.since) >= TURN;
         let mut ended: Vec<(Instant, Key)> = self
             .watched
             .iter()
-            .filter(|(_, watched)| over(watched))
+            .filter(|(cluster, watched)| over(watched) || is_failing(cluster))
             .map(|(cluster, watched)| (watched.since, cluster.clone()))
             .collect();
         ended.sort();
@@ -199,14 +210,14 @@ mod tests {
     fn turns_end_only_while_others_wait() {
         let (places, now) = (Places::default(), Instant::now());
         crowded(&places, PLACES, now);
-        assert_eq!(places.rotate(now + TURN), (vec![], vec![]));
+        assert_eq!(places.rotate(now + TURN, |_| false), (vec![], vec![]));
         crowded(&places, PLACES + 1, now);
-        assert_eq!(places.rotate(now), (vec![], vec![]));
-        let (lost, woken) = places.rotate(now + TURN);
+        assert_eq!(places.rotate(now, |_| false), (vec![], vec![]));
+        let (lost, woken) = places.rotate(now + TURN, |_| false);
         assert_eq!(lost, [key("one", 0)]);
         assert_eq!(woken, [key("one", 0), key("one", PLACES)]);
         // Each has its turn.
-        let (lost, _) = places.rotate(now + TURN);
+        let (lost, _) = places.rotate(now + TURN, |_| false);
         assert_eq!(lost, [key("one", 1)]);
     }
 }

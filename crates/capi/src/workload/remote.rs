@@ -21,16 +21,22 @@ use metal3_runtime::write::{Mode, NoCache, Writer, Written};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::places::{PLACES, Places, TURN};
 use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
+/// A request was not sent, because others are under way. It will be.
+pub const BUSY: Category = Category::new("workload_busy");
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
-/// Nodes that are kept of one cluster. Kubernetes supports half as many.
-const MOST_NODES: usize = 10_000;
+/// Nodes that are kept of one cluster. Kubernetes supports 5,000.
+const MOST_NODES: usize = 6_000;
+/// Requests to servers of tenants for which a worker may wait at the same time: fewer than there are workers.
+const REQUESTS: usize = 4;
+/// How long a worker waits for one.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 role! {
     /// Permissions in workload clusters, with the credentials of their own kubeconfigs. The manager's role does not
@@ -83,6 +89,7 @@ struct KubeconfigSource<R> {
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<KubeconfigSource<R>>,
     places: Arc<Places>,
+    requests: Semaphore,
     wake: Mutex<Option<Arc<WakeFn>>>,
 }
 
@@ -99,6 +106,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
                 places: Arc::clone(&places),
             }),
             places,
+            requests: Semaphore::new(REQUESTS),
             wake: Mutex::default(),
         }
     }
@@ -127,7 +135,8 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     async fn rotate(&self) {
         loop {
             sleep(RETRY).await;
-            let (lost, woken) = self.places.rotate(Instant::now());
+            let is_failing = |cluster: &Key| self.nodes.get(cluster).is_some_and(|source| source.error.is_some());
+            let (lost, woken) = self.places.rotate(Instant::now(), is_failing);
             for waiter in &lost {
                 self.nodes.set_interest(waiter, &BTreeMap::new());
             }
@@ -209,7 +218,7 @@ fn unreachable_message(why: &str) -> String {
 fn waiting_message() -> String {
     format!(
         "waiting for a turn: machines of more than {PLACES} workload clusters of this namespace wait for their Nodes, and each \
-         cluster is watched for {} minutes; delete the machines whose Nodes never come, or use another namespace",
+         cluster is watched for {} minutes; see the conditions of machines whose clusters cannot be reached",
         TURN.as_secs() / 60,
     )
 }
@@ -258,8 +267,10 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
             let op = || format!("give Node {node} its provider ID");
             let (writer, cache) = self.connected(cluster, op)?;
             // The server accepts a provider ID once and never another one: no precondition is needed.
-            let written = writer.patch(&cache, &node_key(node), patch).await;
-            written.map(drop).map_err(|_| rejected(op()))
+            let key = node_key(node);
+            self.request(cluster, op, writer.patch(&cache, &key, patch))
+                .await
+                .map(drop)
         })
     }
 
@@ -267,8 +278,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         Box::pin(async move {
             let op = || format!("read the labels of Node {node}");
             let (writer, _) = self.connected(cluster, op)?;
-            let read = writer.read::<LabelledNode>(&NoCache, &node_key(node)).await;
-            read.map_err(|_| rejected(op()))
+            let key = node_key(node);
+            self.request(cluster, op, writer.read::<LabelledNode>(&NoCache, &key))
+                .await
         })
     }
 
@@ -276,10 +288,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         Box::pin(async move {
             let op = || format!("change the labels of Node {node}");
             let (writer, cache) = self.connected(cluster, op)?;
-            let written = writer.patch(&cache, &node_key(node), patch).await;
-            written
-                .map(|written| !matches!(written, Written::DryRun))
-                .map_err(|_| rejected(op()))
+            let key = node_key(node);
+            let written = self.request(cluster, op, writer.patch(&cache, &key, patch)).await?;
+            Ok(!matches!(written, Written::DryRun))
         })
     }
 }
@@ -311,6 +322,35 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         }
     }
 
+    /// differs: `workload-requests`. A request on a worker that all tenants share: one for each namespace, a few in all, and each for a short time.
+    async fn request<T, E>(
+        &self,
+        cluster: &Key,
+        op: impl Fn() -> String,
+        request: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Fault> {
+        let of_namespace = self.places.requests(&cluster.namespace);
+        let permits = (of_namespace.try_acquire(), self.requests.try_acquire());
+        let (Ok(_one), Ok(_other)) = permits else {
+            let why = "requests to other workload clusters are under way; it is tried again";
+            return Err(Fault::transient(op(), BUSY, why));
+        };
+        // The error of the server is text of a tenant, and is not repeated.
+        match timeout(REQUEST_TIMEOUT, request).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(_)) => Err(Fault::transient(
+                op(),
+                Category::UNREACHABLE,
+                "the workload cluster did not accept it",
+            )),
+            Err(_) => Err(Fault::transient(
+                op(),
+                Category::UNREACHABLE,
+                "the workload cluster did not answer",
+            )),
+        }
+    }
+
     /// A writer for a watched cluster, and the cache of its Nodes.
     fn connected(
         &self,
@@ -324,11 +364,6 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         };
         Ok((Writer::new(connection.client, self.nodes.source().reader.mode()), cache))
     }
-}
-
-/// The error of the server is text of a tenant, and is not repeated.
-fn rejected(op: String) -> Fault {
-    Fault::transient(op, Category::UNREACHABLE, "the workload cluster did not accept it")
 }
 
 fn node_key(node: &str) -> Key {

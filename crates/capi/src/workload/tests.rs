@@ -25,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ConnectFn, LabelDigest, Remote, Workloads};
 
+mod hostile;
+
 role! {
     /// Permissions of a controller that reads kubeconfig Secrets.
     pub struct SecretReader {
@@ -561,7 +563,7 @@ async fn clusters_of_a_namespace_are_watched_a_few_at_a_time_and_each_has_its_tu
         );
         let reported = reconcile(CLUSTERS - 1);
         assert!(
-            reported[0].contains("waiting for a turn") && reported[0].contains("; delete"),
+            reported[0].contains("waiting for a turn") && reported[0].contains("; see the conditions"),
             "{reported:?}"
         );
         // Whose Node came leaves, and the next one is enqueued.

@@ -130,6 +130,12 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.unreadable.iter()
     }
 
+    /// The number of objects, decoded or not.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.objects.len()
+    }
+
     /// The number of own deletes that the watch has not delivered yet.
     #[must_use]
     pub fn unconfirmed_deletes(&self) -> usize {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -94,10 +94,32 @@ where
     Ok(Response::from_parts(head, body))
 }
 
+/// Whether the server reports an error.
+pub(super) fn is_error<B>(answer: &Response<B>) -> bool {
+    answer.status().is_client_error() || answer.status().is_server_error()
+}
+
+/// The error of the server of a tenant: its code, and the delay that it asks for. The text is not read: decoded, it takes many
+/// times its length, and nothing uses it.
+pub(super) fn without_text<B>(answer: Response<B>) -> Response<AnyBody> {
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": answer.status().as_u16(),
+        "details": { "retryAfterSeconds": wait_asked_for(&answer).unwrap_or_default() },
+    });
+    let body = Full::from(status.to_string())
+        .map_err(|never| match never {})
+        .boxed_unsync();
+    let mut head = answer.into_parts().0;
+    head.headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    Response::from_parts(head, body)
+}
+
 /// In seconds: Kubernetes sends no dates here.
 fn wait_asked_for<B>(answer: &Response<B>) -> Option<u32> {
-    let refused = answer.status().is_client_error() || answer.status().is_server_error();
-    let header = answer.headers().get(RETRY_AFTER).filter(|_| refused)?;
+    let header = answer.headers().get(RETRY_AFTER).filter(|_| is_error(answer))?;
     header.to_str().ok()?.trim().parse().ok()
 }
 

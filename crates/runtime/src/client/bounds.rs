@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::{BoxError, Service, ServiceExt as _};
 
 use super::ClientFactory;
-use super::answer::{AnyBody, Bounded, ResponseTimeout, with_wait};
+use super::answer::{AnyBody, Bounded, ResponseTimeout, is_error, with_wait, without_text};
 use super::rate_limit::RateLimiter;
 use super::write_gate::WriteGate;
 use crate::metrics::RequestMetrics;
@@ -36,6 +36,7 @@ struct Shared {
     user_agent: HeaderValue,
     timeout: Duration,
     longest_response: usize,
+    is_for_tenants: bool,
     slots: Arc<Semaphore>,
     rate_limit: Option<Mutex<RateLimiter>>,
     clock: Arc<dyn Clock>,
@@ -51,6 +52,7 @@ impl<S> Bounds<S> {
             user_agent: settings.user_agent.clone(),
             timeout: settings.timeout,
             longest_response: settings.longest_response.unwrap_or(usize::MAX),
+            is_for_tenants: settings.is_for_tenants,
             slots: Arc::new(Semaphore::new(settings.in_flight.max(1))),
             rate_limit: settings
                 .rate_limit
@@ -116,6 +118,9 @@ impl<S> Bounds<S> {
             Err(_) => shared.metrics.unanswered(method.as_str(), host),
         }
         let answer = answer?;
+        if shared.is_for_tenants && is_error(&answer) {
+            return Ok(without_text(answer));
+        }
         if watch && answer.status().is_success() {
             return with_wait(answer).await;
         }

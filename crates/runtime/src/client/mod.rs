@@ -58,8 +58,8 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// that an API server processes at once.
 pub const IN_FLIGHT: usize = 64;
 
-/// The longest response of an API server of a tenant: a page of 500 Nodes with room to spare.
-const TENANT_RESPONSE: usize = 32 << 20;
+/// The longest response of an API server of a tenant: a page of 100 Nodes with room to spare.
+const TENANT_RESPONSE: usize = 8 << 20;
 
 /// All workload clusters in metrics: a tenant decides how many addresses there are, and what they contain.
 const WORKLOAD_CLUSTERS: &str = "workload-clusters";

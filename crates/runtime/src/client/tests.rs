@@ -154,6 +154,27 @@ async fn a_response_of_a_tenant_beyond_the_limit_is_not_read() {
     ));
 }
 
+#[tokio::test(start_paused = true)]
+async fn error_of_a_tenant_is_its_code_and_its_delay_and_its_body_is_not_read() {
+    let factory = factory(|settings| *settings = settings.clone().for_tenants(Allowed::default()));
+    for watch in [false, true] {
+        let api = served(&factory, |_| async {
+            let endless = stream::repeat_with(|| -> Result<Frame<Bytes>, Infallible> { panic!("the body is read") });
+            let body = StreamBody::new(endless).boxed_unsync();
+            let answer = Response::builder().status(429).header("retry-after", "7");
+            answer.body(body).unwrap()
+        });
+        let error = if watch {
+            api.watch(&WatchParams::default(), "1").await.map(drop).unwrap_err()
+        } else {
+            api.list(&ListParams::default()).await.map(drop).unwrap_err()
+        };
+        let status = refusal(error);
+        assert_eq!((status.code, status.message.as_str()), (429, ""));
+        assert_eq!(status.details.unwrap().retry_after_seconds, 7);
+    }
+}
+
 #[tokio::test]
 async fn connections_go_to_allowed_addresses_only() {
     drop(rustls::crypto::ring::default_provider().install_default());

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use kube_core::{ObjectMeta, Resource};
+use kube_core::Resource;
 use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer as _};
 use serde_json::value::RawValue;
@@ -149,7 +149,17 @@ struct Line<'a> {
 #[derive(Deserialize)]
 struct Bare {
     #[serde(default)]
-    metadata: ObjectMeta,
+    metadata: BareMetadata,
+}
+
+/// What identifies an object. Other members are skipped: decoded, a list of bookkeeping takes many times its length.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BareMetadata {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -197,7 +207,7 @@ fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Decod
     }
 }
 
-fn metadata(raw: &RawValue) -> Result<ObjectMeta, DecodeError> {
+fn metadata(raw: &RawValue) -> Result<BareMetadata, DecodeError> {
     let bare: Bare = serde_json::from_str(raw.get()).map_err(|error| envelope_error("object", &error))?;
     Ok(bare.metadata)
 }

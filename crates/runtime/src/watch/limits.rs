@@ -25,6 +25,15 @@ pub(super) const fn longest_line(is_of_tenant: bool) -> u64 {
     }
 }
 
+/// Checks the number of pages, each of this size, for a list of at most this number of objects.
+pub(super) fn check_pages(read: usize, most: usize, size: u32) -> Result<(), DecodeError> {
+    let size = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+    if read > most.div_ceil(size) {
+        return Err(DecodeError::TooLarge("the list"));
+    }
+    Ok(())
+}
+
 /// Checks what is kept of a page.
 pub(super) fn check_page<K: Resource>(page: &Page<K>) -> Result<(), DecodeError> {
     check_version(&page.at)?;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Permits, verb};
 use crate::cache::{Cache, CacheRefresher, Indexes, Item, SharedCache};
+use crate::plan::Observed;
 use crate::version::ResourceVersion;
 use crate::work::Class;
 
@@ -43,6 +44,11 @@ const MAX_STALE_LISTS: u32 = 4;
 /// The interval of lists, and of watches, of the server of a tenant.
 const TENANT_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Objects in a page of a list of the server of a tenant.
+const TENANT_PAGE_SIZE: u32 = 100;
+/// The timeout of the body of a page of a tenant. Others wait for it.
+const TENANT_PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Interval of attempts to list an optional kind that the server does not serve.
 const UNSERVED_RETRY: Duration = Duration::from_mins(1);
 
@@ -58,7 +64,7 @@ pub struct Watch<K, I = ()> {
     /// Whether the next step is a list.
     relist: bool,
     behind: u32,
-    /// For the API server of a tenant: the number of objects in a list, and of events until the next list.
+    /// For the API server of a tenant: the number of objects in a list, and in the cache.
     bound: Option<usize>,
     /// When the last watch and the last list of a tenant's server began.
     began: [Option<Instant>; 2],
@@ -110,7 +116,8 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
     }
 
     /// A watch of the API server of a tenant, which may send anything: with a limit of objects in the cache, and without
-    /// the server's text in errors and logs. A permit of `pages` is held while a page is read, which is the largest answer.
+    /// the server's text in errors and logs. A permit of `pages` is held while the body of a page is read and decoded, which
+    /// is the largest response.
     #[must_use]
     pub fn of_tenant(mut self, objects: usize, pages: Arc<Semaphore>) -> Self {
         self.bound = Some(objects);
@@ -242,10 +249,10 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 
     async fn list(&mut self) -> Result<(), WatchError> {
-        let (items, at) = match self.pages(Some(PAGE_SIZE)).await {
+        let (items, at) = match (self.bound, self.pages(Some(PAGE_SIZE)).await) {
             // The rest of the list expired: read it again, in one piece.
-            Err(WatchError::Expired) => self.pages(None).await?,
-            read => read?,
+            (None, Err(WatchError::Expired)) => self.pages(None).await?,
+            (_, read) => read?,
         };
         let seen = self.cache.read(|cache| cache.reached().cloned());
         if let Some(seen) = seen.filter(|seen| *seen > at && self.behind < MAX_STALE_LISTS) {
@@ -263,27 +270,47 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
 
     async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), WatchError> {
         let (mut items, mut rest) = (Vec::new(), None);
-        loop {
-            let _page = match &self.pages {
-                Some(pages) => pages.acquire().await.ok(),
-                None => None,
+        for number in 0_usize.. {
+            let page = match self.bound {
+                Some(most) => {
+                    limits::check_pages(number, most, TENANT_PAGE_SIZE)?;
+                    self.page_of_tenant(rest, most.saturating_sub(items.len())).await?
+                }
+                None => {
+                    let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
+                    let text = async { self.client.request_text(request?).await };
+                    let text = within(RESPONSE_TIMEOUT, text).await?.map_err(WatchError::of)?;
+                    decode::page(&text, usize::MAX)?
+                }
             };
-            let request = self.requests.list(size, rest).map_err(kube::Error::BuildRequest);
-            let text = async { self.client.request_text(request?).await };
-            let text = within(RESPONSE_TIMEOUT, text).await?.map_err(WatchError::of)?;
-            // Across pages, too: a server decides how many there are.
-            let most = self.bound.unwrap_or(usize::MAX).saturating_sub(items.len());
-            let page: Page<K> = decode::page(&text, most)?;
-            drop(text);
-            if self.bound.is_some() {
-                limits::check_page(&page)?;
-            }
             items.extend(page.items);
             rest = page.rest;
             if rest.is_none() {
                 return Ok((items, page.at));
             }
         }
+        Err(DecodeError::TooLarge("the list").into())
+    }
+
+    /// A page of the server of a tenant, with at most this number of objects. Without a permit until the server answers: one
+    /// that is cut off does not make the others wait.
+    async fn page_of_tenant(&self, rest: Option<String>, most: usize) -> Result<Page<K>, WatchError> {
+        let request = self.requests.list(Some(TENANT_PAGE_SIZE), rest);
+        let stream = async {
+            self.client
+                .request_stream(request.map_err(kube::Error::BuildRequest)?)
+                .await
+        };
+        let mut stream = std::pin::pin!(within(RESPONSE_TIMEOUT, stream).await?.map_err(WatchError::of)?);
+        let _permit = match &self.pages {
+            Some(pages) => pages.acquire().await.ok(),
+            None => None,
+        };
+        let mut text = String::new();
+        within(TENANT_PAGE_TIMEOUT, stream.read_to_string(&mut text)).await??;
+        let page = decode::page(&text, most)?;
+        limits::check_page(&page)?;
+        Ok(page)
     }
 
     async fn watch(&mut self) -> Result<(), WatchError> {
@@ -321,15 +348,27 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             if self.bound.is_some() {
                 limits::check_event(&event)?;
             }
-            self.apply(event)?;
-            self.backoff.succeed();
-            events = events.saturating_add(1);
-            if self.bound.is_some_and(|most| events >= most) {
-                // The list replaces what the events added.
+            if self.has_no_room_for(&event) {
+                // The list replaces what the events added, or is too long itself.
                 self.relist = true;
                 return Ok(());
             }
+            self.apply(event)?;
+            self.backoff.succeed();
+            events = events.saturating_add(1);
         }
+    }
+
+    /// Whether an event adds an object beyond those that are kept of the server of a tenant, whatever the number of watches.
+    fn has_no_room_for(&self, event: &Event<K>) -> bool {
+        let (Some(most), Event::Applied(item)) = (self.bound, event) else {
+            return false;
+        };
+        let is_new = |cache: &Cache<K, I>| {
+            item.identity()
+                .is_ok_and(|one| matches!(cache.get(&one.key), Observed::Absent))
+        };
+        self.cache.read(|cache| cache.count() >= most && is_new(cache))
     }
 
     fn apply(&self, event: Event<K>) -> Result<(), WatchError> {

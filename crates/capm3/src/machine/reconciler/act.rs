@@ -8,6 +8,7 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::workload::BUSY;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::work::{DEBOUNCE, Fault, Next};
@@ -53,6 +54,8 @@ impl Machines {
             match self.write(key, facts, &action, &mut latest, writer).await {
                 Ok(()) => {}
                 Err(ActionError::Stale) => return Ok(Next::Requeue),
+                // Nothing is known about the cluster.
+                Err(ActionError::Workload(fault)) if fault.category() == BUSY.as_str() => return Err(fault.into()),
                 Err(ActionError::Workload(fault)) => {
                     let latest = latest.map(Box::new);
                     return Err(ActError::Workload { action, fault, latest });
