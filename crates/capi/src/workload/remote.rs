@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{Node as WholeNode, Pod, Secret};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
@@ -43,7 +43,7 @@ role! {
     /// grant them.
     pub struct Workload {
         WorkloadNode: List, Watch, Patch;
-        Node: Get, Patch, Delete;
+        WholeNode: Get, Patch, Delete;
         Pod: List;
         VolumeAttachment: List;
         LabelledNode: Get;
@@ -322,7 +322,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         }
     }
 
-    /// differs: `workload-requests`. A request on a worker that all tenants share: one for each namespace, a few in all, and each for a short time.
+    /// A request on a worker that all tenants share: one for each namespace, a few in all, and each for a short time.
+    ///
+    /// differs: `workload-requests`
     async fn request<T, E>(
         &self,
         cluster: &Key,

@@ -109,7 +109,7 @@ pub enum Drained {
 /// Access to the Nodes of machines that are remediated.
 pub trait NodeRepair: Workloads {
     /// The Node now.
-    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState>;
+    fn live_node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState>;
 
     /// Changes the Node that was read.
     fn change<'a>(
@@ -124,7 +124,7 @@ pub trait NodeRepair: Workloads {
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Remote<R> {
-    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState> {
+    fn live_node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState> {
         Box::pin(async move {
             let writer = match self.writer(cluster) {
                 Ok(writer) => writer,

@@ -135,7 +135,7 @@ impl Remediations {
         let cluster = Key::of(&**cluster);
         // Only the wait is of interest: these Nodes have neither labels nor taints.
         drop(self.workloads.nodes(&cluster, key));
-        Node::Read(self.workloads.node(&cluster, &node.name).await)
+        Node::Read(self.workloads.live_node(&cluster, &node.name).await)
     }
 
     pub(super) async fn drained(&self, facts: &Facts) -> Drained {
