@@ -2,7 +2,7 @@
 
 use kube::core::Request;
 use kube::core::params::{GetParams, ListParams};
-use kube_core::{ObjectList, Resource};
+use kube_core::{ApiResource, ObjectList, Resource};
 use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
 
@@ -46,6 +46,42 @@ impl<R: Role> Writer<R> {
         let text = self.client.request_text(request).await;
         let text = text.map_err(|error| read_fault(op(), error))?;
         serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))
+    }
+
+    /// An object of a kind without a cache, on the server now.
+    ///
+    /// # Errors
+    /// When it is unknown whether the object exists.
+    pub async fn read_uncached<K>(&self, object: &Key) -> Result<Option<K>, Fault>
+    where
+        R: Permits<verb::Get, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+    {
+        get_object(&self.client, object).await
+    }
+
+    /// The same for a kind that is known at run time only. It is a list, because its errors distinguish an object that does not
+    /// exist from a kind or version that is not served, and a role that watches a kind lists it.
+    ///
+    /// # Errors
+    /// When it is unknown whether the object exists. With the category [`Category::NOT_FOUND`], the kind is not served.
+    ///
+    /// [`Category::NOT_FOUND`]: crate::work::Category::NOT_FOUND
+    pub async fn find_of_kind<K>(&self, kind: &ApiResource, object: &Key) -> Result<Option<K>, Fault>
+    where
+        R: Permits<verb::List, K>,
+        K: Resource<DynamicType = ApiResource> + Clone + DeserializeOwned,
+    {
+        let op = || format!("read {} {object}", kind.plural);
+        let named = ListParams::default().fields(&format!("metadata.name={}", object.name));
+        let request = Request::new(K::url_path(kind, Some(&object.namespace))).list(&named);
+        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+        let text = self.client.request_text(request).await;
+        let text = Zeroizing::new(text.map_err(|error| read_fault(op(), error))?);
+        let list: ObjectList<K> =
+            serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
+        let mut found = list.items.into_iter();
+        Ok(found.find(|one| one.meta().name.as_ref() == Some(&object.name)))
     }
 
     /// Lists every object of a namespace live, in pages. The objects enter the cache page by page and are not returned:
