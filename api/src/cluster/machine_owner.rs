@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineSpec;
 use crate::kind::kind;
-use crate::meta::IntOrString;
+use crate::meta::{IntOrString, Time};
 
 kind! {
     /// A set of equal machines.
@@ -82,6 +82,9 @@ pub struct MachineTemplate {
 /// How machines are replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollout {
+    /// When all machines are to be replaced although the template did not change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Time>,
     /// In which order machines are made and deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<RolloutStrategy>,

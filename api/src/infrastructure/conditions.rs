@@ -107,6 +107,8 @@ pub mod machine {
     pub const REASON_META_DATA_RELEASE_FAILED: &str = "DisassociateM3MetaDataFailed";
     /// The machine could not be deleted.
     pub const REASON_DELETION_FAILED: &str = "DeletionFailed";
+    /// Whether the host is to be kept with its disks is not decided.
+    pub const REASON_REUSE_UNDECIDED: &str = "NodeReuseUndecided";
     /// The Secrets were rendered.
     pub const REASON_SECRETS_READY: &str = "Metal3DataSecretsReady";
     /// The user supplied the Secrets.

@@ -43,6 +43,11 @@ pub const UNHEALTHY_NODE: &str = "capm3/UnhealthyNode";
 pub const LEGACY_UNHEALTHY_ANNOTATION: &str = "capi.metal3.io/unhealthy";
 /// Label on a released host: the control plane or MachineDeployment it is kept for.
 pub const NODE_REUSE_LABEL: &str = "infrastructure.cluster.x-k8s.io/node-reuse";
+/// Annotation on a Metal3MachineTemplate with `nodeReuse`, whatever its value: the disks of a host may be cleaned before it
+/// is kept.
+pub const REUSE_AFTER_CLEANING_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/node-reuse-after-cleaning";
+/// Annotation on a claimed host: the value of [`NODE_REUSE_LABEL`] before the claim. Removed when an image is written.
+pub const KEPT_BEFORE_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/kept-before-claim";
 /// Annotation on a Metal3Cluster: prefixes of the labels that are copied from hosts to their Nodes.
 pub const LABEL_PREFIXES_ANNOTATION: &str = "metal3.io/metal3-label-sync-prefixes";
 /// Label on a host: its failure domain.

@@ -1,7 +1,7 @@
 //! Permissions of the controllers. The roles are generated from this table.
 
 use k8s_openapi::api::core::v1::{Event, Secret};
-use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine};
+use metal3_api::cluster::{self, Cluster, IPAddressClaim, Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3MachineTemplate,
     Metal3Remediation,
@@ -14,7 +14,8 @@ role! {
     /// Clusters and machines. Secrets: get for kubeconfigs of workload clusters; patch to label a host's credentials
     /// for `clusterctl move`; create for the endpoint of a control plane from a pool. The address of such an endpoint
     /// is claimed and released; a Metal3Cluster is read before the claim of a missing Metal3Cluster is released.
-    /// `metal3clusters/finalizers` is needed because the claim's owner reference blocks the owner's deletion.
+    /// MachineSets and MachineDeployments are read when a machine with node reuse is deleted; control planes are, too, with
+    /// the permissions of their endpoints. `metal3clusters/finalizers` is needed because the claim's owner reference blocks the owner's deletion.
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;
@@ -24,6 +25,8 @@ role! {
         BareMetalHost: Get, List, Watch, Patch;
         Cluster: List, Watch;
         Machine: List, Watch;
+        MachineSet: Get;
+        MachineDeployment: Get;
         Secret: Get, Create, Patch;
         IPClaim: Get, Create, Patch;
         IPAddressClaim: Get, Create, Patch;

@@ -2,6 +2,8 @@
 
 use super::references::{check_object, check_secret, warn_of_secret};
 use super::{images, selectors};
+use crate::infrastructure::CleaningMode;
+use crate::infrastructure::names::REUSE_AFTER_CLEANING_ANNOTATION;
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::meta::SecretReference;
 use crate::rules::images::{DIFFERS, STRONG, STRONG_MEANS, VERIFIED, VERIFIED_MEANS};
@@ -82,19 +84,12 @@ impl AdmissionRules for Metal3MachineTemplate {
         })
         .differing("machine-unserved-members"),
         Rule::<Self>::on_spec(
-            "node-reuse-unset",
-            "A warning is returned for `nodeReuse`: released hosts are not kept for the next machine.",
-            |template, findings| {
-                if template.new.spec.node_reuse == Some(true) {
-                    findings.warn(
-                        FieldPath::new("spec.nodeReuse"),
-                        "released hosts are not kept for the machine's successor".to_owned(),
-                        "label the host with infrastructure.cluster.x-k8s.io/node-reuse, or its data may be lost",
-                    );
-                }
-            },
+            "node-reuse-cleaning",
+            "A warning is returned for `nodeReuse` unless automated cleaning is disabled: a host whose disks would be \
+                cleaned is not deprovisioned for a roll.",
+            warn_of_cleaned_reuse,
         )
-        .differing("host-not-kept"),
+        .differing("reuse-without-cleaning"),
     ];
 }
 
@@ -126,6 +121,20 @@ fn warn_of_unserved(path: &str, spec: &Metal3MachineSpec, findings: &mut Finding
             path.child("hostSelector").child("inNamespace"),
             format!("{path}.hostSelector.inNamespace has no effect yet: hosts of other namespaces are not used"),
             "remove it, or the machine gets a host of its own namespace",
+        );
+    }
+}
+
+fn warn_of_cleaned_reuse(template: &WriteRequest<'_, Metal3MachineTemplate>, findings: &mut Findings) {
+    let spec = &template.new.spec;
+    let annotations = template.new.metadata.annotations.as_ref();
+    let is_accepted = annotations.is_some_and(|all| all.contains_key(REUSE_AFTER_CLEANING_ANNOTATION));
+    let is_kept = spec.template.spec.automated_cleaning_mode == Some(CleaningMode::Disabled);
+    if spec.node_reuse == Some(true) && !is_kept && !is_accepted {
+        findings.warn(
+            FieldPath::new("spec.template.spec.automatedCleaningMode"),
+            "cleaning would erase the disks that nodeReuse keeps, so machines are not replaced",
+            format!("set it to disabled, or annotate the template with {REUSE_AFTER_CLEANING_ANNOTATION}"),
         );
     }
 }

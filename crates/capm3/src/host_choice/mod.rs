@@ -175,6 +175,11 @@ impl<'a> HostChooser<'a> {
             });
         }
         let consumer = host.spec.consumer_ref.as_ref();
+        if let Some(other) = kept_for.and(self.other_cluster(host)).filter(|_| consumer.is_none()) {
+            return Some(Refusal::KeptForAnother {
+                owner: format!("Cluster {other}"),
+            });
+        }
         if let Some(refusal) = consumer.and_then(|consumer| self.refusal_by_consumer(consumer, kept_for.is_some())) {
             return Some(refusal);
         }
@@ -205,6 +210,11 @@ impl<'a> HostChooser<'a> {
         // differs (`host-kept-choice`): owners of the same name may belong to two Clusters; the Go manager does not
         // compare them.
         (!self.is_own_cluster(consumer)).then(|| Refusal::kept_by_cluster(consumer))
+    }
+
+    /// The Cluster that a host's label names, if it is not the machine's.
+    fn other_cluster<'h>(&self, host: &'h BareMetalHost) -> Option<&'h str> {
+        cluster_of(&host.metadata).filter(|cluster| Some(*cluster) != cluster_of(&self.machine.metadata))
     }
 
     /// A machine without cluster label belongs to no Cluster.

@@ -202,6 +202,12 @@ impl fmt::Display for Refusals<'_> {
         if others > 0 {
             write!(f, ", {} for other reasons", Rounded(others))?;
         }
-        f.write_str("; register more hosts, or widen spec.hostSelector")
+        let awaited = self
+            .iter()
+            .find(|(_, refusal)| matches!(refusal, Refusal::KeptNotReady { .. }));
+        match awaited {
+            Some((host, _)) => write!(f, "; BareMetalHost {host} is awaited, see its status"),
+            None => f.write_str("; register more hosts, or widen spec.hostSelector"),
+        }
     }
 }

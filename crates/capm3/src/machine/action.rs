@@ -98,6 +98,8 @@ pub enum Reads {
     Host(String),
     /// The Metal3MachineTemplate of this name.
     Template(String),
+    /// The set of the machine, with its template.
+    Set,
     /// The Nodes of the workload cluster.
     Nodes,
     /// The Node of this name in the workload cluster.

@@ -17,6 +17,7 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::reason::Reason;
 
+use super::reuse::ObservedSet;
 use crate::label_sync::CopiedLabels;
 use crate::node::NodeError;
 
@@ -45,6 +46,10 @@ pub struct Facts {
     pub template: Observed<Arc<Metal3MachineTemplate>>,
     /// Whether it was read live. Removing an image requires it: the template may forbid that the disks are cleaned.
     pub template_is_live: bool,
+    /// Whether a template of the namespace asks for node reuse, or may; false for a machine that is not being deleted.
+    pub asks_for_reuse: bool,
+    /// The set that keeps the machine's host, read live. Nothing else is read before a template asks for node reuse.
+    pub set: ObservedSet,
     /// Hosts.
     pub hosts: Hosts,
     /// The claim on data with the machine's name.

@@ -6,6 +6,7 @@
 //! | plan | [`plan`](plan::plan) |
 //! | what a plan consists of | [`action`] |
 //! | the machine's Metal3Cluster | [`resolve`] |
+//! | the set that keeps its host for the next machine | [`reuse`] |
 //! | conditions | [`conditions`] |
 //! | observation and execution | [`reconciler`] |
 //! | what enqueues a machine | `watches` |
@@ -17,6 +18,7 @@ pub mod facts;
 pub mod plan;
 pub mod reconciler;
 pub mod resolve;
+pub mod reuse;
 mod rules;
 pub mod select;
 mod watches;

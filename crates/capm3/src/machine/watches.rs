@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::names::LABEL_PREFIXES_ANNOTATION;
+use metal3_api::infrastructure::names::{LABEL_PREFIXES_ANNOTATION, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine, Metal3MachineTemplate,
 };
@@ -52,15 +52,31 @@ impl RelatedKeys {
             .read(|machines| machines.by_namespace.get(&key.namespace).cloned().collect())
     }
 
-    /// The machines created from a template, when a field changed that is copied to them.
+    /// The machines created from a template, when a field changed that is copied to them; all machines of the namespace, when
+    /// one changed that decides about the hosts of deleted machines.
     pub(crate) fn machines_of_template(&self, change: &Change<'_, Metal3MachineTemplate>) -> Vec<Key> {
         let copied = |one: &Metal3MachineTemplate| one.spec.template.spec.automated_cleaning_mode;
-        if change.is_same(|old, new| copied(old) == copied(new)) {
-            return Vec::new();
-        }
+        let reuse = |one: &Metal3MachineTemplate| {
+            let annotations = one.metadata.annotations.as_ref();
+            let is_cleaned = annotations.is_some_and(|all| all.contains_key(REUSE_AFTER_CLEANING_ANNOTATION));
+            (one.spec.node_reuse == Some(true)).then_some(is_cleaned)
+        };
         let Some(template) = change.key() else {
             return Vec::new();
         };
+        // One that appears with node reuse waits for nothing.
+        let (is_new, asks) = (
+            matches!(change, Change::Applied { old: None, .. }),
+            old_and_new(change, reuse),
+        );
+        if !is_new && !asks.is_empty() && !change.is_same(|old, new| reuse(old) == reuse(new)) {
+            return self
+                .machines
+                .read(|machines| machines.by_namespace.get(&template.namespace).cloned().collect());
+        }
+        if change.is_same(|old, new| copied(old) == copied(new)) {
+            return Vec::new();
+        }
         self.machines
             .read(|machines| machines.by_template.get(&template).cloned().collect())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::Resource;
 use metal3_api::infrastructure::CleaningMode;
+use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, BareMetalHost};
 use metal3_domain::clock::Clock;
@@ -138,6 +139,10 @@ impl ScenarioStep for Step {
         for host in state.of::<BareMetalHost>() {
             let user = host.spec.consumer_ref.and_then(|consumer| consumer.name);
             let user = user.unwrap_or_else(|| "no machine".to_owned());
+            let labels = host.metadata.labels.unwrap_or_default();
+            let user = labels
+                .get(NODE_REUSE_LABEL)
+                .map_or_else(|| user.clone(), |set| format!("{user} and {set}"));
             let runs = if host.spec.image.is_some() { "runs" } else { "idle" };
             let kept = match host.spec.automated_cleaning_mode {
                 Some(AutomatedCleaningMode::Disabled) => ", disks kept",
@@ -186,7 +191,7 @@ pub(super) fn of_hosts(state: &State) -> Vec<String> {
     wrong
 }
 
-/// Violations: a host without image that will be cleaned, while the template of its consumer forbids it. The scenarios
+/// Violations: a host without image that will be cleaned, while the template of its consumer forbids it, or keeps it. The scenarios
 /// change templates before machines are deleted.
 fn cleaned_disks(state: &State) -> Vec<String> {
     let (machines, templates) = (state.of::<Metal3Machine>(), state.of::<Metal3MachineTemplate>());
@@ -198,7 +203,8 @@ fn cleaned_disks(state: &State) -> Vec<String> {
         let template = templates
             .iter()
             .find(|one| one.metadata.name.as_deref() == Some(named))?;
-        Some(template.spec.template.spec.automated_cleaning_mode == Some(CleaningMode::Disabled))
+        let is_kept = template.spec.node_reuse == Some(true);
+        Some(is_kept || template.spec.template.spec.automated_cleaning_mode == Some(CleaningMode::Disabled))
     };
     let hosts = state.of::<BareMetalHost>().into_iter();
     let wiped = hosts.filter(|host| {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::sets;
 use crate::data::reconciler::tests::lab::{User, one_pool};
 
 pub(super) const CLUSTER: &str = "edge";
@@ -23,6 +24,13 @@ pub(super) const CLUSTER: &str = "edge";
 /// The kinds of the server, in the stored version, with a control plane and an infrastructure of other providers. The
 /// crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
+    const FOREIGN: [&str; 5] = [
+        "KamajiControlPlane",
+        "ByoCluster",
+        "KubeadmControlPlane",
+        "MachineSet",
+        "MachineDeployment",
+    ];
     const KINDS: [&str; 6] = [
         "metal3clusters",
         "metal3machines",
@@ -41,7 +49,7 @@ pub(super) fn kinds() -> Vec<Definition> {
         kind
     });
     let foreign = metal3_sim_capi::kinds::definitions().into_iter();
-    let foreign = foreign.filter(|kind| ["KamajiControlPlane", "ByoCluster"].contains(&kind.kind));
+    let foreign = foreign.filter(|kind| FOREIGN.contains(&kind.kind));
     let stored = |mut kind: Definition| {
         kind.versions.retain(|version| version.storage);
         kind.conversion = None;
@@ -75,6 +83,20 @@ pub(super) enum Step {
     Cleaning(&'static str),
     /// A Machine with its Metal3Machine, created from the Metal3MachineTemplate.
     Cloned(&'static str),
+    /// The Metal3MachineTemplate sets `nodeReuse`.
+    Reuse,
+    /// A MachineDeployment of one machine of the Metal3MachineTemplate, without surge, with its MachineSet.
+    Deployment,
+    /// A control plane of one machine of the Metal3MachineTemplate, without surge.
+    ControlPlane,
+    /// The same as `Cloned`, owned by the MachineSet. It prefers another failure domain than that of most hosts.
+    Worker(&'static str),
+    /// The same, owned by the control plane.
+    Master(&'static str),
+    /// A free host in the failure domain that these machines prefer.
+    Spare(&'static str),
+    /// A host that a Go manager up to 1.13 kept for the MachineDeployment.
+    Kept(&'static str),
     /// The claim of a machine is served, and the data are ready.
     Data(&'static str),
     /// A host reaches this state.
@@ -124,6 +146,11 @@ async fn edit_status<K: UserKind>(user: &kube::Client, name: &str, change: Value
         .unwrap();
 }
 
+pub(super) async fn get<K: UserKind>(user: &kube::Client, name: &str) -> K {
+    let api: Api<K> = Api::default_namespaced(user.clone());
+    api.get(name).await.unwrap()
+}
+
 pub(super) async fn delete<K: UserKind>(user: &kube::Client, name: &str) {
     let api: Api<K> = Api::default_namespaced(user.clone());
     api.delete(name, &DeleteParams::default()).await.unwrap();
@@ -158,13 +185,16 @@ impl Step {
                 let spec = json!({ "template": { "spec": { "automatedCleaningMode": mode } } });
                 edit::<Metal3MachineTemplate>(user, "workers", json!({ "spec": spec })).await;
             }
-            Self::Cloned(name) => {
-                let annotations = json!({
-                    "cluster.x-k8s.io/cloned-from-name": "workers",
-                    "cluster.x-k8s.io/cloned-from-groupkind": "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io",
-                });
-                annotated_machine(user, name, annotations, json!({ "dataTemplate": { "name": "tpl" } })).await;
+            Self::Cloned(name) => cloned(user, name, json!({})).await,
+            Self::Reuse => {
+                edit::<Metal3MachineTemplate>(user, "workers", json!({ "spec": { "nodeReuse": true } })).await
             }
+            Self::Deployment => sets::deployment(user).await,
+            Self::ControlPlane => sets::control_plane(user).await,
+            Self::Worker(name) => sets::worker(user, name).await,
+            Self::Master(name) => sets::master(user, name).await,
+            Self::Spare(name) => sets::spare(user, name).await,
+            Self::Kept(name) => sets::kept(user, name).await,
             Self::Data(name) => data(user, name).await,
             Self::State(name, state) => {
                 let provisioning = json!({ "state": state });
@@ -192,7 +222,7 @@ async fn cluster(user: &kube::Client) {
     .await;
 }
 
-async fn host(user: &kube::Client, name: &str) {
+pub(super) async fn host(user: &kube::Client, name: &str) {
     let bmc =
         json!({ "address": "redfish://192.0.2.7/redfish/v1/Systems/1", "credentialsName": format!("{name}-bmc") });
     let labels = json!({ "environment.metal3.io": "baremetal" });
@@ -217,16 +247,28 @@ async fn machine(user: &kube::Client, name: &str) {
 
 /// A Machine with its Metal3Machine, whose valid spec gets this patch.
 pub(super) async fn machine_of(user: &kube::Client, name: &str, change: Value) {
-    annotated_machine(user, name, json!({}), change).await;
+    annotated_machine(user, name, json!({}), change, json!({})).await;
 }
 
-async fn annotated_machine(user: &kube::Client, name: &str, annotations: Value, change: Value) {
+/// A Machine with this patch, and its Metal3Machine, created from the Metal3MachineTemplate.
+pub(super) async fn cloned(user: &kube::Client, name: &str, owner: Value) {
+    let annotations = json!({
+        "cluster.x-k8s.io/cloned-from-name": "workers",
+        "cluster.x-k8s.io/cloned-from-groupkind": "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io",
+    });
+    let data = json!({ "dataTemplate": { "name": "tpl" } });
+    annotated_machine(user, name, annotations, data, owner).await;
+}
+
+async fn annotated_machine(user: &kube::Client, name: &str, annotations: Value, change: Value, owner: Value) {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
     let bootstrap =
         json!({ "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") });
     let spec = json!({ "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference });
-    let owner: Machine = make(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
+    let mut document = json!({ "metadata": { "labels": labels }, "spec": spec });
+    metal3_runtime::patch::apply(&owner, &mut document);
+    let owner: Machine = make(user, name, document).await;
     let image = json!({ "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw" });
     let meta = json!({ "annotations": annotations, "labels": labels, "ownerReferences": owned(&owner) });
     let mut spec = json!({ "image": image });

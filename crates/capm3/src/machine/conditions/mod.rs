@@ -9,6 +9,8 @@
 mod stage;
 mod summary;
 
+use std::time::Duration;
+
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
@@ -26,13 +28,22 @@ pub struct Conditions {
     pub legacy: Vec<LegacyCondition>,
 }
 
+/// Control planes, MachineSets and MachineDeployments are not watched for the wait that their change may end.
+const SET_RECHECK: Duration = Duration::from_mins(1);
 const READY: Reason = Reason::new(shared::REASON_READY);
 
 /// What a machine waits for at a stage, as its first condition that is not true states it.
 #[must_use]
 pub fn wait_at(stage: &Stage, now: Time) -> Next {
     let wait = StageConditions::of(stage, false, None, now).wait;
-    wait.map_or(Next::Done, |(reason, message)| Next::waiting(reason, message).quiet())
+    let is_rechecked = matches!(stage, Stage::Deleting(Deletion::ReuseUndecided(_)));
+    wait.map_or(Next::Done, |(reason, message)| {
+        if is_rechecked {
+            Next::waiting_with_recheck(reason, message, SET_RECHECK).quiet()
+        } else {
+            Next::waiting(reason, message).quiet()
+        }
+    })
 }
 
 impl Conditions {
@@ -328,6 +339,12 @@ impl StageConditions {
             Deletion::DataNotReleased(message) => (
                 machine::REASON_META_DATA_RELEASE_FAILED,
                 legacy::REASON_META_DATA_RELEASE_FAILED,
+                Severity::Warning,
+                message,
+            ),
+            Deletion::ReuseUndecided(message) => (
+                machine::REASON_REUSE_UNDECIDED,
+                machine::REASON_REUSE_UNDECIDED,
                 Severity::Warning,
                 message,
             ),

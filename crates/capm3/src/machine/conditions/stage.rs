@@ -125,4 +125,6 @@ pub enum Deletion {
     DataNotReleased(String),
     /// The host could not be released.
     HostNotReleased(String),
+    /// Whether the host is to be kept with its disks is for the user to decide, or is not known.
+    ReuseUndecided(String),
 }

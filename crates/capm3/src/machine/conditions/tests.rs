@@ -302,6 +302,11 @@ fn deletion_reports_what_blocks_it() {
             "DeletionFailed",
             "Warning DeletionFailed",
         ),
+        (
+            Deletion::ReuseUndecided(text("m")),
+            "NodeReuseUndecided",
+            "Warning NodeReuseUndecided",
+        ),
     ] {
         let conditions = after(&[Stage::Deleting(deletion)]);
         assert_eq!(

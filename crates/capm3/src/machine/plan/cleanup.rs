@@ -64,7 +64,8 @@ fn release(host: &BareMetalHost) -> Option<Action> {
     }
     let mut after = host.clone();
     let cluster = cluster_of(&host.metadata).unwrap_or_default().to_owned();
-    host_changes::release(&mut after, &cluster);
+    let kept = host_changes::kept_before(host);
+    host_changes::release(&mut after, &cluster, kept.as_ref());
     let Changes { main: Some(patch), .. } = changes(host, &after) else {
         return None;
     };

@@ -39,6 +39,7 @@ const STATUS_EVENTS: &[EventRule] = &[
         conditions::REASON_META_DATA_RELEASE_FAILED,
     ),
     EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_DELETION_FAILED),
+    EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_REUSE_UNDECIDED),
     EventRule::warning(conditions::PAUSED, conditions::REASON_PAUSE_SET_FAILED),
     EventRule::warning(conditions::PAUSED, conditions::REASON_PAUSE_REMOVE_FAILED),
 ];

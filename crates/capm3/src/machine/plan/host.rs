@@ -122,7 +122,10 @@ impl<'a> Planner<'a> {
         let cluster = self.cluster_name();
         for host in surplus {
             self.label_secret(host, None);
-            self.patch_host(host, HostChange::Release, |host| host_changes::release(host, cluster));
+            let kept = host_changes::kept_before(host);
+            self.patch_host(host, HostChange::Release, |host| {
+                host_changes::release(host, cluster, kept.as_ref())
+            });
         }
         None
     }
@@ -181,12 +184,14 @@ impl<'a> Planner<'a> {
                 labels: Labels::Unchanged,
             });
         }
+        // The claim may have been the last write of an earlier process.
+        let is_reused = host_changes::kept_before(host).is_some();
         let node = match self.node(host, prerequisites) {
             Ok(node) => node,
             Err(decision) => return decision,
         };
         match self.labels(&node, host, prerequisites) {
-            Ok(labels) => self.hosted(false, data_state, node, labels),
+            Ok(labels) => self.hosted(is_reused, data_state, node, labels),
             Err(decision) => decision,
         }
     }

@@ -1,9 +1,11 @@
 //! The changes of a host for each purpose.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
-    BLOCK_MOVE_ANNOTATION, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3, HOST_STATUS_ANNOTATION, NODE_REUSE_LABEL,
+    BLOCK_MOVE_ANNOTATION, HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3, HOST_STATUS_ANNOTATION,
+    KEPT_BEFORE_ANNOTATION, NODE_REUSE_LABEL,
 };
 use metal3_api::infrastructure::v1beta2::{self, Metal3Machine, Metal3MachineSpec, Metal3MachineStatus};
 use metal3_api::infrastructure::{ChecksumType, CleaningMode, DiskFormat};
@@ -56,7 +58,10 @@ pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &st
     remove_machine_owners(host);
     let labels = host.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
-    labels.remove(NODE_REUSE_LABEL);
+    if let Some(owner) = labels.remove(NODE_REUSE_LABEL) {
+        // differs (`host-kept-before`): the Go manager keeps no record of the set.
+        annotate(host, KEPT_BEFORE_ANNOTATION, &owner);
+    }
     host.spec.consumer_ref = Some(ObjectReference {
         api_version: Some(Metal3Machine::group_version()),
         kind: Some(Metal3Machine::KIND.to_owned()),
@@ -88,6 +93,7 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
     remove_machine_owners(host);
     set_cleaning_mode(host, desired.automated_cleaning_mode);
+    remove_annotation(host, KEPT_BEFORE_ANNOTATION);
     block_moves(host);
 }
 
@@ -205,11 +211,42 @@ pub(super) fn is_idle(host: &BareMetalHost) -> bool {
     }
 }
 
-pub(super) fn release(host: &mut BareMetalHost, cluster: &str) {
-    // differs (`host-not-kept`): the Go manager marks the host when the machine's template asks for node reuse.
+/// The set that a released host is kept for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The value of the label.
+    pub(super) owner: String,
+    /// The Cluster, the consumer of the host: owners of the same name may belong to two Clusters.
+    pub(super) cluster: String,
+    pub(super) namespace: String,
+}
+
+/// The set that a claimed host was kept for before the claim, when it got no image since.
+pub(super) fn kept_before(host: &BareMetalHost) -> Option<Kept> {
+    Some(Kept {
+        owner: host.annotation(KEPT_BEFORE_ANNOTATION)?.to_owned(),
+        cluster: owner::cluster_of(&host.metadata)?.to_owned(),
+        namespace: host.metadata.namespace.clone()?,
+    })
+}
+
+/// Removes the consumer. The host of a set that reuses its hosts gets its label in the same write, and the Cluster as
+/// consumer.
+pub(super) fn release(host: &mut BareMetalHost, cluster: &str, kept: Option<&Kept>) {
     // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
     remove_machine_owners(host);
-    host.spec.consumer_ref = None;
+    remove_annotation(host, KEPT_BEFORE_ANNOTATION);
+    host.spec.consumer_ref = kept.map(|kept| ObjectReference {
+        api_version: Some(Cluster::group_version()),
+        kind: Some(Cluster::KIND.to_owned()),
+        name: Some(kept.cluster.clone()),
+        namespace: Some(kept.namespace.clone()),
+        ..ObjectReference::default()
+    });
+    if let Some(kept) = kept {
+        let labels = host.metadata.labels.get_or_insert_default();
+        labels.insert(NODE_REUSE_LABEL.to_owned(), kept.owner.clone());
+    }
     if label(&host.metadata, CLUSTER_NAME_LABEL) == Some(cluster)
         && let Some(labels) = &mut host.metadata.labels
     {

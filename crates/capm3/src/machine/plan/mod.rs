@@ -21,6 +21,7 @@ mod host_changes;
 mod labels;
 mod node;
 mod release;
+mod reuse;
 mod status;
 mod template;
 

@@ -112,16 +112,28 @@ impl<'a> Planner<'a> {
             if let Some(template) = self.unconfirmed_template() {
                 return Decision::Read(Reads::Template(template.to_owned()));
             }
+            if let Some(decision) = self.undecided_cleaning(host) {
+                return decision;
+            }
             let (fast_track, cleaning) = (self.facts.settings.fast_track, self.cleaning_mode());
             self.patch_host(host, HostChange::Deprovision, |host| {
                 host_changes::deprovision(host, fast_track, cleaning)
             });
             return under_way(format!("deprovisioning BareMetalHost {name}"));
         }
+        let kept = match self.kept_for() {
+            Ok(kept) => kept,
+            Err(decision) => return decision,
+        };
         let cluster = self.cluster_name();
         self.label_secret(host, None);
-        self.patch_host(host, HostChange::Release, |host| host_changes::release(host, cluster));
-        under_way(format!("BareMetalHost {name} is released"))
+        self.patch_host(host, HostChange::Release, |host| {
+            host_changes::release(host, cluster, kept.as_ref())
+        });
+        under_way(match kept {
+            Some(kept) => format!("BareMetalHost {name} is kept for {}", kept.owner),
+            None => format!("BareMetalHost {name} is released"),
+        })
     }
 
     /// Releases the data, or returns what the release waits for; `None` when the claim does not exist.

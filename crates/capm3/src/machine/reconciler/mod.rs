@@ -1,6 +1,7 @@
 //! The controller of Metal3Machines: observes one machine, and carries its plan out.
 
 mod act;
+mod set;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
 
 /// Plans per reconcile: live reads and the Nodes of the workload cluster each require another one.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 5;
 
 /// Dependencies of the controller.
 pub struct Parts {
@@ -160,6 +161,7 @@ impl Reconciler for Machines {
                     facts.template = Observed::from(live.map(Arc::new));
                     facts.template_is_live = true;
                 }
+                Reads::Set => facts.set = self.read_set(key, &facts, writer).await?,
                 Reads::Nodes => facts.nodes = self.workloads.nodes(&facts.cluster_key, key),
                 Reads::Node(name) => facts.labels.node = self.workloads.node(&facts.cluster_key, name, key),
                 Reads::NodeLabels(name) => unread = self.read_labels(&mut facts, name).await,
@@ -249,6 +251,9 @@ impl Machines {
             template: template.map_or(Observed::Absent, |name| {
                 caches.machine_templates.find(&key.sibling(name))
             }),
+            asks_for_reuse: own.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some())
+                && self.asks_for_reuse(key),
+            set: Observed::Unknown(UnknownReason::NotRead),
             hosts: self.hosts(key, own),
             data: data.map_or(Observed::Absent, |name| caches.data.find(&key.sibling(name))),
             claim,
@@ -275,6 +280,15 @@ impl Machines {
                 all.map(|(_, one)| Arc::clone(one)).collect(),
                 unreadable.map(|one| one.name.clone()),
             )
+        })
+    }
+
+    /// Whether a template of the namespace asks for node reuse, or cannot be read.
+    fn asks_for_reuse(&self, key: &Key) -> bool {
+        let is_in_namespace = |one: &Key| one.namespace == key.namespace;
+        self.caches.machine_templates.read(|cache| {
+            let mut all = cache.objects().filter(|(one, _)| is_in_namespace(one));
+            all.any(|(_, one)| one.spec.node_reuse == Some(true)) || cache.unreadable().any(is_in_namespace)
         })
     }
 

@@ -18,6 +18,7 @@ use super::simulation::{
 use crate::machine::action::{Action, Plan};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
+use crate::machine::reuse::ObservedSet;
 use crate::machine::rules::Rules;
 use crate::node::tests::nodes;
 
@@ -31,6 +32,8 @@ pub(super) struct Case {
     pub(super) unreadable_cluster: Option<&'static str>,
     pub(super) template: Observed<Arc<Metal3MachineTemplate>>,
     pub(super) template_is_live: bool,
+    pub(super) asks_for_reuse: bool,
+    pub(super) set: ObservedSet,
     pub(super) hosts: Vec<BareMetalHost>,
     pub(super) unreadable: Option<&'static str>,
     pub(super) is_live: bool,
@@ -79,6 +82,8 @@ impl Case {
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,
+            asks_for_reuse: false,
+            set: Observed::Unknown(UnknownReason::NotRead),
             hosts: vec![read(&document(host_document(), "h0", json!({})))],
             unreadable: None,
             is_live: false,
@@ -151,6 +156,8 @@ impl Case {
             unreadable_cluster: self.unreadable_cluster.map(ToOwned::to_owned),
             template: self.template.clone(),
             template_is_live: self.template_is_live,
+            asks_for_reuse: self.asks_for_reuse,
+            set: self.set.clone(),
             hosts: Hosts {
                 named: match self.unreadable {
                     Some(why) if called.is_some() => Observed::Unknown(UnknownReason::Unreadable(why.to_owned())),

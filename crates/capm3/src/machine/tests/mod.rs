@@ -8,5 +8,6 @@ mod histories;
 mod labels;
 mod members;
 mod races;
+mod reuse;
 mod simulation;
 mod template;

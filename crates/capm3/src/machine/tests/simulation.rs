@@ -10,7 +10,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::Key;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -340,6 +340,8 @@ impl Simulation {
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,
+            asks_for_reuse: false,
+            set: Observed::Unknown(UnknownReason::NotRead),
             hosts: Hosts {
                 named: Observed::from(named_host.cloned()),
                 named_is_live,

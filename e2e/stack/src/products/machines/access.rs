@@ -33,6 +33,8 @@ const UNUSED: Explained = &[
         "get metal3machinetemplates.infrastructure.cluster.x-k8s.io",
         "a machine of a template that is deleted while its disks are to be cleaned",
     ),
+    ("get machinesets.cluster.x-k8s.io", REUSE),
+    ("get machinedeployments.cluster.x-k8s.io", REUSE),
     (
         "get metal3clusters.infrastructure.cluster.x-k8s.io",
         "the claim on an endpoint whose Metal3Cluster was force-deleted",
@@ -73,6 +75,8 @@ const UNUSED: Explained = &[
 
 const REMEDIATION: &str = "a machine that a MachineHealthCheck considers unhealthy";
 const SOURCE: &str = "a Metal3Cluster without an endpoint, with a control plane of that kind";
+
+const REUSE: &str = "a machine that is deleted while a template of its namespace sets nodeReuse";
 
 /// Grants with the reason why they are not used.
 type Explained = &'static [(&'static str, &'static str)];
