@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use metal3_api::cluster::names::{CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
+use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_sandbox::world::BMC_PASSWORD;
 use metal3_sim_capi::view::Object;
@@ -64,6 +66,8 @@ const RULES: &[(&str, Rule)] = &[
         explains_condition,
     ),
     ("a provisioned machine has a provisioned host", provisioned_has_host),
+    ("a kept host goes to its set", kept_goes_to_its_set),
+    ("a released host is kept for its set", released_is_kept),
     ("secrets appear only in Secrets", no_secret_leaks),
 ];
 
@@ -132,8 +136,17 @@ impl Invariants {
     }
 }
 
+/// The machine that has a host. The consumer of a host that is kept for the next machine of a set is the Cluster.
 fn consumer(host: &Object) -> &str {
-    host.text("/spec/consumerRef/name")
+    match host.text("/spec/consumerRef/kind") {
+        "Cluster" => "",
+        _ => host.text("/spec/consumerRef/name"),
+    }
+}
+
+/// The set that a host is kept for.
+fn kept_for(host: &Object) -> &str {
+    host.label(NODE_REUSE_LABEL).unwrap_or_default()
 }
 
 fn is_provisioned(host: &Object) -> bool {
@@ -203,6 +216,32 @@ fn released_first(change: &Change<'_>) -> Option<String> {
         .of_kind("BareMetalHost")
         .find(|host| consumer(host) == change.new.name())?;
     Some(format!("it is deleted, and {} is still claimed by it", host.name()))
+}
+
+fn kept_goes_to_its_set(change: &Change<'_>) -> Option<String> {
+    let old = change.old.filter(|_| change.is_of("BareMetalHost"))?;
+    let (set, new) = (kept_for(old), consumer(change.new));
+    let machine = ("Metal3Machine".to_owned(), new.to_owned());
+    let machine = change.all.get(&machine).filter(|_| !set.is_empty())?;
+    let is_own = if machine.label(CONTROL_PLANE_LABEL).is_some() {
+        set.starts_with("cp-")
+    } else {
+        machine.label(DEPLOYMENT_NAME_LABEL) == set.strip_prefix("md-")
+    };
+    (!is_own).then(|| format!("{new} got it, and it was kept for {set}"))
+}
+
+/// In the scenarios all templates keep hosts, or none.
+fn released_is_kept(change: &Change<'_>) -> Option<String> {
+    let old = change
+        .old
+        .filter(|_| change.is_of("BareMetalHost") && !change.deleted)?;
+    let keeps = |template: &Object| template.flag("/spec/nodeReuse");
+    let is_kept = change.of_kind("Metal3MachineTemplate").any(keeps);
+    let has_cluster = change.of_kind("Cluster").any(|cluster| !cluster.is_deleting());
+    let is_free = consumer(change.new).is_empty() && kept_for(change.new).is_empty();
+    let is_lost = is_kept && has_cluster && !consumer(old).is_empty() && is_free;
+    is_lost.then(|| format!("{} released it, and it is free", consumer(old)))
 }
 
 fn address_once(change: &Change<'_>) -> Option<String> {

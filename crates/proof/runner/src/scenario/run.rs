@@ -386,3 +386,5 @@ fn items(list: &Value) -> Vec<Value> {
 
 #[cfg(test)]
 mod remediation;
+#[cfg(test)]
+mod reuse;

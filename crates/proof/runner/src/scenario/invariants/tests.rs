@@ -102,6 +102,42 @@ fn deleting_a_machine_before_its_host_is_released_is_reported() {
 }
 
 #[test]
+fn a_kept_host_that_is_lost_or_goes_to_another_set_is_reported() {
+    let of_set = |name: &str, labels: Value| {
+        Object(json!({ "kind": "Metal3Machine", "metadata": { "name": name, "labels": labels }, "spec": {} }))
+    };
+    let kept = |set: &str| {
+        let mut host = host("h", "edge", "available");
+        host.0["spec"]["consumerRef"]["kind"] = json!("Cluster");
+        host.0["metadata"]["labels"] = json!({ NODE_REUSE_LABEL: set });
+        host
+    };
+    let worker = of_set("m", json!({ DEPLOYMENT_NAME_LABEL: "workers" }));
+    let plane = of_set("p", json!({ CONTROL_PLANE_LABEL: "" }));
+    let taken = |by: &str| (host("h", by, "available"), false);
+    let before = [(worker.clone(), false), (plane, false)];
+    let write = |last: &[(Object, bool)]| [before.as_slice(), last].concat();
+    for (set, by) in [("md-others", "m"), ("cp-edge", "m"), ("md-workers", "p")] {
+        one_rule(&write(&[(kept(set), false), taken(by)]), "a kept host goes to its set");
+    }
+    assert_eq!(violations(&write(&[(kept("md-workers"), false), taken("m")])), [""; 0]);
+    let template = named("Metal3MachineTemplate", "t", &json!({ "nodeReuse": true }));
+    let cluster = named("Cluster", "edge", &json!({}));
+    let mut free = kept("");
+    free.0["spec"]["consumerRef"] = Value::Null;
+    let released = |last| {
+        write(&[
+            (template.clone(), false),
+            (cluster.clone(), false),
+            taken("m"),
+            (last, false),
+        ])
+    };
+    one_rule(&released(free), "a released host is kept for its set");
+    assert_eq!(violations(&released(kept("md-workers"))), [""; 0]);
+}
+
+#[test]
 fn a_double_allocation_is_reported() {
     let claim = |kind: &str, name: &str, status: &Value| {
         let mut claim = named(kind, name, &json!({}));
