@@ -44,6 +44,8 @@ pub struct HostChooser<'a> {
     selector: Selector,
     /// The owner that its released hosts are kept for: its control plane or MachineDeployment, if known.
     owner: Option<&'a str>,
+    /// Whether another Cluster of the namespace has an owner of the same name.
+    has_namesake: bool,
 }
 
 /// The machine's selector is invalid.
@@ -90,7 +92,15 @@ impl<'a> HostChooser<'a> {
             machine,
             selector,
             owner,
+            has_namesake: false,
         })
+    }
+
+    /// With whether another Cluster of the namespace has an owner of the same name. A host that is kept for that name and
+    /// names no Cluster is then not chosen.
+    #[must_use]
+    pub fn with_namesake(self, has_namesake: bool) -> Self {
+        Self { has_namesake, ..self }
     }
 
     /// The host to claim, among all of the namespace in any order.
@@ -179,6 +189,11 @@ impl<'a> HostChooser<'a> {
             return Some(Refusal::KeptForAnother {
                 owner: format!("Cluster {other}"),
             });
+        }
+        let names_no_cluster = consumer.is_none() && cluster_of(&host.metadata).is_none();
+        if self.has_namesake && names_no_cluster && kept_for.is_some() {
+            // differs (`host-kept-choice`): the Go manager gives it to either.
+            return Some(Refusal::KeptForOneOfTwo);
         }
         if let Some(refusal) = consumer.and_then(|consumer| self.refusal_by_consumer(consumer, kept_for.is_some())) {
             return Some(refusal);

@@ -31,6 +31,9 @@ pub enum Refusal {
         /// The control plane or MachineDeployment, or the Cluster of another owner of the same name.
         owner: String,
     },
+    /// It is kept for an owner of this name, and two Clusters have one.
+    #[error("kept for an owner of this name, but for which Cluster is not stated")]
+    KeptForOneOfTwo,
     /// It is being deleted.
     #[error("being deleted")]
     Deleting,
@@ -98,6 +101,10 @@ impl Refusal {
             Self::KeptNotReady { .. } => group(6, "kept for this machine and not ready yet"),
             Self::OtherKept => group(7, "free, but not the one that is kept for this machine"),
             Self::KeptForAnother { .. } => group(8, "kept for other owners"),
+            Self::KeptForOneOfTwo => group(
+                5,
+                "kept for an owner of this name, which two Clusters have (make one the spec.consumerRef)",
+            ),
             Self::NotSelected { why } => Group(9, Cow::Owned(format!("not matched by spec.hostSelector ({why})"))),
             Self::InUse { .. } => group(10, "in use"),
             Self::NotReady { .. } => group(11, "not available yet"),

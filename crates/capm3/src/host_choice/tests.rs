@@ -436,3 +436,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn host_that_is_kept_without_its_cluster_is_not_given_to_one_of_two_owners_of_its_name() {
+    let machine = machine(json!({}));
+    let labels = |cluster: Value| {
+        let mut labels = json!({ "infrastructure.cluster.x-k8s.io/node-reuse": "md-workers" });
+        if !cluster.is_null() {
+            labels["cluster.x-k8s.io/cluster-name"] = cluster;
+        }
+        json!({ "metadata": { "labels": labels } })
+    };
+    for (cluster, has_namesake, expected) in [
+        (Value::Null, false, None),
+        (Value::Null, true, Some(Refusal::KeptForOneOfTwo)),
+        (json!("alpha"), true, None),
+        (
+            json!("other"),
+            false,
+            Some(Refusal::KeptForAnother {
+                owner: "Cluster other".to_owned(),
+            }),
+        ),
+    ] {
+        let hosts = [host("h0", labels(cluster.clone()))];
+        let chooser = HostChooser::try_new(&machine, Some("md-workers")).unwrap();
+        let found = match chooser.with_namesake(has_namesake).choose(&hosts) {
+            Choice::None(refusals) => refusals.of("h0").cloned(),
+            Choice::Own(_) | Choice::Take { .. } => None,
+        };
+        assert_eq!(found, expected, "{cluster} {has_namesake}");
+    }
+}

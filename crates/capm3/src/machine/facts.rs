@@ -48,6 +48,9 @@ pub struct Facts {
     pub template_is_live: bool,
     /// Whether a template of the namespace asks for node reuse, or may; false for a machine that is not being deleted.
     pub asks_for_reuse: bool,
+    /// Whether another Cluster of the namespace has an owner of the same name for node reuse. False when no host is kept
+    /// without its Cluster.
+    pub has_namesake: bool,
     /// The set that keeps the machine's host, read live. Nothing else is read before a template asks for node reuse.
     pub set: ObservedSet,
     /// Hosts.

@@ -1,10 +1,20 @@
 //! Node reuse: machines whose hosts come back to their sets.
 
+use kube::Api;
+use metal3_api::cluster::{Cluster as Owner, KubeadmControlPlane, Machine, MachineDeployment};
+use metal3_api::infrastructure::conditions::machine::ASSOCIATE_META_DATA;
+use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
+use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde_json::json;
+
 use super::faults::{Others, Scenario};
 use super::steps::Step::{
     Cleaning, Cluster, ControlPlane, Data, DataGoes, Delete, Deployment, Host, Kept, MachineTemplate, Master, Reuse,
     Spare, State, Worker,
 };
+use super::steps::{CLUSTER, Step, delete, edit, get};
+use super::without_faults::{PROGRAM, Run};
 use crate::tests::sweep;
 
 #[tokio::test(start_paused = true)]
@@ -114,4 +124,161 @@ async fn roll_of_a_go_manager_is_continued_with_every_fault() {
         others: Others::None,
     })
     .await;
+}
+
+/// A worker with a provisioned host, in a set with node reuse whose hosts are cleaned.
+async fn reusing() -> Run {
+    let run = Run::start();
+    let steps = [Cluster, MachineTemplate, Reuse, Deployment, ControlPlane, Host("h0")];
+    run.take(&steps).await;
+    run
+}
+
+async fn provision(run: &Run, machine: Step) {
+    run.take(&[machine]).await;
+    run.take(&[Data("m0")]).await;
+    run.take(&[State("h0", "provisioned")]).await;
+}
+
+async fn release(run: &Run) {
+    run.take(&[Delete("m0")]).await;
+    run.take(&[State("h0", "deprovisioning")]).await;
+    run.take(&[State("h0", "available"), DataGoes("m0")]).await;
+}
+
+/// The label of the host, whether it has its image, and the reason of the machine's wait.
+async fn seen(run: &Run) -> (Option<String>, bool, Option<String>) {
+    let host: BareMetalHost = get(&run.user, "h0").await;
+    let machines: Api<Metal3Machine> = Api::default_namespaced(run.user.clone());
+    let machine = machines.get_opt("m0").await.unwrap();
+    let conditions = machine.map(|machine| machine.status.conditions).unwrap_or_default();
+    let waits = conditions.into_iter().find(|one| one.type_ == ASSOCIATE_META_DATA);
+    let labels = host.metadata.labels.unwrap_or_default();
+    (
+        labels.get(NODE_REUSE_LABEL).cloned(),
+        host.spec.image.is_some(),
+        waits.map(|condition| condition.reason),
+    )
+}
+
+/// The requests of the program for owners of Machines.
+fn reads(run: &Run) -> [u64; 2] {
+    let audit = run.cluster.audit();
+    let of = |verb, resource| audit.of(PROGRAM, verb, resource);
+    [
+        of("get", "machinesets") + of("get", "machinedeployments"),
+        of("list", "kubeadmcontrolplanes"),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_are_read_twice_for_a_deleted_machine_and_never_without_node_reuse() {
+    for (reuses, machine, expected) in [
+        (false, Worker("m0"), [0, 0]),
+        (true, Worker("m0"), [4, 0]),
+        (true, Master("m0"), [0, 2]),
+    ] {
+        let run = reusing().await;
+        let change =
+            json!({ "spec": { "nodeReuse": reuses, "template": { "spec": { "automatedCleaningMode": "disabled" } } } });
+        edit::<Metal3MachineTemplate>(&run.user, "workers", change).await;
+        provision(&run, machine).await;
+        assert_eq!(reads(&run), [0, 0], "the machine lives");
+        release(&run).await;
+        assert_eq!(reads(&run), expected, "{machine:?}, node reuse {reuses}");
+        assert_eq!(seen(&run).await.0.is_some(), reuses);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn set_that_becomes_smaller_or_is_deleted_does_not_wait_although_its_disks_are_cleaned() {
+    // Its deployment wants fewer machines: the host stays kept, as with the Go manager.
+    let run = reusing().await;
+    provision(&run, Worker("m0")).await;
+    edit::<MachineDeployment>(&run.user, "workers", json!({ "spec": { "replicas": 0 } })).await;
+    release(&run).await;
+    assert_eq!(seen(&run).await, (Some("md-workers".to_owned()), false, None));
+    // It is deleted, and stays until its machines are gone.
+    let run = reusing().await;
+    provision(&run, Worker("m0")).await;
+    edit::<MachineDeployment>(
+        &run.user,
+        "workers",
+        json!({ "metadata": { "finalizers": ["example.com/x"] } }),
+    )
+    .await;
+    delete::<MachineDeployment>(&run.user, "workers").await;
+    release(&run).await;
+    assert_eq!(seen(&run).await, (None, false, None));
+    // The control plane does not exist any more.
+    let run = reusing().await;
+    provision(&run, Master("m0")).await;
+    delete::<KubeadmControlPlane>(&run.user, "plane").await;
+    release(&run).await;
+    assert_eq!(seen(&run).await, (None, false, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn wait_ends_by_each_decision_of_the_user() {
+    let waits = || (None, true, Some("NodeReuseUndecided".to_owned()));
+    let mark = json!({ "infrastructure.cluster.x-k8s.io/node-reuse-after-cleaning": "" });
+    for (change, is_kept) in [
+        (json!({ "metadata": { "annotations": mark } }), true),
+        (
+            json!({ "spec": { "template": { "spec": { "automatedCleaningMode": "disabled" } } } }),
+            true,
+        ),
+        (json!({ "spec": { "nodeReuse": false } }), false),
+    ] {
+        let run = reusing().await;
+        provision(&run, Worker("m0")).await;
+        run.take(&[Delete("m0")]).await;
+        assert_eq!(seen(&run).await, waits());
+        edit::<Metal3MachineTemplate>(&run.user, "workers", change.clone()).await;
+        run.take(&[]).await;
+        assert!(!seen(&run).await.1, "{change}");
+        run.take(&[State("h0", "deprovisioning")]).await;
+        run.take(&[State("h0", "available"), DataGoes("m0")]).await;
+        assert_eq!(seen(&run).await.0.is_some(), is_kept, "{change}");
+    }
+    // The set is not watched: its change is found by the next check.
+    let run = reusing().await;
+    provision(&run, Worker("m0")).await;
+    run.take(&[Delete("m0")]).await;
+    assert_eq!(seen(&run).await, waits());
+    edit::<MachineDeployment>(&run.user, "workers", json!({ "spec": { "replicas": 0 } })).await;
+    run.take(&[]).await;
+    assert!(!seen(&run).await.1);
+    // The Cluster is deleted.
+    let run = reusing().await;
+    edit::<Owner>(
+        &run.user,
+        CLUSTER,
+        json!({ "metadata": { "finalizers": ["example.com/x"] } }),
+    )
+    .await;
+    provision(&run, Worker("m0")).await;
+    run.take(&[Delete("m0")]).await;
+    assert_eq!(seen(&run).await, waits());
+    delete::<Owner>(&run.user, CLUSTER).await;
+    run.take(&[]).await;
+    assert!(!seen(&run).await.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn control_plane_that_cannot_be_read_is_named_and_its_host_is_not_touched() {
+    let run = reusing().await;
+    provision(&run, Master("m0")).await;
+    let owner = json!([{
+        "apiVersion": "controlplane.cluster.x-k8s.io/v9", "kind": "KubeadmControlPlane", "name": "plane", "uid": "u",
+    }]);
+    edit::<Machine>(&run.user, "m0", json!({ "metadata": { "ownerReferences": owner } })).await;
+    run.take(&[Delete("m0")]).await;
+    assert_eq!(seen(&run).await, (None, true, Some("NodeReuseUndecided".to_owned())));
+    let machine: Metal3Machine = get(&run.user, "m0").await;
+    let text = serde_json::to_string(&machine.status.conditions).unwrap();
+    assert!(
+        text.contains("KubeadmControlPlane default/plane is not served"),
+        "{text}"
+    );
 }

@@ -56,6 +56,7 @@ impl<'a> Planner<'a> {
             .clone_from(&prerequisites.owner.spec.failure_domain);
         let owner = node_reuse_owner(prerequisites.owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
+        let chooser = chooser.with_namesake(self.facts.has_namesake);
         let is_near = |host: &&BareMetalHost| domain.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
         let all = || self.facts.hosts.all.iter().map(AsRef::as_ref).filter(is_near);
         let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.before);

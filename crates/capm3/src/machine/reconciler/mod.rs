@@ -237,6 +237,7 @@ impl Machines {
         let recorded = || own.and_then(|machine| machine.status.rendered_data.as_ref());
         let data = answer.or_else(recorded).and_then(|data| data.name.as_deref());
         let (metal3_clusters, unreadable_cluster) = self.metal3_clusters(key);
+        let hosts = self.hosts(key, own);
         Facts {
             confirmed: false,
             cluster: if cluster.is_empty() {
@@ -253,8 +254,9 @@ impl Machines {
             }),
             asks_for_reuse: own.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some())
                 && self.asks_for_reuse(key),
+            has_namesake: owner.present().is_some_and(|owner| self.has_namesake(owner, &hosts)),
             set: Observed::Unknown(UnknownReason::NotRead),
-            hosts: self.hosts(key, own),
+            hosts,
             data: data.map_or(Observed::Absent, |name| caches.data.find(&key.sibling(name))),
             claim,
             owner,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use metal3_api::infrastructure::names::{HOST_ANNOTATION, MACHINE_FINALIZER};
+use metal3_api::infrastructure::names::{HOST_ANNOTATION, MACHINE_FINALIZER, NODE_REUSE_LABEL};
 use metal3_runtime::patch;
 use serde_json::{Value, json};
 
@@ -11,6 +11,8 @@ use crate::machine::action::Action;
 
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const CLUSTER: &str = "edge";
+/// The label of hosts that are kept for the set of the machines.
+pub(super) const OWNER: &str = "md-workers";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ObjectKind {
@@ -43,6 +45,8 @@ pub(super) struct Server {
     pub(super) objects: Objects,
     /// Machines have no data template.
     pub(super) is_bare: bool,
+    /// All hosts are kept for the set of the machines.
+    pub(super) reuses: bool,
     /// Machines removed by force. Their hosts keep running, and the next machine of the name does not affect them.
     pub(super) forced: BTreeSet<String>,
     version: u64,
@@ -58,8 +62,18 @@ pub(super) fn is_deleting(document: &Value) -> bool {
     !document["metadata"]["deletionTimestamp"].is_null()
 }
 
+/// The machine that has a host. The consumer of a kept host is the Cluster.
 pub(super) fn consumer(host: &Value) -> &str {
-    text(host, "/spec/consumerRef/name")
+    match text(host, "/spec/consumerRef/kind") {
+        "Cluster" => "",
+        _ => text(host, "/spec/consumerRef/name"),
+    }
+}
+
+/// Whether a host is kept for the set of the machines.
+fn is_kept(host: &Value) -> bool {
+    let is_of_cluster = text(host, "/spec/consumerRef/kind") == "Cluster";
+    is_of_cluster && host["metadata"]["labels"][NODE_REUSE_LABEL] == json!(OWNER)
 }
 
 /// Whether the controller's finalizer is set.
@@ -212,6 +226,9 @@ impl Server {
             let runs = |(other, host): &(&str, &Value)| *other != name && consumer(host) == new && has_image(host);
             let others = self.all(ObjectKind::Host).filter(runs);
             wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
+        }
+        if self.reuses && !old.is_empty() && new.is_empty() && !is_kept(after) && !self.forced.contains(old) {
+            wrong.push(format!("{name} was released by {old} and is not kept"));
         }
         if !old.is_empty()
             && new.is_empty()

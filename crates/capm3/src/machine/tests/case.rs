@@ -157,6 +157,7 @@ impl Case {
             template: self.template.clone(),
             template_is_live: self.template_is_live,
             asks_for_reuse: self.asks_for_reuse,
+            has_namesake: false,
             set: self.set.clone(),
             hosts: Hosts {
                 named: match self.unreadable {

@@ -11,8 +11,11 @@ const STEPS: usize = 160;
 
 /// Runs the history of a seed and returns the first violation.
 fn history(seed: u64, rules: Rules) -> Option<String> {
+    history_of(seed, Simulation::new(rules, 3, 2))
+}
+
+fn history_of(seed: u64, mut simulation: Simulation) -> Option<String> {
     let mut random = Random::seeded(seed);
-    let mut simulation = Simulation::new(rules, 3, 2);
     simulation.server.is_bare = random.below(4) == 0;
     for step in 0..STEPS {
         simulation.step(&mut random);
@@ -41,6 +44,17 @@ fn three_replicas_without_leader_never_damage_a_host_and_finish() {
     let seeds = if every_case() { SEEDS } else { ALWAYS };
     for seed in (0..seeds).chain(WITHOUT.iter().map(|(_, _, seed)| *seed)) {
         if let Some(why) = history(seed, Rules::ALL) {
+            panic!("{why}");
+        }
+    }
+}
+
+#[test]
+fn three_replicas_without_leader_keep_every_host_of_a_set_with_node_reuse() {
+    for seed in 0..if every_case() { SEEDS } else { ALWAYS } {
+        let mut simulation = Simulation::new(Rules::ALL, 3, 2);
+        simulation.keep_hosts();
+        if let Some(why) = history_of(seed, simulation) {
             panic!("{why}");
         }
     }

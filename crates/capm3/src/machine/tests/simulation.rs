@@ -5,23 +5,26 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chrono::DateTime;
+use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::{NODE_REUSE_LABEL, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::Key;
-use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::plan::Observed;
 use metal3_sim_faults::Random;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::api_server::{
-    CLUSTER, NAMESPACE, OBJECT_KINDS, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
+    CLUSTER, NAMESPACE, OBJECT_KINDS, OWNER, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
 };
 use super::case::unread_labels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, Settings, named};
 use crate::machine::plan::plan_under;
+use crate::machine::reuse::Set;
 use crate::machine::rules::Rules;
 
 pub(super) fn read<K: DeserializeOwned>(document: &Value) -> K {
@@ -62,6 +65,19 @@ pub(super) fn cluster(paused: bool) -> Cluster {
 
 pub(super) fn metal3_cluster() -> Metal3Cluster {
     read(&json!({ "metadata": { "name": CLUSTER, "namespace": NAMESPACE } }))
+}
+
+/// A set that keeps its hosts, cleaned.
+fn set() -> Set {
+    let annotations = json!({ REUSE_AFTER_CLEANING_ANNOTATION: "" });
+    Set {
+        owner: OWNER.to_owned(),
+        template: Arc::new(read(&json!({
+            "metadata": { "name": "workers", "annotations": annotations },
+            "spec": { "nodeReuse": true, "template": { "spec": {} } },
+        }))),
+        replaces: true,
+    }
 }
 
 pub(super) fn owner(name: &str) -> Machine {
@@ -130,6 +146,19 @@ impl Simulation {
             replicas: vec![Replica::default(); replicas],
             delayed: Vec::new(),
             rules,
+        }
+    }
+
+    /// All hosts are kept for the set of the machines from now on, as after their release.
+    pub(super) fn keep_hosts(&mut self) {
+        self.server.reuses = true;
+        let consumer = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": CLUSTER, "namespace": NAMESPACE,
+        });
+        let kept =
+            json!({ "metadata": { "labels": { NODE_REUSE_LABEL: OWNER } }, "spec": { "consumerRef": consumer } });
+        for host in HOSTS {
+            let _ = self.server.patch(ObjectKind::Host, host, kept.clone());
         }
     }
 
@@ -331,17 +360,23 @@ impl Simulation {
         let named_host = all
             .iter()
             .find(|host| named.is_some() && host.metadata.name.as_deref() == named);
+        let mut owner = owner(name);
+        if self.server.reuses {
+            let labels = owner.metadata.labels.get_or_insert_default();
+            labels.insert(DEPLOYMENT_NAME_LABEL.to_owned(), "workers".to_owned());
+        }
         let facts = Facts {
             confirmed,
-            owner: Observed::Present(Arc::new(owner(name))),
+            owner: Observed::Present(Arc::new(owner)),
             cluster: Observed::Present(Arc::new(cluster(false))),
             cluster_key: cluster_key(),
             metal3_clusters: vec![Arc::new(metal3_cluster())],
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,
-            asks_for_reuse: false,
-            set: Observed::Unknown(UnknownReason::NotRead),
+            asks_for_reuse: self.server.reuses,
+            has_namesake: false,
+            set: Observed::Present(set()),
             hosts: Hosts {
                 named: Observed::from(named_host.cloned()),
                 named_is_live,
