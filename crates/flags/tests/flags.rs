@@ -270,10 +270,6 @@ fn invalid_arguments_are_reported_with_flag_and_remedy() {
         ),
         ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
-            "--controllers=capm3 --metal3labelsync-concurrency=3",
-            ["--metal3labelsync-concurrency:", "remove the flag"],
-        ),
-        (
             "--controllers=ipam --metal3machine-concurrency=0",
             ["--metal3machine-concurrency:", "from 1"],
         ),
