@@ -29,10 +29,6 @@ const UNUSED: Explained = &[
     ("patch ipaddressclaims.ipam.cluster.x-k8s.io", "its finalizer"),
     ("get ipclaims.ipam.metal3.io", "a lost response to a creation"),
     ("get metal3datas.infrastructure.cluster.x-k8s.io", "the same"),
-    (
-        "get metal3machinetemplates.infrastructure.cluster.x-k8s.io",
-        "a machine of a template that is deleted while its disks are to be cleaned",
-    ),
     ("get machinesets.cluster.x-k8s.io", REUSE),
     ("get machinedeployments.cluster.x-k8s.io", REUSE),
     (
