@@ -34,15 +34,13 @@ role! {
 }
 
 role! {
-    /// Remediations. Get of the read kinds is for the live reads before a host is powered off or a Machine is given up;
-    /// of Secrets, for kubeconfigs of workload clusters.
+    /// Remediations. Get of the read kinds is for the live reads before a host is powered off or a Machine is given up.
     pub struct Remediations {
         Metal3Remediation: Get, List, Watch, Patch, PatchStatus;
         Metal3Machine: Get, List, Watch;
         BareMetalHost: Get, List, Watch, Patch;
         Cluster: Get, List, Watch;
         Machine: Get, List, Watch, PatchStatus;
-        Secret: Get;
     }
 }
 

@@ -20,6 +20,7 @@ pub mod patch;
 pub mod plan;
 pub mod queue;
 pub mod reason;
+mod resource;
 mod safety_rules;
 pub mod tls;
 pub mod version;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::config::Kubeconfig;
-use metal3_capi::workload::{ConnectFn, Remote};
+use metal3_capi::workload::{ConnectFn, Remote, Repairs};
 use metal3_capm3::cluster::reconciler as clusters;
 use metal3_capm3::cluster::sources::WatchedSources;
 use metal3_capm3::controller::caches;
@@ -122,7 +122,7 @@ impl Products {
             open(&self.workloads),
             Arc::clone(&self.clock),
         ));
-        self.remediations(tasks, &caches, &events, &stop);
+        self.remediations(tasks, &caches, (&workloads, &events), &stop);
         let sources = Arc::new(WatchedSources::new(client.clone(), None, Arc::clone(&self.clock)));
         let secrets = ObjectReader::new(client.clone(), &of_data.secrets);
         let of_clusters = clusters::controller(
@@ -165,21 +165,16 @@ impl Products {
         &self,
         tasks: &mut JoinSet<()>,
         caches: &caches::Caches,
-        events: &EventRecorder,
+        (workloads, events): (&Arc<Remote<Machines>>, &EventRecorder),
         stop: &CancellationToken,
     ) {
         use metal3_capm3::remediation::reconciler::{Parts, controller, own_watches};
         let (client, remediations) = (self.cluster.client("capm3"), SharedCache::default());
         let writer: Writer<Remediations> = Writer::new(client.clone(), Mode::Perform);
-        let workloads = Arc::new(Remote::new(
-            writer.clone(),
-            open(&self.workloads),
-            Arc::clone(&self.clock),
-        ));
         let parts = Parts {
             remediations: remediations.clone(),
             caches: caches.clone(),
-            workloads: Arc::<Remote<Remediations>>::clone(&workloads),
+            workloads: Arc::new(Repairs::new(Arc::clone(workloads))),
             clock: Arc::clone(&self.clock),
             events: events.clone(),
             metrics: Metrics::new(),
@@ -190,7 +185,7 @@ impl Products {
         let watches = own_watches(&remediations, &WatchConfig::everywhere(&client, &self.clock, stop));
         let stop = stop.clone();
         spawn(tasks, watches, async move {
-            futures::join!(controller.run(stop.clone()), workloads.run(stop));
+            controller.run(stop).await;
         });
     }
 

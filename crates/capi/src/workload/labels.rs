@@ -2,18 +2,14 @@
 //!
 //! A cache of all labels of all Nodes would let a tenant's server decide about the memory of this program.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 
-use k8s_openapi::ClusterResourceScope;
-use kube_core::{ObjectMeta, Resource};
+use kube_core::ObjectMeta;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Labels of one Node that are read. Kubernetes sets some twenty.
-const MOST: usize = 1000;
 /// The longest key that Kubernetes permits: a DNS subdomain, a slash and a name.
 const LONGEST_KEY: usize = 317;
 const LONGEST_VALUE: usize = 63;
@@ -80,8 +76,8 @@ struct SentMetadata {
     name: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,
-    #[serde(default)]
-    labels: Option<BTreeMap<String, String>>,
+    #[serde(default, deserialize_with = "super::live::map")]
+    labels: BTreeMap<String, String>,
 }
 
 impl<'de> Deserialize<'de> for LabelledNode {
@@ -93,50 +89,22 @@ impl<'de> Deserialize<'de> for LabelledNode {
             labels,
         } = Sent::deserialize(deserializer)?.metadata;
         let is_long = |(key, value): (&String, &String)| key.len() > LONGEST_KEY || value.len() > LONGEST_VALUE;
-        let has_long = labels.iter().flatten().any(is_long);
-        if has_long || labels.as_ref().is_some_and(|labels| labels.len() > MOST) {
-            return Err(D::Error::custom("a label is too long, or there are too many"));
+        if labels.iter().any(is_long) {
+            return Err(D::Error::custom("a label is too long"));
         }
         Ok(Self {
             metadata: ObjectMeta {
                 name,
                 uid,
                 resource_version,
-                labels,
+                labels: Some(labels).filter(|labels| !labels.is_empty()),
                 ..ObjectMeta::default()
             },
         })
     }
 }
 
-impl Resource for LabelledNode {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Node".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "nodes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+metal3_runtime::resource!(LabelledNode: ClusterResourceScope, "", "v1", "Node", "nodes");
 
 #[cfg(test)]
 mod tests {
@@ -171,7 +139,7 @@ mod tests {
         assert_eq!(node.labels().count(), 1);
         assert!(decode(label(LONGEST_KEY + 1, 1)).is_err());
         assert!(decode(label(1, LONGEST_VALUE + 1)).is_err());
-        let many = (0..=MOST).map(|number| (format!("a/{number}"), String::new()));
+        let many = (0..=1000).map(|number| (format!("a/{number}"), String::new()));
         assert!(decode(many.collect()).is_err());
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod kubeconfig;
 mod labels;
+mod live;
 mod node;
 mod places;
 mod remote;
@@ -21,9 +22,10 @@ pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
 pub use labels::{LabelDigest, LabelledNode};
+pub use live::LiveNode;
 pub use node::{NODE_HOST_UID_LABEL, WorkloadNode};
 pub use remote::{BUSY, ConnectFn, Remote, Workload};
-pub use repair::{Access, Drained, LiveNode, NodeChange, NodeChanged, NodeRepair, NodeState};
+pub use repair::{Drained, NodeChange, NodeChanged, NodeRepair, NodeState, Repairs};
 
 /// The Nodes of a cluster, shared by all who wait for one.
 pub type Nodes = Arc<[Arc<Node>]>;

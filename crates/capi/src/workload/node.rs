@@ -5,12 +5,10 @@
 //!
 //! differs: `node-of-tenant`. The Go manager keeps whole Nodes.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use k8s_openapi::ClusterResourceScope;
-use kube_core::{ObjectMeta, Resource};
+use kube_core::ObjectMeta;
 use metal3_domain::names::ObjectName;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -140,34 +138,7 @@ impl WorkloadNode {
     }
 }
 
-impl Resource for WorkloadNode {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Node".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "nodes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+metal3_runtime::resource!(WorkloadNode: ClusterResourceScope, "", "v1", "Node", "nodes");
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node as WholeNode, Pod, Secret};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::api::core::v1::Secret;
 use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
@@ -17,13 +16,14 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{Mode, NoCache, Writer, Written};
+use metal3_runtime::write::{NoCache, Writer, Written};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::live::{SentNode, SentPod, SentVolume};
 use super::places::{PLACES, Places, TURN};
 use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
@@ -33,20 +33,18 @@ pub const BUSY: Category = Category::new("workload_busy");
 const RETRY: Duration = Duration::from_secs(30);
 /// Nodes that are kept of one cluster. Kubernetes supports 5,000.
 const MOST_NODES: usize = 6_000;
-/// Requests to servers of tenants for which a worker may wait at the same time: fewer than there are workers.
-const REQUESTS: usize = 4;
-/// How long a worker waits for one.
+/// How long a worker waits for the server of a tenant.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 role! {
     /// Permissions in workload clusters, with the credentials of their own kubeconfigs. The manager's role does not
     /// grant them.
     pub struct Workload {
-        WorkloadNode: List, Watch, Patch;
-        WholeNode: Get, Patch, Delete;
-        Pod: List;
-        VolumeAttachment: List;
+        WorkloadNode: List, Watch, Patch, Delete;
         LabelledNode: Get;
+        SentNode: Get;
+        SentPod: List;
+        SentVolume: List;
     }
 }
 
@@ -89,26 +87,55 @@ struct KubeconfigSource<R> {
 pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<KubeconfigSource<R>>,
     places: Arc<Places>,
-    requests: Semaphore,
-    wake: Mutex<Option<Arc<WakeFn>>>,
+    wakes: Arc<Wakes>,
+}
+
+/// Enqueue waiting keys.
+#[derive(Default)]
+struct Wakes {
+    machines: Mutex<Option<Arc<WakeFn>>>,
+    remediations: Mutex<Option<Arc<WakeFn>>>,
+}
+
+/// Ends the name of a waiting remediation, which may be equal to that of a machine. No object has such a name.
+const REMEDIATION: char = '/';
+
+/// The key of a waiting remediation.
+pub(super) fn of_remediation(waiter: &Key) -> Key {
+    waiter.sibling(&format!("{}{REMEDIATION}", waiter.name))
+}
+
+impl Wakes {
+    fn wake(&self, waiter: &Key) {
+        let (wake, key) = match waiter.name.strip_suffix(REMEDIATION) {
+            Some(name) => (&self.remediations, waiter.sibling(name)),
+            None => (&self.machines, waiter.clone()),
+        };
+        let wake = wake.lock().clone();
+        if let Some(wake) = wake {
+            wake(&key);
+        }
+    }
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     /// Access that reads Secrets through `reader`. It connects after [`Remote::run`] is called.
     #[must_use]
     pub fn new(reader: Writer<R>, open: ConnectFn, clock: Arc<dyn Clock>) -> Self {
-        let places = Arc::<Places>::default();
-        Self {
-            nodes: OnDemand::new(KubeconfigSource {
-                reader,
-                open,
-                clock,
-                places: Arc::clone(&places),
-            }),
-            places,
-            requests: Semaphore::new(REQUESTS),
-            wake: Mutex::default(),
-        }
+        let (places, wakes) = (Arc::<Places>::default(), Arc::<Wakes>::default());
+        let nodes = OnDemand::new(KubeconfigSource {
+            reader,
+            open,
+            clock,
+            places: Arc::clone(&places),
+        });
+        let woken = Arc::clone(&wakes);
+        nodes.set_wake(Box::new(move |waiter| woken.wake(waiter)));
+        Self { nodes, places, wakes }
+    }
+
+    pub(super) fn set_wake_of_remediations(&self, wake: WakeFn) {
+        *self.wakes.remediations.lock() = Some(Arc::new(wake));
     }
 
     /// Runs the watches of clusters with waiting keys, until `stop`. Dropping the future ends them all.
@@ -116,18 +143,6 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         tokio::select! {
             () = self.nodes.run(stop) => {}
             () = self.rotate() => {}
-        }
-    }
-
-    /// The client of a cluster with a waiting key, and whether writes are sent.
-    pub(super) fn connection(&self, cluster: &Key) -> Result<(kube::Client, Mode), String> {
-        let source = self.nodes.get(cluster);
-        let target = source.as_ref().and_then(|source| source.target.clone());
-        match (target, source.and_then(|source| source.error)) {
-            // A watch that fails does not mean that another request fails.
-            (Some(target), _) => Ok((target.client, self.nodes.source().reader.mode())),
-            (None, Some(why)) => Err(why),
-            (None, None) => Err("waiting for the workload cluster to answer".to_owned()),
         }
     }
 
@@ -145,10 +160,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     }
 
     fn wake(&self, waiters: &[Key]) {
-        let wake = self.wake.lock().clone();
-        if let Some(wake) = wake {
-            waiters.iter().for_each(|waiter| wake(waiter));
-        }
+        waiters.iter().for_each(|waiter| self.wakes.wake(waiter));
     }
 }
 
@@ -225,9 +237,7 @@ fn waiting_message() -> String {
 
 impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn set_wake(&self, wake: WakeFn) {
-        let wake = Arc::new(wake);
-        *self.wake.lock() = Some(Arc::clone(&wake));
-        self.nodes.set_wake(Box::new(move |waiter| wake(waiter)));
+        *self.wakes.machines.lock() = Some(Arc::new(wake));
     }
 
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
@@ -265,7 +275,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                 return Ok(());
             };
             let op = || format!("give Node {node} its provider ID");
-            let (writer, cache) = self.connected(cluster, op)?;
+            let (writer, cache) = self
+                .connected(cluster)
+                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
             // The server accepts a provider ID once and never another one: no precondition is needed.
             let key = node_key(node);
             self.request(cluster, op, writer.patch(&cache, &key, patch))
@@ -277,7 +289,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn read_labels<'a>(&'a self, cluster: &'a Key, node: &'a str) -> Request<'a, Option<LabelledNode>> {
         Box::pin(async move {
             let op = || format!("read the labels of Node {node}");
-            let (writer, _) = self.connected(cluster, op)?;
+            let (writer, _) = self
+                .connected(cluster)
+                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
             let key = node_key(node);
             self.request(cluster, op, writer.read::<LabelledNode>(&NoCache, &key))
                 .await
@@ -287,7 +301,9 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn patch_labels<'a>(&'a self, cluster: &'a Key, node: &'a str, patch: MergePatch) -> Request<'a, bool> {
         Box::pin(async move {
             let op = || format!("change the labels of Node {node}");
-            let (writer, cache) = self.connected(cluster, op)?;
+            let (writer, cache) = self
+                .connected(cluster)
+                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
             let key = node_key(node);
             let written = self.request(cluster, op, writer.patch(&cache, &key, patch)).await?;
             Ok(!matches!(written, Written::DryRun))
@@ -322,53 +338,48 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         }
     }
 
-    /// A request on a worker that all tenants share: one for each namespace, a few in all, and each for a short time.
-    ///
-    /// differs: `workload-requests`
+    /// A request that the cluster has to accept.
     async fn request<T, E>(
         &self,
         cluster: &Key,
         op: impl Fn() -> String,
         request: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Fault> {
-        let of_namespace = self.places.requests(&cluster.namespace);
-        let permits = (of_namespace.try_acquire(), self.requests.try_acquire());
-        let (Ok(_one), Ok(_other)) = permits else {
-            let why = "requests to other workload clusters are under way; it is tried again";
-            return Err(Fault::transient(op(), BUSY, why));
-        };
         // The error of the server is text of a tenant, and is not repeated.
-        match timeout(REQUEST_TIMEOUT, request).await {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(_)) => Err(Fault::transient(
-                op(),
-                Category::UNREACHABLE,
-                "the workload cluster did not accept it",
-            )),
-            Err(_) => Err(Fault::transient(
-                op(),
-                Category::UNREACHABLE,
-                "the workload cluster did not answer",
-            )),
-        }
+        let refused = |_| Fault::transient(op(), Category::UNREACHABLE, "the workload cluster did not accept it");
+        self.in_time(cluster, &op, request).await?.map_err(refused)
     }
 
-    /// A writer for a watched cluster, and the cache of its Nodes.
-    fn connected(
+    /// A request on a worker that all tenants share: one at a time for each namespace, and for a short time.
+    ///
+    /// differs: `workload-requests`
+    pub(super) async fn in_time<T>(
         &self,
         cluster: &Key,
         op: impl Fn() -> String,
-    ) -> Result<(Writer<Workload>, SharedCache<WorkloadNode>), Fault> {
-        let source = self.nodes.get(cluster);
-        let Some((connection, cache)) = source.and_then(|source| Some((source.target?, source.cache))) else {
-            let why = "the workload cluster is not reached";
-            return Err(Fault::transient(op(), Category::UNREACHABLE, why));
+        request: impl Future<Output = T>,
+    ) -> Result<T, Fault> {
+        let of_namespace = self.places.requests(&cluster.namespace);
+        let Ok(_permit) = of_namespace.try_acquire() else {
+            let why = "another request to a workload cluster of the namespace is under way; it is tried again";
+            return Err(Fault::transient(op(), BUSY, why));
         };
-        Ok((Writer::new(connection.client, self.nodes.source().reader.mode()), cache))
+        let late = |_| Fault::transient(op(), Category::UNREACHABLE, "the workload cluster did not answer");
+        timeout(REQUEST_TIMEOUT, request).await.map_err(late)
+    }
+
+    /// A writer for a cluster with a waiting key, and the cache of its Nodes; or why there is none.
+    pub(super) fn connected(&self, cluster: &Key) -> Result<(Writer<Workload>, SharedCache<WorkloadNode>), String> {
+        let waiting = || "waiting for the workload cluster to answer".to_owned();
+        let source = self.nodes.get(cluster).ok_or_else(waiting)?;
+        // A watch that fails does not mean that another request fails.
+        let connection = source.target.ok_or_else(|| source.error.unwrap_or_else(waiting))?;
+        let mode = self.nodes.source().reader.mode();
+        Ok((Writer::new(connection.client, mode), source.cache))
     }
 }
 
-fn node_key(node: &str) -> Key {
+pub(super) fn node_key(node: &str) -> Key {
     Key {
         namespace: String::new(),
         name: node.to_owned(),

@@ -4,29 +4,28 @@
 //! texts of a tenant: they reach no condition and no log.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Node, Pod, Secret, Taint};
-use k8s_openapi::api::storage::v1::VolumeAttachment;
+use k8s_openapi::api::core::v1::Secret;
 use kube::core::params::ListParams;
-use kube_core::ObjectMeta;
+use kube_core::Resource;
 use metal3_runtime::access::{Permits, Role, verb};
-use metal3_runtime::cache::{Identity, Key};
+use metal3_runtime::cache::{Identity, Item, Key};
 use metal3_runtime::patch::Changes;
+use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, WriteError, WriteErrorKind, Writer};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::Workloads;
-use super::remote::{Remote, Workload};
+use super::live::{LiveNode, SentNode, SentPod, SentVolume};
+use super::remote::{BUSY, Remote, Workload, node_key, of_remediation};
+use super::{Request, WakeFn, WorkloadNode, Workloads as _};
 
 /// Objects in one page of a list.
 const PAGE: u32 = 100;
 /// Pages of a list that are read before it counts as too long.
 const MOST_PAGES: usize = 100;
-
-/// A future of an access to a workload cluster.
-pub type Access<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What is known of a Node.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,29 +38,6 @@ pub enum NodeState {
     Forbidden,
     /// The workload cluster does not answer, and why.
     Unknown(String),
-}
-
-/// The fields of a Node that a remediation reads.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LiveNode {
-    /// Its name.
-    pub name: String,
-    /// Its UID.
-    pub uid: String,
-    /// Its resource version.
-    pub version: String,
-    /// Whether it is being deleted.
-    pub is_deleting: bool,
-    /// `spec.providerID`; empty for none.
-    pub provider_id: String,
-    /// The version of its kubelet; empty before the kubelet reported one.
-    pub kubelet_version: String,
-    /// Annotations.
-    pub annotations: BTreeMap<String, String>,
-    /// Labels.
-    pub labels: BTreeMap<String, String>,
-    /// Taints.
-    pub taints: Vec<Taint>,
 }
 
 /// A change of a Node, at the version that was read.
@@ -107,131 +83,155 @@ pub enum Drained {
 }
 
 /// Access to the Nodes of machines that are remediated.
-pub trait NodeRepair: Workloads {
+pub trait NodeRepair: Send + Sync + 'static {
+    /// Sets the function that enqueues waiting keys.
+    fn set_wake(&self, wake: WakeFn);
+
+    /// From now on `waiter` waits for Nodes of a cluster that appear or disappear.
+    fn wait(&self, cluster: &Key, waiter: &Key);
+
+    /// Ends the wait of `waiter`.
+    fn remove_waiter(&self, waiter: &Key);
+
     /// The Node now.
-    fn live_node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState>;
+    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, NodeState>;
 
     /// Changes the Node that was read.
-    fn change<'a>(
-        &'a self,
-        cluster: &'a Key,
-        node: &'a LiveNode,
-        change: &'a NodeChange,
-    ) -> Access<'a, Result<NodeChanged, Fault>>;
+    fn change<'a>(&'a self, cluster: &'a Key, node: &'a LiveNode, change: &'a NodeChange) -> Request<'a, NodeChanged>;
 
     /// Whether Pods and volumes have left the Node.
-    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, Drained>;
+    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, Drained>;
 }
 
-impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Remote<R> {
-    fn live_node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, NodeState> {
+/// The connections of the controller of machines, for remediations.
+pub struct Repairs<R: Role + Permits<verb::Get, Secret>>(Arc<Remote<R>>);
+
+impl<R: Role + Permits<verb::Get, Secret>> Repairs<R> {
+    /// Uses the connections and limits of `remote`.
+    #[must_use]
+    pub const fn new(remote: Arc<Remote<R>>) -> Self {
+        Self(remote)
+    }
+}
+
+impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
+    fn set_wake(&self, wake: WakeFn) {
+        self.0.set_wake_of_remediations(wake);
+    }
+
+    fn wait(&self, cluster: &Key, waiter: &Key) {
+        // Only the wait is of interest: the cached Nodes have neither labels nor taints.
+        drop(self.0.nodes(cluster, &of_remediation(waiter)));
+    }
+
+    fn remove_waiter(&self, waiter: &Key) {
+        self.0.remove_waiter(&of_remediation(waiter));
+    }
+
+    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, NodeState> {
         Box::pin(async move {
-            let writer = match self.writer(cluster) {
-                Ok(writer) => writer,
-                Err(why) => return NodeState::Unknown(why),
+            let writer = match self.0.connected(cluster) {
+                Ok((writer, _)) => writer,
+                Err(why) => return Ok(NodeState::Unknown(why)),
             };
-            match writer.read::<Node>(&NoCache, &key(name)).await {
-                Ok(Some(node)) => live(node).map_or_else(
-                    || NodeState::Unknown("the workload cluster sent a Node without identity".to_owned()),
-                    |node| NodeState::Present(Box::new(node)),
-                ),
-                Ok(None) => NodeState::Absent,
-                Err(fault) if fault.category() == Category::FORBIDDEN.as_str() => NodeState::Forbidden,
-                Err(fault) => NodeState::Unknown(unanswered(fault.category())),
-            }
+            let (op, key) = (|| format!("read Node {name}"), node_key(name));
+            let read = self.0.in_time(cluster, op, writer.read::<SentNode>(&NoCache, &key));
+            Ok(match unless_busy(read.await)? {
+                // Its name reaches conditions and logs.
+                Ok(Ok(Some(sent))) if sent.node.name != name => {
+                    NodeState::Unknown("the workload cluster sent another Node".to_owned())
+                }
+                Ok(Ok(Some(sent))) => NodeState::Present(Box::new(sent.node)),
+                Ok(Ok(None)) => NodeState::Absent,
+                Ok(Err(fault)) if fault.category() == Category::FORBIDDEN.as_str() => NodeState::Forbidden,
+                // The texts of a tenant's server are not repeated.
+                Ok(Err(fault)) | Err(fault) => NodeState::Unknown(unanswered(fault.category())),
+            })
         })
     }
 
-    fn change<'a>(
-        &'a self,
-        cluster: &'a Key,
-        node: &'a LiveNode,
-        change: &'a NodeChange,
-    ) -> Access<'a, Result<NodeChanged, Fault>> {
+    fn change<'a>(&'a self, cluster: &'a Key, node: &'a LiveNode, change: &'a NodeChange) -> Request<'a, NodeChanged> {
         Box::pin(async move {
             let op = || format!("change Node {}", node.name);
-            let fault = |why: String| Fault::transient(op(), Category::UNREACHABLE, why);
-            let writer = self.writer(cluster).map_err(fault)?;
-            let version = metal3_runtime::version::ResourceVersion::parse(&node.version)
-                .map_err(|_| fault("the Node has no resource version".to_owned()))?;
-            let key = key(&node.name);
-            let written = match change {
-                NodeChange::Delete => {
+            let fault = |why: &str| Fault::transient(op(), Category::UNREACHABLE, why);
+            let (writer, _) = self.0.connected(cluster).map_err(|why| fault(&why))?;
+            let version =
+                ResourceVersion::parse(&node.version).map_err(|_| fault("the Node has no resource version"))?;
+            let key = node_key(&node.name);
+            let write = async {
+                if *change == NodeChange::Delete {
                     let uid = node.uid.clone();
                     let last = Identity { key, uid, version };
-                    writer.delete_at::<Node>(&NoCache, &last).await.map(drop)
+                    return writer.delete_at::<WorkloadNode>(&NoCache, &last).await.map(drop);
                 }
-                NodeChange::Taints(_) | NodeChange::Add { .. } => {
-                    let Some(patch) = Changes::between(&json!({}), &document(change)).main else {
-                        return Ok(NodeChanged::Done);
-                    };
-                    let patch = patch.with_precondition(&version);
-                    writer.patch::<Node>(&NoCache, &key, patch).await.map(drop)
+                match Changes::between(&json!({}), &document(change)).main {
+                    Some(patch) => {
+                        let patch = patch.with_precondition(&version);
+                        writer.patch::<WorkloadNode>(&NoCache, &key, patch).await.map(drop)
+                    }
+                    None => Ok(()),
                 }
             };
-            changed(written).map_err(|category| fault(unanswered(category)))
+            changed(self.0.in_time(cluster, op, write).await?).map_err(|category| fault(&unanswered(category)))
         })
     }
 
-    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Access<'a, Drained> {
+    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, Drained> {
         Box::pin(async move {
-            let Ok(writer) = self.writer(cluster) else {
-                return Drained::Unknown;
+            let Ok((writer, _)) = self.0.connected(cluster) else {
+                return Ok(Drained::Unknown);
             };
-            match self.find_left(&writer, name).await {
-                Ok(drained) => drained,
+            let op = || format!("list what is left on Node {name}");
+            let left = self.0.in_time(cluster, op, find_left(&writer, name));
+            Ok(match unless_busy(left.await)? {
+                Ok(Ok(drained)) => drained,
                 // The texts of a tenant's server are not repeated.
-                Err(_) => Drained::Unknown,
-            }
+                Ok(Err(_)) | Err(_) => Drained::Unknown,
+            })
         })
     }
 }
 
-impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
-    /// Writes to a connected workload cluster.
-    fn writer(&self, cluster: &Key) -> Result<Writer<Workload>, String> {
-        let (client, mode) = self.connection(cluster)?;
-        Ok(Writer::new(client, mode))
+async fn find_left(writer: &Writer<Workload>, node: &str) -> Result<Drained, Fault> {
+    let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
+    match find::<SentPod>(writer, on_node, |pod| pod.is_terminating).await? {
+        Some(true) => return Ok(Drained::Pods),
+        Some(false) => {}
+        None => return Ok(Drained::Unknown),
     }
-
-    async fn find_left(&self, writer: &Writer<Workload>, node: &str) -> Result<Drained, Fault> {
-        let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-        let is_terminating = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
-        match find::<Pod>(writer, on_node, is_terminating).await? {
-            Some(true) => return Ok(Drained::Pods),
-            Some(false) => {}
-            None => return Ok(Drained::Unknown),
-        }
-        // The API server has no field selector for them.
-        let is_attached = |volume: &VolumeAttachment| volume.spec.node_name == node;
-        match find::<VolumeAttachment>(writer, ListParams::default(), is_attached).await {
-            Ok(Some(true)) => Ok(Drained::Volumes),
-            Ok(Some(false)) => Ok(Drained::Yes),
-            Ok(None) => Ok(Drained::Unknown),
-            // A server that does not serve the kind has none.
-            Err(fault) if fault.category() == Category::NOT_FOUND.as_str() => Ok(Drained::Yes),
-            Err(fault) => Err(fault),
-        }
+    // The API server has no field selector for them.
+    let is_attached = |volume: &SentVolume| volume.node == node;
+    match find(writer, ListParams::default(), is_attached).await {
+        Ok(Some(true)) => Ok(Drained::Volumes),
+        Ok(Some(false)) => Ok(Drained::Yes),
+        Ok(None) => Ok(Drained::Unknown),
+        // A server that does not serve the kind has none.
+        Err(fault) if fault.category() == Category::NOT_FOUND.as_str() => Ok(Drained::Yes),
+        Err(fault) => Err(fault),
     }
 }
 
-/// Whether an object of a list matches; `None` when the list is longer than what is read of it.
+/// Whether an object of a list matches; `None` when one cannot be decoded, or the list is longer than what is read of it.
 async fn find<K>(
     writer: &Writer<Workload>,
     mut params: ListParams,
     matches: impl Fn(&K) -> bool,
 ) -> Result<Option<bool>, Fault>
 where
-    K: metal3_runtime::write::Writable,
+    K: Resource<DynamicType = ()> + DeserializeOwned,
     Workload: Permits<verb::List, K>,
 {
     params = params.limit(PAGE);
     for _ in 0..MOST_PAGES {
         let page = writer.page::<K>(None, &params).await?;
-        if page.items.iter().any(&matches) {
-            return Ok(Some(true));
+        for item in &page.items {
+            match item {
+                Item::Object(object) if matches(object) => return Ok(Some(true)),
+                Item::Object(_) => {}
+                Item::Unreadable { .. } => return Ok(None),
+            }
         }
-        match page.metadata.continue_.filter(|rest| !rest.is_empty()) {
+        match page.rest {
             Some(rest) => params = params.continue_token(&rest),
             None => return Ok(Some(false)),
         }
@@ -239,36 +239,12 @@ where
     Ok(None)
 }
 
-fn key(name: &str) -> Key {
-    Key {
-        namespace: String::new(),
-        name: name.to_owned(),
+/// A request that was not sent says nothing about the cluster: it is a fault, and sent later.
+fn unless_busy<T>(answer: Result<T, Fault>) -> Result<Result<T, Fault>, Fault> {
+    match answer {
+        Err(fault) if fault.category() == BUSY.as_str() => Err(fault),
+        answer => Ok(answer),
     }
-}
-
-fn live(node: Node) -> Option<LiveNode> {
-    let ObjectMeta {
-        name,
-        uid,
-        resource_version,
-        deletion_timestamp,
-        annotations,
-        labels,
-        ..
-    } = node.metadata;
-    let spec = node.spec.unwrap_or_default();
-    let info = node.status.and_then(|status| status.node_info);
-    Some(LiveNode {
-        name: name?,
-        uid: uid?,
-        version: resource_version?,
-        is_deleting: deletion_timestamp.is_some(),
-        provider_id: spec.provider_id.unwrap_or_default(),
-        kubelet_version: info.map(|info| info.kubelet_version).unwrap_or_default(),
-        annotations: annotations.unwrap_or_default(),
-        labels: labels.unwrap_or_default(),
-        taints: spec.taints.unwrap_or_default(),
-    })
 }
 
 fn document(change: &NodeChange) -> Value {

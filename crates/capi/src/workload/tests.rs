@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::{ConnectFn, LabelDigest, Remote, Workloads};
 
 mod hostile;
+mod repair;
 
 role! {
     /// Permissions of a controller that reads kubeconfig Secrets.

@@ -4,10 +4,9 @@
 //! template of the namespace asks for node reuse. The template is the one that the set has now, as in the Go manager: for
 //! a control plane the one of its next machine, for a MachineDeployment the one of the MachineSet of this machine.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube_core::{ApiResource, DynamicResourceScope, GroupVersionKind, ObjectMeta, Resource};
+use kube_core::{ApiResource, GroupVersionKind, ObjectMeta};
 use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, CONTROL_PLANE_LABEL};
 use metal3_api::cluster::{Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::names::REUSE_AFTER_CLEANING_ANNOTATION;
@@ -200,38 +199,7 @@ impl<'de> Deserialize<'de> for ControlPlane {
     }
 }
 
-impl Resource for ControlPlane {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(of: &ApiResource) -> Cow<'_, str> {
-        of.kind.as_str().into()
-    }
-
-    fn group(of: &ApiResource) -> Cow<'_, str> {
-        of.group.as_str().into()
-    }
-
-    fn version(of: &ApiResource) -> Cow<'_, str> {
-        of.version.as_str().into()
-    }
-
-    fn api_version(of: &ApiResource) -> Cow<'_, str> {
-        of.api_version.as_str().into()
-    }
-
-    fn plural(of: &ApiResource) -> Cow<'_, str> {
-        of.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+metal3_runtime::resource!(ControlPlane: of any kind);
 
 /// The permission is that of [`EndpointSources`](crate::cluster::sources::EndpointSources), whose kinds are these.
 impl Permits<verb::List, ControlPlane> for Machines {}

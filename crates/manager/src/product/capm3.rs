@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::{infrastructure, metal3};
-use metal3_capi::workload::{ConnectFn, Remote};
+use metal3_capi::workload::{Remote, Repairs};
 use metal3_capm3::cluster::reconciler as clusters;
 use metal3_capm3::cluster::sources::{ControlPlaneTouch, WatchedSources};
 use metal3_capm3::controller::caches::Caches;
@@ -97,15 +97,6 @@ struct AllCaches {
     remediations: SharedCache<Metal3Remediation>,
 }
 
-/// Two connectors: a workload cluster has a watch for machines and one for remediations, whose keys may be equal.
-fn both(connect: ConnectFn) -> [ConnectFn; 2] {
-    let connect = Arc::new(connect);
-    std::array::from_fn(|_| -> ConnectFn {
-        let connect = Arc::clone(&connect);
-        Box::new(move |kubeconfig| connect(kubeconfig))
-    })
-}
-
 fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> Task {
     let AllCaches {
         machines: caches,
@@ -121,13 +112,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
         .then(|| Writer::new(write_access.client.clone(), session.mode()));
     let of_data = Writer::new(write_access.client, session.mode());
     let publisher = Publisher::new(inbox, of_data.clone(), Arc::clone(&clock), "capm3-controller");
-    let [connect, connect_to_repair] = both(write_access.workloads);
-    let workloads = Arc::new(Remote::new(writer.clone(), connect, Arc::clone(&clock)));
-    let repair = Arc::new(Remote::new(
-        of_remediations.clone(),
-        connect_to_repair,
-        Arc::clone(&clock),
-    ));
+    let workloads = Arc::new(Remote::new(writer.clone(), write_access.workloads, Arc::clone(&clock)));
     let sources = Arc::new(WatchedSources::new(
         session.client.clone(),
         options.namespace.clone(),
@@ -136,7 +121,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
     // Subscribes before any cache is filled.
     let cluster = cluster_parts(session, &caches, &data, (&sources, &events), control_plane_writer);
     let clusters = clusters::controller(cluster, writer.clone());
-    let remediation = remediation_parts(session, remediations, &caches, (&repair, &events));
+    let remediation = remediation_parts(session, remediations, &caches, (&workloads, &events));
     let remediations = remediation::controller(remediation, of_remediations);
     let machines = machines::controller(machine_parts(session, caches, (&workloads, &events)), writer);
     let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
@@ -154,14 +139,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
                 // Running reconciles may still write into workload clusters.
                 reached.cancel();
             };
-            let work = async {
-                tokio::join!(
-                    all,
-                    workloads.run(reached.clone()),
-                    repair.run(reached.clone()),
-                    sources.run(reached.clone())
-                )
-            };
+            let work = async { tokio::join!(all, workloads.run(reached.clone()), sources.run(reached.clone())) };
             run_then_drain(work, publisher.run()).await;
         })
     })
@@ -211,12 +189,12 @@ fn remediation_parts(
     session: &Session,
     remediations: SharedCache<Metal3Remediation>,
     caches: &Caches,
-    (repair, events): (&Arc<Remote<Remediations>>, &EventRecorder),
+    (workloads, events): (&Arc<Remote<Machines>>, &EventRecorder),
 ) -> remediation::Parts {
     remediation::Parts {
         remediations,
         caches: caches.clone(),
-        workloads: Arc::<Remote<Remediations>>::clone(repair),
+        workloads: Arc::new(Repairs::new(Arc::clone(workloads))),
         clock: Arc::clone(&session.clock),
         events: events.clone(),
         metrics: session.metrics.clone(),

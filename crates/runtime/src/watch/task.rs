@@ -269,11 +269,11 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
     }
 
     async fn pages(&self, size: Option<u32>) -> Result<(Vec<Item<K>>, ResourceVersion), WatchError> {
-        let (mut items, mut rest) = (Vec::new(), None);
-        for number in 0_usize.. {
+        let (mut items, mut rest, mut read) = (Vec::new(), None, 0_usize);
+        loop {
             let page = match self.bound {
                 Some(most) => {
-                    limits::check_pages(number, most, TENANT_PAGE_SIZE)?;
+                    limits::check_pages(read, most, TENANT_PAGE_SIZE)?;
                     self.page_of_tenant(rest, most.saturating_sub(items.len())).await?
                 }
                 None => {
@@ -284,12 +284,11 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
                 }
             };
             items.extend(page.items);
-            rest = page.rest;
+            (rest, read) = (page.rest, read.saturating_add(1));
             if rest.is_none() {
                 return Ok((items, page.at));
             }
         }
-        Err(DecodeError::TooLarge("the list").into())
     }
 
     /// A page of the server of a tenant, with at most this number of objects. Without a permit until the server answers: one

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::access::{Permits, Role, verb};
 use crate::cache::{AnswerContent, Key};
 use crate::watch::PAGE_SIZE;
-use crate::work::{Class, Fault, classify, read_fault};
+use crate::watch::decode::{self, Page};
+use crate::work::{Category, Class, Fault, classify, read_fault};
 
 use super::target::{Writable, WriteTarget};
 use super::writer::Writer;
@@ -32,35 +33,27 @@ impl<R: Role> Writer<R> {
         Ok(Some(found))
     }
 
-    /// One page of a list, of one namespace or all. Its objects enter no cache.
+    /// One page of a list, of one namespace or all. Its objects enter no cache. A page with more objects than the limit of
+    /// `params` is an error before they are decoded.
     ///
     /// # Errors
     /// When the page cannot be read.
-    pub async fn page<K: Writable>(&self, namespace: Option<&str>, params: &ListParams) -> Result<ObjectList<K>, Fault>
+    pub async fn page<K>(&self, namespace: Option<&str>, params: &ListParams) -> Result<Page<K>, Fault>
     where
         R: Permits<verb::List, K>,
+        K: Resource<DynamicType = ()> + DeserializeOwned,
     {
         let op = || format!("list {}", K::plural(&()));
         let request = Request::new(K::url_path(&(), namespace)).list(params);
         let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
         let text = self.client.request_text(request).await;
         let text = text.map_err(|error| read_fault(op(), error))?;
-        serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))
+        let most = params.limit.and_then(|limit| usize::try_from(limit).ok());
+        let page = decode::page(&text, most.unwrap_or(usize::MAX));
+        page.map_err(|error| Fault::transient(op(), Category::UNREADABLE, error.to_string()))
     }
 
-    /// An object of a kind without a cache, on the server now.
-    ///
-    /// # Errors
-    /// When it is unknown whether the object exists.
-    pub async fn read_uncached<K>(&self, object: &Key) -> Result<Option<K>, Fault>
-    where
-        R: Permits<verb::Get, K>,
-        K: Resource<DynamicType = ()> + DeserializeOwned,
-    {
-        get_object(&self.client, object).await
-    }
-
-    /// The same for a kind that is known at run time only. It is a list, because its errors distinguish an object that does not
+    /// An object of a kind that is known at run time only, on the server now. It is a list, because its errors distinguish an object that does not
     /// exist from a kind or version that is not served, and a role that watches a kind lists it.
     ///
     /// # Errors

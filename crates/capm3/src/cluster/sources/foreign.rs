@@ -1,9 +1,7 @@
 //! An object of any kind, reduced to its endpoint.
 
-use std::borrow::Cow;
-
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube_core::{ApiResource, DynamicResourceScope, ObjectMeta, Resource};
+use kube_core::ObjectMeta;
 use metal3_api::infrastructure::v1beta2::EndpointService;
 use metal3_api::meta::{IntOrString, Time};
 use metal3_runtime::access::{Permission, Permits, Role, verb};
@@ -129,38 +127,7 @@ fn since(condition: &Value) -> Option<Time> {
     serde_json::from_value(condition.get("lastTransitionTime")?.clone()).ok()
 }
 
-impl Resource for ForeignObject {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(of: &ApiResource) -> Cow<'_, str> {
-        of.kind.as_str().into()
-    }
-
-    fn group(of: &ApiResource) -> Cow<'_, str> {
-        of.group.as_str().into()
-    }
-
-    fn version(of: &ApiResource) -> Cow<'_, str> {
-        of.version.as_str().into()
-    }
-
-    fn api_version(of: &ApiResource) -> Cow<'_, str> {
-        of.api_version.as_str().into()
-    }
-
-    fn plural(of: &ApiResource) -> Cow<'_, str> {
-        of.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+metal3_runtime::resource!(ForeignObject: of any kind);
 
 /// The control plane kinds of the released role. An administrator grants the right for others.
 const KNOWN: [&str; 5] = [

@@ -2,9 +2,7 @@
 //!
 //! This is a right on an object of another provider, so it has a role of its own and is disabled by default.
 
-use std::borrow::Cow;
-
-use kube_core::{NamespaceResourceScope, ObjectMeta, Resource};
+use kube_core::{ObjectMeta, Resource as _};
 use metal3_api::cluster::ContractReference;
 use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
 use metal3_runtime::cache::Key;
@@ -24,35 +22,10 @@ pub struct KamajiControlPlane {
     pub metadata: ObjectMeta,
 }
 
-impl Resource for KamajiControlPlane {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "KamajiControlPlane".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        CONTROL_PLANE_GROUP.into()
-    }
-
-    /// The only version that its provider serves.
-    fn version((): &()) -> Cow<'_, str> {
-        "v1alpha2".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "kamajicontrolplanes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+// The only version that its provider serves.
+metal3_runtime::resource!(
+    KamajiControlPlane: NamespaceResourceScope, CONTROL_PLANE_GROUP, "v1alpha2", "KamajiControlPlane", "kamajicontrolplanes"
+);
 
 role! {
     /// Touching control planes. Not part of any released role.

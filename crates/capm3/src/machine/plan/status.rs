@@ -53,8 +53,8 @@ impl Planner<'_> {
         if *status == *before {
             return None;
         }
-        let has_numbers = matches!(stage, Stage::WithoutHost { .. }) || depends_on_nodes(stage);
-        let is_recounted = has_numbers && without_messages(status) == without_messages(before);
+        let may_change_often = matches!(stage, Stage::WithoutHost { .. }) || depends_on_nodes(stage);
+        let is_recounted = may_change_often && without_messages(status) == without_messages(before);
         status.last_updated = Some(self.facts.now);
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);

@@ -10,7 +10,7 @@ use metal3_capi::owner::{cluster_of, first, label, node_reuse_owner};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::Writer;
+use metal3_runtime::write::{NoCache, Writer};
 
 use super::Machines;
 use crate::machine::facts::{Facts, Hosts};
@@ -59,7 +59,7 @@ impl Machines {
         machine: &Machine,
         writer: &Writer<Role>,
     ) -> Result<ObservedSet, Fault> {
-        let Some(set) = writer.read_uncached::<MachineSet>(set).await? else {
+        let Some(set) = writer.read::<MachineSet>(&NoCache, set).await? else {
             return Ok(Observed::Absent);
         };
         if !uid.is_empty() && set.metadata.uid.as_deref() != Some(uid) {
@@ -72,7 +72,7 @@ impl Machines {
         };
         let key = Key::of(&set);
         let deployment = writer
-            .read_uncached::<MachineDeployment>(&key.sibling(&owner.name))
+            .read::<MachineDeployment>(&NoCache, &key.sibling(&owner.name))
             .await?;
         let Some(deployment) = deployment.filter(|deployment| stays(&deployment.metadata, &owner.uid)) else {
             return Ok(Observed::Absent);

@@ -41,7 +41,7 @@ pub struct Parts {
     pub remediations: SharedCache<Metal3Remediation>,
     /// The caches of machines.
     pub caches: Caches,
-    /// Access to workload clusters, which no other controller uses.
+    /// Access to workload clusters.
     pub workloads: Arc<dyn NodeRepair>,
     /// Clock for timestamps and for the time of an attempt.
     pub clock: Arc<dyn Clock>,
@@ -132,8 +132,8 @@ impl Reconciler for Remediations {
                     act::Acted::Next(next) => return Ok(next),
                     act::Acted::NodeRejected => facts.node = act::rejected(),
                 },
-                Reads::Node => facts.node = self.node(key, &facts).await,
-                Reads::Drained => facts.drained = Some(self.drained(&facts).await),
+                Reads::Node => facts.node = self.node(key, &facts).await?,
+                Reads::Drained => facts.drained = Some(self.drained(&facts).await?),
                 Reads::Everything => match self.confirm(key, &facts, writer).await? {
                     Some(confirmed) => facts = confirmed,
                     None => return Ok(Next::Requeue),

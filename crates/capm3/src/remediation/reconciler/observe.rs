@@ -125,25 +125,24 @@ impl Remediations {
     }
 
     /// The Node now. The key is enqueued when Nodes of the cluster appear or disappear.
-    pub(super) async fn node(&self, key: &Key, facts: &Facts) -> Node {
+    pub(super) async fn node(&self, key: &Key, facts: &Facts) -> Result<Node, Fault> {
         let (Some(machine), Some(cluster)) = (facts.machine.present(), facts.cluster.present()) else {
-            return Node::Read(NodeState::Unknown("the Cluster does not exist".to_owned()));
+            return Ok(Node::Read(NodeState::Unknown("the Cluster does not exist".to_owned())));
         };
         let Some(node) = &machine.status.node_ref else {
-            return Node::NeverRegistered;
+            return Ok(Node::NeverRegistered);
         };
         let cluster = Key::of(&**cluster);
-        // Only the wait is of interest: these Nodes have neither labels nor taints.
-        drop(self.workloads.nodes(&cluster, key));
-        Node::Read(self.workloads.live_node(&cluster, &node.name).await)
+        self.workloads.wait(&cluster, key);
+        Ok(Node::Read(self.workloads.node(&cluster, &node.name).await?))
     }
 
-    pub(super) async fn drained(&self, facts: &Facts) -> Drained {
+    pub(super) async fn drained(&self, facts: &Facts) -> Result<Drained, Fault> {
         match (facts.cluster.present(), &facts.node) {
             (Some(cluster), Node::Read(NodeState::Present(node))) => {
                 self.workloads.drained(&Key::of(&**cluster), &node.name).await
             }
-            _ => Drained::Unknown,
+            _ => Ok(Drained::Unknown),
         }
     }
 

@@ -7,7 +7,7 @@ use metal3_api::cluster::Machine;
 use metal3_api::crd::Definition;
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::{ConnectFn, Remote};
+use metal3_capi::workload::{ConnectFn, Remote, Repairs};
 use metal3_domain::clock::Clock;
 use metal3_harness::State;
 use metal3_runtime::cache::SharedCache;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::controller::caches::Caches;
 use crate::data::reconciler::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, User, kinds as all_kinds, owner};
-use crate::needs::Remediations as Role;
+use crate::needs::{Machines, Remediations as Role};
 use crate::remediation::reconciler::{Parts, controller, own_watches};
 
 pub(super) const CORE: &str = "/api/v1/namespaces/default";
@@ -44,16 +44,17 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()
     let (caches, remediations, stop) = (Caches::default(), SharedCache::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(16);
     let writer: Writer<Role> = Writer::new(client.clone(), Mode::Perform);
+    let reader: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
     let workload = client.clone();
     let open: ConnectFn = Box::new(move |_| {
         let client = workload.clone();
         Box::pin(async move { Ok(client) })
     });
-    let workloads = Arc::new(Remote::new(writer.clone(), open, Arc::clone(clock)));
+    let workloads = Arc::new(Remote::new(reader, open, Arc::clone(clock)));
     let parts = Parts {
         remediations: remediations.clone(),
         caches: caches.clone(),
-        workloads: Arc::<Remote<Role>>::clone(&workloads),
+        workloads: Arc::new(Repairs::new(Arc::clone(&workloads))),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
