@@ -223,7 +223,13 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use metal3_domain::clock::SystemClock;
+    use metal3_runtime::metrics::Metrics;
+    use tower::ServiceExt as _;
+
     use super::*;
+    use crate::related_objects::NoRelatedObjects;
+    use crate::table::SUITES;
 
     #[test]
     fn callers_are_accepted_by_their_certificate() {
@@ -243,6 +249,42 @@ mod tests {
         for (callers, name, accepted) in table {
             let client = name.map(|name| ClientName(name.to_owned()));
             assert_eq!(callers.accept(client.as_ref()), accepted, "{callers:?} {name:?}");
+        }
+    }
+
+    /// The status of the response to an empty request of a client with a certificate of this name.
+    async fn status(callers: &Callers, path: &str, client: Option<&str>) -> StatusCode {
+        let instrumentation = Instrumentation {
+            metrics: Metrics::new().servers(),
+            clock: Arc::new(SystemClock::start()),
+        };
+        let related_objects: Arc<dyn RelatedObjects> = Arc::new(NoRelatedObjects);
+        let suites = SUITES.map(|suite| (suite, Arc::clone(&related_objects)));
+        let mut request = Request::post(path).body(Body::empty()).unwrap();
+        if let Some(name) = client {
+            request.extensions_mut().insert(ClientName(name.to_owned()));
+        }
+        let router = router(&suites, &instrumentation, callers);
+        router.oneshot(request).await.unwrap().status()
+    }
+
+    #[tokio::test]
+    async fn review_of_a_caller_that_is_not_accepted_is_not_read() {
+        let certified = Callers::Certified {
+            names: ["api".to_owned()].into(),
+        };
+        let hooks = || SUITES.iter().flat_map(Suite::hooks);
+        assert!(hooks().count() > 20);
+        for path in hooks().map(|hook| hook.path()) {
+            for (callers, client, expected) in [
+                (&certified, None, StatusCode::UNAUTHORIZED),
+                (&certified, Some("other"), StatusCode::UNAUTHORIZED),
+                // An empty body is no review.
+                (&certified, Some("api"), StatusCode::BAD_REQUEST),
+                (&Callers::Any, None, StatusCode::BAD_REQUEST),
+            ] {
+                assert_eq!(status(callers, &path, client).await, expected, "{path} {client:?}");
+            }
         }
     }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{PASSWORD, Setup, TestEnv};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
 use crate::phases::{Phase, runs};
 
 const TENANT: &str = "tenant";
@@ -69,6 +69,8 @@ async fn restored_status_does_not_make_a_secret_one_that_was_used_before() {
     hosts.create(&PostParams::default(), &host).await.unwrap();
     sleep(Duration::from_hours(1)).await;
     assert_eq!(secrets.get("other").await.unwrap(), before);
+    let reads = env.cluster.audit().of(CONTROLLER_USER, "get", "secrets");
+    assert_eq!(reads, 0, "content was read");
     let status = hosts.get("thief").await.unwrap().status;
     assert!(
         status.error_message.contains("kubectl label secret"),
@@ -99,6 +101,35 @@ async fn copied_status_does_not_take_the_node_of_another_namespace() {
     let status = tenant_status(&env, "thief").await;
     assert_eq!(status["errorType"], json!("registration error"), "{status}");
     assert!(!status.to_string().contains("default~"), "{status}");
+}
+
+/// Who may write the status of his hosts writes any state, and then orders what erases: a deletion.
+#[tokio::test(start_paused = true)]
+async fn written_status_does_not_erase_the_node_of_another_namespace() {
+    for state in [
+        "available",
+        "provisioning",
+        "provisioned",
+        "externally provisioned",
+        "deprovisioning",
+        "powering off before delete",
+        "deleting",
+    ] {
+        let env = victim().await;
+        let (before, counts) = (record(&env).await, env.machine(1, |machine| machine.counts));
+        let uuid = env.node(1).await.unwrap().uuid;
+        tenant_host(&env, "thief", json!({}), "52:54:00:66:00:01").await;
+        let hosts: Api<BareMetalHost> = Api::namespaced(env.cluster.client("tenant"), TENANT);
+        let status = Patch::Merge(json!({ "status": { "provisioning": { "state": state, "ID": uuid.as_str() } } }));
+        let options = PatchParams::default();
+        hosts.patch_status("thief", &options, &status).await.unwrap();
+        sleep(Duration::from_hours(1)).await;
+        hosts.patch_status("thief", &options, &status).await.unwrap();
+        hosts.delete("thief", &DeleteParams::default()).await.unwrap();
+        sleep(Duration::from_hours(12)).await;
+        assert_eq!(record(&env).await, before, "{state}");
+        assert_eq!(env.machine(1, |machine| machine.counts), counts, "{state}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,17 +204,17 @@ async fn secret_without_the_label_is_neither_read_nor_changed_until_it_is_labell
     let cure = "kubectl label secret --namespace default bmc-1 environment.metal3.io=baremetal";
     assert!(message.contains(cure), "{message}");
     assert_eq!(secrets.get("bmc-1").await.unwrap(), before);
+    let reads = || env.cluster.audit().of(CONTROLLER_USER, "get", "secrets");
+    assert_eq!(reads(), 0, "content was read");
     assert!(
         env.node(1).await.is_none(),
         "a node was created with the login of another"
     );
     let labels = json!({ "metadata": { "labels": { "environment.metal3.io": "baremetal" } } });
-    let change = kube::api::Patch::Merge(labels);
-    secrets
-        .patch("bmc-1", &kube::api::PatchParams::default(), &change)
-        .await
-        .unwrap();
+    let change = Patch::Merge(labels);
+    secrets.patch("bmc-1", &PatchParams::default(), &change).await.unwrap();
     env.until_state(1, "available").await;
+    assert!(reads() > 0, "reads are counted under another name");
     let owners = secrets.get("bmc-1").await.unwrap().metadata.owner_references;
     assert_eq!(owners, None);
 }

@@ -36,23 +36,28 @@ pub enum ConnectError {
 
 /// Resolves names, and keeps the allowed addresses.
 #[derive(Clone)]
-struct Resolver {
+struct Resolver<R> {
     allowed: Allowed,
-    system: GaiResolver,
+    names: R,
 }
 
-impl Service<Name> for Resolver {
+impl<R> Service<Name> for Resolver<R>
+where
+    R: Service<Name, Error = io::Error>,
+    R::Response: Iterator<Item = SocketAddr>,
+    R::Future: Send + 'static,
+{
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.system.poll_ready(context)
+        self.names.poll_ready(context)
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
         let (allowed, is_allowed_name) = (self.allowed.clone(), self.allowed.name(name.as_str()));
-        let found = self.system.call(name);
+        let found = self.names.call(name);
         Box::pin(async move {
             let addresses = found.await?.filter(|one| is_allowed_name || allowed.address(one.ip()));
             let addresses: Vec<SocketAddr> = addresses.collect();
@@ -84,7 +89,7 @@ pub(super) fn restricted(config: &Config, allowed: &Allowed) -> Result<Requests,
     }
     let mut connector = HttpConnector::new_with_resolver(Resolver {
         allowed: allowed.clone(),
-        system: GaiResolver::new(),
+        names: GaiResolver::new(),
     });
     connector.enforce_http(false);
     connector.set_connect_timeout(config.connect_timeout);
@@ -111,4 +116,40 @@ pub(crate) fn is_not_allowed(error: &kube::Error) -> bool {
         cause = error.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tower::service_fn;
+
+    use super::*;
+
+    /// The user of a name server answers the first question with an allowed address and the next with another.
+    #[tokio::test]
+    async fn name_that_resolves_to_another_address_later_is_not_connected() {
+        const ADDRESSES: [[u8; 4]; 3] = [[192, 0, 2, 7], [169, 254, 169, 254], [192, 0, 2, 8]];
+        let resolved = async |entry: &'static str| {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let names = service_fn(move |_: Name| {
+                let address = ADDRESSES[asked.fetch_add(1, Ordering::Relaxed)];
+                let answer = Ok::<_, io::Error>(vec![SocketAddr::from((address, 0))].into_iter());
+                std::future::ready(answer)
+            });
+            let allowed = Allowed::parse([entry]).unwrap();
+            let mut resolver = Resolver { allowed, names };
+            let mut answers = Vec::new();
+            for _ in ADDRESSES {
+                let answer = resolver.call("api.example.org".parse().unwrap()).await;
+                answers.push(answer.map(Iterator::count).map_err(|error| error.kind()));
+            }
+            answers
+        };
+        let refused = Err(io::ErrorKind::PermissionDenied);
+        assert_eq!(resolved("192.0.2.0/24").await, [Ok(1), refused, Ok(1)]);
+        // Who lists a name allows all its addresses.
+        assert_eq!(resolved("api.example.org").await, [Ok(1), Ok(1), Ok(1)]);
+    }
 }
