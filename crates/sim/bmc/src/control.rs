@@ -1,14 +1,14 @@
 //! The port for agents and control: Ironic's commands to agents, and the endpoint of tests.
 //!
 //! `/agents/N/v1/...` is the agent of machine N, authorized by the agent's token; without a running agent the
-//! connection is dropped, as for a machine that is off. `/lab/...` shows machines and disks and sets faults, authorized
-//! by the BMCs' login.
+//! connection is dropped, as for a machine that is off. `/lab/...` shows machines and disks, sets faults and writes disks,
+//! authorized by the BMCs' login.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json, Router,
-    body::Body,
+    body::{Body, Bytes},
     extract::{Path, Query, Request, State},
     http::{HeaderMap, Response, StatusCode, header},
     middleware::{Next, from_fn_with_state},
@@ -36,7 +36,7 @@ pub fn router(lab: Arc<Lab>) -> Router {
         .route("/lab", get(overview))
         .route("/lab/machines/{number}", get(machine))
         .route("/lab/machines/{number}/faults", put(set_faults))
-        .route("/lab/machines/{number}/disks/{disk}", get(disk))
+        .route("/lab/machines/{number}/disks/{disk}", get(disk).put(fill_disk))
         .route("/lab/machines/{number}/disks/{disk}/config-drive", get(config_drive))
         .route(
             "/lab/machines/{number}/disks/{disk}/config-drive/{*file}",
@@ -180,6 +180,20 @@ async fn disk(State(lab): Shared, Path((number, name)): Path<(Number, String)>) 
         disk.written.as_ref().map(|written| written.content.clone())
     });
     bytes(read(&lab, content).await)
+}
+
+/// Writes the body to a disk.
+async fn fill_disk(State(lab): Shared, Path((number, name)): Path<(Number, String)>, body: Bytes) -> StatusCode {
+    let Some(host) = lab.hosts.get(&number) else {
+        return StatusCode::NOT_FOUND;
+    };
+    let Ok(content) = lab.store.put(&format!("{number}-filled"), &body).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR;
+    };
+    match host.lock().machine.fill(&name, content) {
+        true => StatusCode::NO_CONTENT,
+        false => StatusCode::NOT_FOUND,
+    }
 }
 
 async fn config_drive(State(lab): Shared, Path((number, name)): Path<(Number, String)>) -> Response<Body> {

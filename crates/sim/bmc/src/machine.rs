@@ -167,7 +167,7 @@ pub struct Machine {
     pub running: Running,
     /// The indicator LED.
     pub indicator: String,
-    /// The number of boots from ISO.
+    /// How often it was started, whatever it booted.
     pub boots: u64,
     /// The number of images written to disks.
     pub writes: u64,
@@ -240,6 +240,7 @@ impl Machine {
     fn start(&mut self) -> Option<Effect> {
         self.power = Power::On;
         self.running = Running::Nothing;
+        self.boots += 1;
         let from_cd = self.boot.enabled != "Disabled" && self.boot.target == "Cd";
         let from_net = self.boot.enabled != "Disabled" && matches!(self.boot.target.as_str(), "Pxe" | "UefiHttp");
         if self.boot.enabled == "Once" {
@@ -247,7 +248,6 @@ impl Machine {
             self.boot.target = "None".into();
         }
         if let Some(media) = self.media.get("Cd").filter(|_| from_cd) {
-            self.boots += 1;
             let (boot, iso) = (self.boots, media.image.clone());
             self.running = Running::Starting { iso: iso.clone() };
             return Some(Effect::Boot { boot, iso });
@@ -280,6 +280,20 @@ impl Machine {
             }
             None => false,
         }
+    }
+
+    /// Replaces the content of a disk, as a program of the running system does.
+    pub fn fill(&mut self, disk: &str, content: Content) -> bool {
+        let found = self.disks.iter_mut().find(|candidate| candidate.name == disk);
+        let written = Written {
+            content,
+            url: String::new(),
+            node: String::new(),
+        };
+        found.is_some_and(|disk| {
+            disk.written = Some(written);
+            true
+        })
     }
 
     /// Erases all disks.
@@ -358,6 +372,7 @@ mod tests {
         machine.reset(Reset::Restart, T0, DELAY);
         assert_eq!(machine.settle(T0 + DELAY), [Effect::Stopped]);
         assert_eq!(machine.running, Running::Disk { disk: "sda".into() });
+        assert_eq!(machine.boots, 2);
     }
 
     #[test]
