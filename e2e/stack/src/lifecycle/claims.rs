@@ -2,7 +2,7 @@
 
 use super::env::{Part, TestEnv};
 use super::report::Report;
-use super::{audit, cluster, cluster_move, foreign, install, kills, remediation, rolls, upgrade};
+use super::{audit, cluster, cluster_move, foreign, install, kills, labels, remediation, reuse, rolls, upgrade};
 use crate::claim::{self, Proof};
 
 /// A claim, its part, and its proof.
@@ -61,6 +61,16 @@ const CLAIMS: &[Claim] = &[
         Part::Rolls,
         "workers_are_replaced_one_by_one_with_one_machine_less",
         rolls::with_one_less,
+    ),
+    of(
+        Part::Reuse,
+        "workers_with_node_reuse_get_their_hosts_and_data_back_while_leaders_are_killed",
+        reuse::rolled,
+    ),
+    of(
+        Part::Labels,
+        "selected_labels_of_a_host_are_on_its_node_until_they_are_removed",
+        labels::copied,
     ),
     of(
         Part::Remediation,

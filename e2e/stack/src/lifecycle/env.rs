@@ -17,6 +17,10 @@ use crate::products::machines::host_simulator::concurrently;
 pub(super) enum Part {
     /// Rolls workers to another template.
     Rolls,
+    /// Rolls workers that get their hosts and disks back.
+    Reuse,
+    /// Copies labels of hosts to their Nodes.
+    Labels,
     /// Repairs and replaces workers whose Nodes stop answering.
     Remediation,
     /// Moves the cluster to another management cluster and back.

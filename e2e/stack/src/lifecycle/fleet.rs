@@ -23,6 +23,8 @@ use crate::wait::until;
 /// One control plane machine, three workers, and one spare.
 pub(crate) const MACHINES: usize = 5;
 pub(crate) const ROOT: &str = "sda";
+/// The disk without an image.
+pub(super) const DATA: &str = "sdb";
 
 const START: Duration = Duration::from_secs(60);
 /// The seed and the file of each image.
@@ -215,20 +217,25 @@ impl Fleet {
 
     /// Replaces the faults of a machine, in the JSON of labhosts.
     pub(crate) fn break_machine(&self, stack: &Stack, machine: u32, faults: &[Value]) -> anyhow::Result<()> {
-        let (path, body) = (
-            format!("/lab/machines/{machine}/faults"),
-            Value::from(faults).to_string(),
-        );
-        let how = [
-            "--request",
-            "PUT",
-            "--header",
-            "Content-Type: application/json",
-            "--data",
-            &body,
-        ];
-        let done = self.lab.ask(stack, &path, &how)?;
-        done.map(drop).with_context(|| format!("there is no machine {machine}"))
+        let body = Value::from(faults).to_string();
+        self.put(stack, &format!("/lab/machines/{machine}/faults"), &body)
+    }
+
+    fn put(&self, stack: &Stack, path: &str, body: &str) -> anyhow::Result<()> {
+        let json = "Content-Type: application/json";
+        let how = ["--request", "PUT", "--header", json, "--data", body];
+        let done = self.lab.ask(stack, path, &how)?;
+        done.map(drop).with_context(|| format!("{path} does not exist"))
+    }
+
+    /// Writes a text to a machine's disk for data, as its system does.
+    pub(super) fn write_data(&self, stack: &Stack, machine: u64, text: &str) -> anyhow::Result<()> {
+        self.put(stack, &format!("/lab/machines/{machine}/disks/{DATA}"), text)
+    }
+
+    /// The content of a machine's disk for data; `None` when it is blank.
+    pub(super) fn data(&self, stack: &Stack, machine: u64) -> anyhow::Result<Option<Vec<u8>>> {
+        self.lab.read(stack, &format!("/lab/machines/{machine}/disks/{DATA}"))
     }
 
     /// The number of writes to disks, over all machines.
@@ -273,7 +280,7 @@ fn start_machines(
 ) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     let log = File::create(stack.places.log("labhosts"))?;
-    let machines = format!("small={}", wanted.machines);
+    let machines = format!("storage={}", wanted.machines);
     let mut args: Vec<OsString> = ["--machines", &machines, "--boot-delay", "500", "--ironic-ca"]
         .map(Into::into)
         .to_vec();

@@ -102,7 +102,7 @@ fn rolled(env: &TestEnv<'_>, template: &str, pace: Value) -> anyhow::Result<Roll
     })
 }
 
-fn workers(stack: &Stack) -> anyhow::Result<Vec<Value>> {
+pub(super) fn workers(stack: &Stack) -> anyhow::Result<Vec<Value>> {
     let of_workers = |one: &Value| one["metadata"]["labels"]["cluster.x-k8s.io/deployment-name"] == CLUSTER;
     Ok(list(stack, NAMESPACE, "machines")?
         .into_iter()
@@ -111,7 +111,7 @@ fn workers(stack: &Stack) -> anyhow::Result<Vec<Value>> {
 }
 
 /// The images in the specs of the workers' hosts.
-fn ordered_images(stack: &Stack) -> anyhow::Result<Vec<String>> {
+pub(super) fn ordered_images(stack: &Stack) -> anyhow::Result<Vec<String>> {
     let workers: BTreeSet<String> = workers(stack)?.iter().map(name).collect();
     let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
     let of_workers = hosts.iter().filter(|host| {
@@ -122,9 +122,15 @@ fn ordered_images(stack: &Stack) -> anyhow::Result<Vec<String>> {
     Ok(of_workers.map(image).collect())
 }
 
+/// The name of the workers' template.
+pub(super) fn template(stack: &Stack) -> anyhow::Result<String> {
+    let path = "--output=jsonpath={.spec.template.spec.infrastructureRef.name}";
+    stack.kubectl(&["--namespace", NAMESPACE, "get", "machinedeployment", CLUSTER, path])
+}
+
 /// Creates a copy of the workers' template with another image; returns its name.
-fn another_template(stack: &Stack, name: &str, image: &str) -> anyhow::Result<String> {
-    let now = format!("metal3machinetemplate/{CLUSTER}-workers");
+pub(super) fn another_template(stack: &Stack, name: &str, image: &str) -> anyhow::Result<String> {
+    let now = format!("metal3machinetemplate/{}", template(stack)?);
     let text = stack.kubectl(&["--namespace", NAMESPACE, "get", &now, "--output=json"])?;
     let mut template: Value = serde_json::from_str(&text)?;
     let name = format!("{CLUSTER}-workers-{name}");
@@ -136,7 +142,7 @@ fn another_template(stack: &Stack, name: &str, image: &str) -> anyhow::Result<St
     Ok(name)
 }
 
-fn order(stack: &Stack, template: &str, pace: Value) -> anyhow::Result<()> {
+pub(super) fn order(stack: &Stack, template: &str, pace: Value) -> anyhow::Result<()> {
     let patch = json!({"spec": {
         "rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": pace}},
         "template": {"spec": {"infrastructureRef": {"name": template}}},
