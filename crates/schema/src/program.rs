@@ -35,6 +35,7 @@ pub(crate) use self::without::{Program, Subject};
 
 #[cfg(feature = "cel")]
 mod with {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
     use kube_cel::KubeCelExt;
@@ -105,7 +106,12 @@ mod with {
             } else if let Some(old) = &subject.old {
                 context.add_variable_from_value("oldSelf", old.clone());
             }
-            self.0.program.execute(&context).map_err(problem)
+            // The evaluator panics for some values, such as quantity(".0e-2147483648").
+            let run = AssertUnwindSafe(|| self.0.program.execute(&context));
+            match catch_unwind(run) {
+                Ok(result) => result.map_err(problem),
+                Err(_) => Err(Problem::Other(String::from("the rule cannot be evaluated"))),
+            }
         }
     }
 

@@ -216,6 +216,17 @@ fn a_rule_that_cannot_be_evaluated_is_an_error() {
     );
 }
 
+/// The library panics for the least exponent.
+#[test]
+fn a_rule_that_the_evaluator_cannot_compute_is_an_error() {
+    let rule = json!([{"rule": "quantity(self.labels.size).isInteger()"}]);
+    let errors = create(&with_rules(rule), json!({"labels": {"size": ".0e-2147483648"}}));
+    assert!(
+        errors.iter().any(|error| error.contains("cannot be evaluated")),
+        "{errors:?}"
+    );
+}
+
 #[test]
 fn rules_run_only_when_the_object_has_the_right_types() {
     let schema = with_rules(json!([{"rule": "self.size > 2"}]));
