@@ -4,7 +4,7 @@
 //! number of places, whatever the number of its Clusters, and other namespaces have their own. While clusters wait for a
 //! place, each is watched for the time of a turn, so that clusters that cannot be reached do not keep the others waiting.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,29 +22,50 @@ pub(super) const TURN: Duration = Duration::from_mins(2);
 
 /// The places of all namespaces.
 #[derive(Default)]
-pub(super) struct Places(Mutex<BTreeMap<String, Namespace>>);
+pub(super) struct Places(Mutex<State>);
 
 /// Keys to enqueue, because the place of their cluster changed.
 pub(super) type Woken = Vec<Key>;
 
+#[derive(Default)]
+struct State {
+    namespaces: BTreeMap<String, Namespace>,
+    /// The cluster that a key waits for, so that the end of a wait visits no other.
+    cluster_of: BTreeMap<Key, Key>,
+}
+
 struct Namespace {
-    watched: BTreeMap<Key, Watched>,
+    clusters: BTreeMap<Key, Cluster>,
+    watched: BTreeSet<Key>,
     /// In the order of their arrival.
-    queue: VecDeque<(Key, BTreeSet<Key>)>,
+    queue: BTreeMap<Ticket, Key>,
+    last: Ticket,
     pages: Arc<Semaphore>,
     requests: Arc<Semaphore>,
 }
 
-struct Watched {
-    since: Instant,
+struct Cluster {
     waiters: BTreeSet<Key>,
+    place: Place,
 }
+
+enum Place {
+    /// Since when it is watched.
+    Watched(Instant),
+    Queued(Ticket),
+}
+
+/// A number in the queue of a namespace.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Ticket(u64);
 
 impl Default for Namespace {
     fn default() -> Self {
         Self {
-            watched: BTreeMap::new(),
-            queue: VecDeque::new(),
+            clusters: BTreeMap::new(),
+            watched: BTreeSet::new(),
+            queue: BTreeMap::new(),
+            last: Ticket::default(),
             pages: Arc::new(Semaphore::new(PAGES)),
             requests: Arc::new(Semaphore::new(1)),
         }
@@ -54,22 +75,30 @@ impl Default for Namespace {
 impl Places {
     /// Records that `waiter` waits for this cluster, and for no other. Returns whether the cluster has a place.
     pub(super) fn enter(&self, cluster: &Key, waiter: &Key, now: Instant) -> (bool, Woken) {
-        let mut namespaces = self.0.lock();
-        let woken = leave(&mut namespaces, waiter, Some(cluster), now);
-        let namespace = namespaces.entry(cluster.namespace.clone()).or_default();
+        let mut state = self.0.lock();
+        let is_same = state.cluster_of.get(waiter) == Some(cluster);
+        let woken = if is_same {
+            Woken::new()
+        } else {
+            state.leave(waiter, now)
+        };
+        state.cluster_of.insert(waiter.clone(), cluster.clone());
+        let namespace = state.namespaces.entry(cluster.namespace.clone()).or_default();
         (namespace.enter(cluster, waiter, now), woken)
     }
 
     /// Ends the wait of `waiter`.
     pub(super) fn leave(&self, waiter: &Key, now: Instant) -> Woken {
-        leave(&mut self.0.lock(), waiter, None, now)
+        self.0.lock().leave(waiter, now)
     }
 
     /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns the keys that lost
-    /// their place, and those to enqueue.
+    /// their place, and those to enqueue. Forgets namespaces without clusters and requests.
     pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Key>, Woken) {
         let (mut lost, mut woken) = (Vec::new(), Vec::new());
-        for namespace in self.0.lock().values_mut() {
+        let mut state = self.0.lock();
+        state.namespaces.retain(|_, namespace| namespace.is_used());
+        for namespace in state.namespaces.values_mut() {
             let ended = namespace.end_turns(now, &is_failing);
             woken.extend(ended.iter().cloned());
             lost.extend(ended);
@@ -80,86 +109,107 @@ impl Places {
 
     /// Held while a page of one of the clusters of a namespace is read.
     pub(super) fn pages(&self, namespace: &str) -> Arc<Semaphore> {
-        let mut namespaces = self.0.lock();
-        Arc::clone(&namespaces.entry(namespace.to_owned()).or_default().pages)
+        let mut state = self.0.lock();
+        Arc::clone(&state.namespaces.entry(namespace.to_owned()).or_default().pages)
     }
 
     /// Held while a worker waits for a request to one of them.
     pub(super) fn requests(&self, namespace: &str) -> Arc<Semaphore> {
-        let mut namespaces = self.0.lock();
-        Arc::clone(&namespaces.entry(namespace.to_owned()).or_default().requests)
+        let mut state = self.0.lock();
+        Arc::clone(&state.namespaces.entry(namespace.to_owned()).or_default().requests)
     }
 }
 
-fn leave(namespaces: &mut BTreeMap<String, Namespace>, waiter: &Key, except: Option<&Key>, now: Instant) -> Woken {
-    let mut woken = Vec::new();
-    namespaces.retain(|_, namespace| {
-        namespace.watched.retain(|cluster, watched| {
-            if Some(cluster) != except {
-                watched.waiters.remove(waiter);
-            }
-            !watched.waiters.is_empty()
+impl State {
+    fn leave(&mut self, waiter: &Key, now: Instant) -> Woken {
+        let cluster = self.cluster_of.remove(waiter);
+        let left = cluster.and_then(|cluster| {
+            let namespace = self.namespaces.get_mut(&cluster.namespace)?;
+            Some(namespace.leave(&cluster, waiter, now))
         });
-        namespace.queue.retain_mut(|(cluster, waiters)| {
-            if Some(&*cluster) != except {
-                waiters.remove(waiter);
-            }
-            !waiters.is_empty()
-        });
-        woken.extend(namespace.fill(now));
-        !namespace.watched.is_empty() || !namespace.queue.is_empty()
-    });
-    woken
+        left.unwrap_or_default()
+    }
 }
 
 impl Namespace {
     fn enter(&mut self, cluster: &Key, waiter: &Key, now: Instant) -> bool {
-        if let Some(watched) = self.watched.get_mut(cluster) {
-            watched.waiters.insert(waiter.clone());
-            return true;
+        if let Some(entered) = self.clusters.get_mut(cluster) {
+            entered.waiters.insert(waiter.clone());
+            return self.watched.contains(cluster);
         }
-        if let Some((_, waiters)) = self.queue.iter_mut().find(|(queued, _)| queued == cluster) {
-            waiters.insert(waiter.clone());
-            return false;
-        }
-        self.queue
-            .push_back((cluster.clone(), BTreeSet::from([waiter.clone()])));
+        let place = Place::Queued(self.line_up(cluster));
+        let waiters = BTreeSet::from([waiter.clone()]);
+        self.clusters.insert(cluster.clone(), Cluster { waiters, place });
         // Without others in front of it, it gets a place at once.
         drop(self.fill(now));
-        self.watched.contains_key(cluster)
+        self.watched.contains(cluster)
+    }
+
+    fn leave(&mut self, cluster: &Key, waiter: &Key, now: Instant) -> Woken {
+        if let Some(entered) = self.clusters.get_mut(cluster) {
+            entered.waiters.remove(waiter);
+            if entered.waiters.is_empty()
+                && let Some(left) = self.clusters.remove(cluster)
+            {
+                match left.place {
+                    Place::Watched(_) => drop(self.watched.remove(cluster)),
+                    Place::Queued(ticket) => drop(self.queue.remove(&ticket)),
+                }
+            }
+        }
+        self.fill(now)
+    }
+
+    /// The last ticket of the queue, for this cluster.
+    fn line_up(&mut self, cluster: &Key) -> Ticket {
+        self.last = Ticket(self.last.0.wrapping_add(1));
+        self.queue.insert(self.last, cluster.clone());
+        self.last
     }
 
     /// Gives free places to the clusters that wait.
     fn fill(&mut self, now: Instant) -> Woken {
         let mut woken = Vec::new();
         while self.watched.len() < PLACES
-            && let Some((cluster, waiters)) = self.queue.pop_front()
+            && let Some((_, name)) = self.queue.pop_first()
         {
-            woken.extend(waiters.iter().cloned());
-            self.watched.insert(cluster, Watched { since: now, waiters });
+            if let Some(cluster) = self.clusters.get_mut(&name) {
+                woken.extend(cluster.waiters.iter().cloned());
+                cluster.place = Place::Watched(now);
+                self.watched.insert(name);
+            }
         }
         woken
     }
 
     /// Moves as many clusters as wait from their places to the end of the queue, if their turns are over.
     fn end_turns(&mut self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> Vec<Key> {
-        let over = |watched: &Watched| now.saturating_duration_since(watched.since) >= TURN;
-        let mut ended: Vec<(Instant, Key)> = self
-            .watched
-            .iter()
-            .filter(|(cluster, watched)| over(watched) || is_failing(cluster))
-            .map(|(cluster, watched)| (watched.since, cluster.clone()))
-            .collect();
+        let since = |name: &Key| match self.clusters.get(name)?.place {
+            Place::Watched(since) => Some(since),
+            Place::Queued(_) => None,
+        };
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= TURN;
+        let watched = self.watched.iter().filter_map(|name| Some((since(name)?, name)));
+        let ended = watched.filter(|(since, name)| is_over(*since) || is_failing(name));
+        let mut ended: Vec<(Instant, Key)> = ended.map(|(since, name)| (since, name.clone())).collect();
         ended.sort();
         ended.truncate(self.queue.len());
         let mut lost = Vec::new();
-        for (_, cluster) in ended {
-            if let Some(watched) = self.watched.remove(&cluster) {
-                lost.extend(watched.waiters.iter().cloned());
-                self.queue.push_back((cluster, watched.waiters));
+        for (_, name) in ended {
+            self.watched.remove(&name);
+            let place = Place::Queued(self.line_up(&name));
+            if let Some(cluster) = self.clusters.get_mut(&name) {
+                lost.extend(cluster.waiters.iter().cloned());
+                cluster.place = place;
             }
         }
         lost
+    }
+
+    /// Whether it has clusters, or a request or page is under way, whose limit must not be forgotten.
+    fn is_used(&self) -> bool {
+        let is_held = |one: &Arc<Semaphore>| Arc::strong_count(one) > 1;
+        !self.clusters.is_empty() || is_held(&self.pages) || is_held(&self.requests)
     }
 }
 
@@ -203,7 +253,26 @@ mod tests {
             places.leave(&key("one", number), now);
         }
         places.leave(&key("one", "new"), now);
-        assert!(places.0.lock().is_empty());
+        assert_eq!(places.rotate(now, |_| false), (vec![], vec![]));
+        let state = places.0.lock();
+        assert!(state.namespaces.is_empty() && state.cluster_of.is_empty());
+    }
+
+    #[test]
+    fn request_that_is_under_way_counts_until_it_ends() {
+        let (places, now) = (Places::default(), Instant::now());
+        let running = places.requests("one");
+        let permit = running.try_acquire().unwrap();
+        // Another cluster of the namespace comes and goes.
+        crowded(&places, 1, now);
+        places.leave(&key("one", 0), now);
+        places.rotate(now, |_| false);
+        assert!(places.requests("one").try_acquire().is_err());
+        drop(permit);
+        assert!(places.requests("one").try_acquire().is_ok());
+        drop(running);
+        places.rotate(now, |_| false);
+        assert!(places.0.lock().namespaces.is_empty());
     }
 
     #[test]

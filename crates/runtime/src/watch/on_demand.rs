@@ -10,7 +10,7 @@
 //!   stays the same enqueues no key.
 //! - While the target stays the same, the watch continues with its own back-off, however long it fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,21 @@ struct Link<R: WatchSource> {
 
 struct Links<R: WatchSource> {
     of: BTreeMap<R::Name, Link<R>>,
+    /// The names that each key is interested in, so that a change of its interests visits no other link.
+    names_of: BTreeMap<Key, BTreeSet<R::Name>>,
     wake: Option<Arc<WakeFn>>,
+}
+
+impl<R: WatchSource> Links<R> {
+    /// Ends the interest of a key in one name, and the watch with its last key.
+    fn lose(&mut self, name: &R::Name, waiter: &Key) {
+        let Some(link) = self.of.get_mut(name) else { return };
+        link.waiters.remove(waiter);
+        if link.waiters.is_empty() {
+            link.stop.cancel();
+            self.of.remove(name);
+        }
+    }
 }
 
 /// A link that was just created.
@@ -126,6 +140,7 @@ impl<R: WatchSource> OnDemand<R> {
         let (begin, new_links) = unbounded_channel();
         let links = Links {
             of: BTreeMap::new(),
+            names_of: BTreeMap::new(),
             wake: None,
         };
         Self {
@@ -149,17 +164,13 @@ impl<R: WatchSource> OnDemand<R> {
     /// Sets all interests of `waiter`.
     pub fn set_interest(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
         let mut links = self.links.lock();
-        links.of.retain(|name, link| {
-            let is_wanted = wanted.contains_key(name);
-            if !is_wanted {
-                link.waiters.remove(waiter);
-            }
-            let is_idle = link.waiters.is_empty() && !is_wanted;
-            if is_idle {
-                link.stop.cancel();
-            }
-            !is_idle
-        });
+        let former = links.names_of.remove(waiter).unwrap_or_default();
+        for name in former.into_iter().filter(|name| !wanted.contains_key(name)) {
+            links.lose(&name, waiter);
+        }
+        if !wanted.is_empty() {
+            links.names_of.insert(waiter.clone(), wanted.keys().cloned().collect());
+        }
         for (name, interest) in wanted {
             let link = links.of.entry(name.clone()).or_insert_with(|| self.begin(name));
             link.waiters.insert(waiter.clone(), interest.clone());
