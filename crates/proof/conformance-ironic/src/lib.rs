@@ -142,6 +142,7 @@ claims!(
     Transition L1 life::manual_cleaning_targets_manageable,
     Transition L1 life::an_abort_only_marks_a_service_step_that_is_not_abortable,
     Error L1 life::the_instance_of_a_node_in_transition_can_be_removed_only_in_maintenance,
+    Error L1 life::a_protected_node_keeps_its_instance_and_is_not_deleted,
     Transition L1 life::a_failed_service_step_sets_maintenance_which_prevents_an_abort,
     Feed L1 feed::pages_by_update_time_omit_nodes_that_never_changed_and_pages_by_creation_do_not,
     Feed L1 feed::a_rejected_change_sets_the_update_time_and_a_read_does_not,

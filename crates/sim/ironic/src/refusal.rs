@@ -65,6 +65,11 @@ impl Refusal {
         ))
     }
 
+    pub(crate) fn protected(node: &str) -> Self {
+        let message = format!("Node {node} is protected and cannot be undeployed, rebuilt or deleted");
+        Self::fault(StatusCode::FORBIDDEN, message)
+    }
+
     pub(crate) fn locked(node: &str, host: &str) -> Self {
         Self::conflict(format!(
             "Node {node} is locked by host {host}, please retry after the current operation is completed."

@@ -75,6 +75,27 @@ pub(crate) async fn an_abort_only_marks_a_service_step_that_is_not_abortable(lab
     lab.remove(&uuid).await
 }
 
+pub(crate) async fn a_protected_node_keeps_its_instance_and_is_not_deleted(lab: &Lab) -> anyhow::Result<()> {
+    let uuid = lab.node().await?;
+    let node = NodeRef::from(&uuid);
+    let protect = |on: bool| calls::node::patch(&node, Patch::new().set(&["protected"], on));
+    lab.go(&uuid, Transition::Manage, &ProvisionState::Manageable).await?;
+    lab.refused(&protect(true)?, "wrong_state").await?;
+    lab.go(&uuid, Transition::Adopt, &ProvisionState::Active).await?;
+    let call = protect(true)?;
+    lab.unlocked(|| lab.client.send(&call)).await?;
+    let tear_down = calls::provision::request(&node, Transition::Delete)?;
+    lab.refused(&tear_down, "protected").await?;
+    let maintenance = calls::node::set_maintenance(&node, "contract");
+    lab.unlocked(|| lab.client.send(&maintenance)).await?;
+    lab.refused(&calls::node::delete(&node), "protected").await?;
+    let after = lab.reach(&uuid, &ProvisionState::Active).await?;
+    ensure!(after.maintenance, "its maintenance is over");
+    let call = protect(false)?;
+    lab.unlocked(|| lab.client.send(&call)).await?;
+    lab.remove(&uuid).await
+}
+
 pub(crate) async fn the_instance_of_a_node_in_transition_can_be_removed_only_in_maintenance(
     lab: &Lab,
 ) -> anyhow::Result<()> {

@@ -202,6 +202,15 @@ impl Core {
         if loses_machine {
             return Err(Refusal::not_simulated("a machine without an address").into());
         }
+        let becomes_protected = changed.get("protected") == Some(&Value::Bool(true)) && !node.is_protected();
+        let state = &node.provision.state;
+        if becomes_protected && !matches!(state, S::Active | S::Rescue) {
+            let message = format!(
+                "Node {uuid} can only be made protected in provision states 'active' or 'rescue', the current state is \
+                 '{state}'"
+            );
+            return Err(Refusal::conflict(message).into());
+        }
         let was_in_maintenance = node.in_maintenance();
         if let Some(instance) = wanted.filter(|instance| self.has_instance(instance)) {
             let message = format!("Instance {instance} is already associated with a node, not with {uuid}.");
@@ -237,10 +246,14 @@ impl Core {
                     let message = format!("Node {uuid} is associated with instance {instance}.");
                     return Err(Refusal::conflict(message).into());
                 }
-                if !matches!(state, S::Enroll | S::Manageable | S::AdoptFailed | S::Available) {
-                    let message = format!("Can not delete node \"{uuid}\" while it is in provision state \"{state}\".");
-                    return Err(Refusal::conflict(message).into());
-                }
+            }
+            if node.is_protected() {
+                return Err(Refusal::protected(&uuid).into());
+            }
+            let is_deletable = matches!(state, S::Enroll | S::Manageable | S::AdoptFailed | S::Available);
+            if !node.in_maintenance() && !is_deletable {
+                let message = format!("Can not delete node \"{uuid}\" while it is in provision state \"{state}\".");
+                return Err(Refusal::conflict(message).into());
             }
             let (updated, name) = (node.times.updated, node.name().map(str::to_owned));
             core.changes.remove(&(updated, serial));

@@ -44,6 +44,9 @@ impl Core {
             Event::Deploy | Event::Rebuild if node.in_maintenance() => {
                 return Err(in_maintenance("provisioning").into());
             }
+            Event::Delete | Event::Rebuild if node.is_protected() => {
+                return Err(Refusal::protected(&node.uuid).into());
+            }
             Event::Clean if node.in_maintenance() => return Err(in_maintenance("cleaning").into()),
             Event::Service if node.in_maintenance() => return Err(in_maintenance("service").into()),
             Event::Inspect if !can_inspect(node) => {

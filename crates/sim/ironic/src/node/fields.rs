@@ -42,7 +42,7 @@ pub(crate) const FIELDS: &[(&str, Form)] = &[
     ("owner", Form::NotSimulated),
     ("parent_node", Form::NotSimulated),
     ("properties", Form::Map),
-    ("protected", Form::NotSimulated),
+    ("protected", Form::Switch),
     ("protected_reason", Form::NotSimulated),
     ("resource_class", Form::Text),
     ("retired", Form::NotSimulated),
@@ -62,7 +62,7 @@ pub(crate) fn unset(name: &str) -> Value {
     match name {
         "conductor_group" => json!(""),
         "resource_class" => json!("baremetal"),
-        "protected" | "retired" => json!(false),
+        "retired" => json!(false),
         _ => match form(name) {
             Some(Form::Map) => json!({}),
             Some(Form::Switch) => json!(false),

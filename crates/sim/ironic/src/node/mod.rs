@@ -198,6 +198,10 @@ impl Node {
         self.is_set("maintenance")
     }
 
+    pub(crate) fn is_protected(&self) -> bool {
+        self.is_set("protected")
+    }
+
     pub(crate) fn set_maintenance(&mut self, on: bool, reason: Option<String>) {
         self.fields.insert("maintenance".into(), on.into());
         self.maintenance_reason = reason;
