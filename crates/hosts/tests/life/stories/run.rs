@@ -54,13 +54,20 @@ pub(super) fn run_story(story: &Story) -> Result<(), Failed> {
 /// Takes steps out as long as the story fails in the same way, and prints the rest.
 pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
     let (mut story, mut failure) = (story.clone(), failure.clone());
-    let mut at = 0;
-    while at < story.steps.len() {
-        let mut shorter = story.clone();
-        shorter.steps.remove(at);
-        match run_story(&shorter) {
-            Err(found) if found.kind() == failure.kind() => (story, failure) = (shorter, found),
-            _ => at += 1,
+    // A step may be needed only by one that was taken out later.
+    loop {
+        let steps = story.steps.len();
+        let mut at = 0;
+        while at < story.steps.len() {
+            let mut shorter = story.clone();
+            shorter.steps.remove(at);
+            match run_story(&shorter) {
+                Err(found) if found.kind() == failure.kind() => (story, failure) = (shorter, found),
+                _ => at += 1,
+            }
+        }
+        if story.steps.len() == steps {
+            break;
         }
     }
     let steps: Vec<_> = story.steps.iter().map(|step| format!("  {step:?}")).collect();
@@ -77,6 +84,8 @@ pub(super) struct StoryRun {
     pub(super) env: TestEnv,
     history: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
+    /// When a soft power-off was last requested.
+    soft: Arc<Mutex<Option<Instant>>>,
     pub(super) mac: String,
 }
 
@@ -115,7 +124,8 @@ impl StoryRun {
             }
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
-        env.interceptor.observe(Self::judge(&env, &history, &violated));
+        let soft = Arc::<Mutex<Option<Instant>>>::default();
+        env.interceptor.observe(Self::judge(&env, &history, &violated, &soft));
         make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| machine.macs().remove(0));
         let created = with_mac(story.created.clone(), &mac);
@@ -130,13 +140,19 @@ impl StoryRun {
             env,
             history,
             violated,
+            soft,
             mac,
         }
     }
 
-    fn judge(env: &TestEnv, history: &Arc<Mutex<History>>, violated: &Arc<Mutex<Option<String>>>) -> Arc<Observer> {
+    fn judge(
+        env: &TestEnv,
+        history: &Arc<Mutex<History>>,
+        violated: &Arc<Mutex<Option<String>>>,
+        soft: &Arc<Mutex<Option<Instant>>>,
+    ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
-        let soft = Mutex::new(None);
+        let soft = Arc::clone(soft);
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut soft = soft.lock();
@@ -193,14 +209,14 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        self.env.interceptor.observe(Arc::new(|_, _| {}));
+        let unjudged = Self::judge(&self.env, &self.history, &Arc::default(), &self.soft);
+        self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
         let other = json!({ "address": other, "credentialsName": "bmc-2" });
         self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
-        self.env
-            .interceptor
-            .observe(Self::judge(&self.env, &self.history, &self.violated));
+        let judge = Self::judge(&self.env, &self.history, &self.violated, &self.soft);
+        self.env.interceptor.observe(judge);
         let other = self
             .env
             .get(HOST + 1)
