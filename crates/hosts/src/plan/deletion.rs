@@ -35,6 +35,10 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
     if !has_finalizer(planner.host()) {
         return Err(Decision::WaitUnchanged(Next::Done));
     }
+    if *planner.state() == State::Deprovisioning {
+        // Before everything that may delay the deletion: a status that is written meanwhile records the generation.
+        count_attempts_from_deletion(planner);
+    }
     require_ironic(planner)?;
     if *planner.state() == State::Deleting {
         return Ok(());
@@ -53,11 +57,7 @@ pub(crate) fn handle_deletion(planner: &mut Planner<'_>) -> PlanResult<()> {
         None => {}
     }
     match planner.state() {
-        State::Deprovisioning => {
-            count_attempts_from_deletion(planner);
-            Ok(())
-        }
-        State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
+        State::Deprovisioning | State::PoweringOffBeforeDelete | State::Deleting | State::Other(_) => Ok(()),
         State::Provisioned => {
             if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
                 return Err(Decision::ChangeState(Trigger::External));

@@ -87,3 +87,35 @@ fn deletion_during_deprovisioning_has_all_its_attempts() {
         .host(json!({ "metadata": { "generation": 2 } }));
     assert_eq!(failures_until_given_up(begun), 4);
 }
+
+/// The first status of the deletion is written by what delays it, and records the new generation.
+#[test]
+fn deletion_that_something_delays_at_first_has_all_its_attempts() {
+    let begun = || {
+        deprovisioning()
+            .status(
+                json!({ "conditions": [{ "type": "Ready", "status": "False", "reason": "Error", "message": "x",
+            "observedGeneration": 1, "lastTransitionTime": super::fixture::at(0) }] }),
+            )
+            .status(failing("registration error", "the Secret is missing", 7))
+            .host(json!({ "metadata": { "generation": 2 } }))
+            .node_with("clean failed", json!({ "last_error": "disk" }))
+            .deleted()
+    };
+    let detached = "baremetalhost.metal3.io/detached";
+    let by_annotation = begun().annotated(detached, r#"{"deleteAction":"delay"}"#);
+    for (why, delayed) in [
+        ("Ironic is unreachable", begun().ironic_unreachable()),
+        ("the annotation delays it", by_annotation),
+    ] {
+        let delayed = delayed.performed();
+        assert_eq!(
+            delayed.host["status"]["conditions"][0]["observedGeneration"], 2,
+            "{why}"
+        );
+        let goes_on = delayed
+            .with(|fixture| fixture.outage = None)
+            .host(json!({ "metadata": { "annotations": { detached: null } } }));
+        assert_eq!(failures_until_given_up(goes_on), 4, "{why}");
+    }
+}
