@@ -201,6 +201,10 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanR
 /// Reboots a machine that must not be powered off, once; it cannot be kept off.
 fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
     if !reboots.once {
+        if planner.facts.requested_reboot {
+            // The user took it back; its end must not be taken for the end of the next one.
+            planner.add(Action::EndPowerRequest);
+        }
         let what = match &reboots.held_by {
             Some(name) => format!("the annotation {name} requests power off"),
             None => "spec.online is false".to_owned(),
@@ -215,15 +219,14 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
         });
         return Ok(Decision::Wait(wait::on_user("the host must not be powered off")));
     }
+    if planner.facts.requested_reboot {
+        return reboot_ended(planner, node);
+    }
     let recorded = planner.recorded_error(ErrorType::PowerManagement);
-    let recorded = recorded
-        .filter(|message| message.starts_with(REBOOT_FAILED))
-        .map(str::to_owned);
+    let recorded = recorded.filter(|message| message.starts_with(REBOOT_FAILED));
     let has_failed = recorded.is_some();
-    match recorded.or_else(|| reboot_error(planner, node)) {
-        Some(message) => planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))?,
-        None if planner.facts.requested_reboot => return Ok(reboot_ended(planner)),
-        None => {}
+    if let Some(message) = recorded {
+        planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))?;
     }
     let power = if reboots.mode == Some(RebootMode::Hard) || has_failed || is_soft_unsupported(planner) {
         Power::Reboot
@@ -241,15 +244,17 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
     Ok(Decision::Wait(wait::on_node("Ironic is rebooting the machine")))
 }
 
-/// The failure of the reboot that this process requested. Ironic accepts the request first, and the machine stays on.
-fn reboot_error(planner: &Planner<'_>, node: &Node) -> Option<String> {
-    let error = node.last_error.as_deref().filter(|_| planner.facts.requested_reboot)?;
-    error.contains("rebooting").then(|| format!("{REBOOT_FAILED}{error}"))
-}
-
-/// The annotation stays until the reboot is over, so a failed one is repeated.
-fn reboot_ended(planner: &mut Planner<'_>) -> Decision {
-    remove_annotation(planner, REBOOT_ANNOTATION);
+/// The end of the reboot that this process requested. Ironic accepts the request first, and a machine that it cannot reboot
+/// stays on. The annotation stays until the reboot is over, so a failed one is repeated.
+///
+/// An error in the status is of an earlier attempt: it was cleared after the request, and that write may be lost.
+fn reboot_ended(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     planner.add(Action::EndPowerRequest);
-    Decision::Wait(Next::Requeue)
+    let error = node.last_error.as_deref().filter(|error| error.contains("rebooting"));
+    if let Some(error) = error {
+        let message = format!("{REBOOT_FAILED}{error}");
+        return Err(Decision::Fail(Failure::retryable(ErrorType::PowerManagement, message)));
+    }
+    remove_annotation(planner, REBOOT_ANNOTATION);
+    Ok(Decision::Wait(Next::Requeue))
 }

@@ -13,6 +13,7 @@ mod on_enter;
 mod other_ports;
 mod port_limits;
 mod properties;
+mod reboots;
 mod recheck;
 mod refusals;
 mod restored;

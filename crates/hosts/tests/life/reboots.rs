@@ -4,55 +4,113 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
 use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as Lost, Plan, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::env::{Setup, TestEnv};
 use crate::phases::{Phase, image};
 
-/// The annotation was removed with the request, which the BMC failed later.
-#[tokio::test(start_paused = true)]
-async fn reboot_that_the_bmc_fails_is_reported_and_repeated() {
+/// A host that runs an image on a machine that is never off.
+async fn never_off() -> TestEnv {
     let env = TestEnv::new(Setup::default());
     Phase::Enrol.begin(&env, 1).await;
     Phase::Enrol.end(&env, 1).await;
     env.edit(1, json!({ "spec": { "image": image(), "disablePowerOff": true } }))
         .await;
     Phase::Provision.end(&env, 1).await;
-    let started = || env.machine(1, |machine| machine.counts.started);
-    let before = started();
-    let reboot = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.annotation("reboot.metal3.io").is_some());
-    env.set_faults(1, &[Fault::PowerStuck]);
+    env
+}
+
+async fn request(env: &TestEnv) {
     env.edit(1, json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } }))
         .await;
-    let has_failed = |host: Option<&BareMetalHost>| {
-        host.is_some_and(|host| host.status.error_type == Some(ErrorType::PowerManagement))
-    };
+}
+
+fn is_requested(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.annotation("reboot.metal3.io").is_some())
+}
+
+fn has_failed(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.status.error_type == Some(ErrorType::PowerManagement))
+}
+
+/// How often the machine started.
+fn starts(env: &TestEnv) -> u32 {
+    env.machine(1, |machine| machine.counts.started)
+}
+
+/// The annotation was removed with the request, which the BMC failed later.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_the_bmc_fails_is_reported_and_repeated() {
+    let env = never_off().await;
+    let before = starts(&env);
+    env.set_faults(1, &[Fault::PowerStuck]);
+    request(&env).await;
     env.until(1, "error", has_failed).await;
-    assert!(reboot(env.get(1).await.as_ref()), "the request is not fulfilled");
+    assert!(is_requested(env.get(1).await.as_ref()), "the request is not fulfilled");
     env.set_faults(1, &[]);
-    env.until(1, "end of the reboot", |host| !reboot(host)).await;
-    assert_eq!(started(), before + 1);
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(starts(&env), before + 1);
     let is_well = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.is_empty());
     env.until(1, "host without error", is_well).await;
     sleep(Duration::from_hours(1)).await;
-    assert_eq!(started(), before + 1, "it is rebooted once");
+    assert_eq!(starts(&env), before + 1, "it is rebooted once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_request_reboots_the_machine_once() {
-    let env = TestEnv::new(Setup::default());
-    Phase::Enrol.begin(&env, 1).await;
-    Phase::Enrol.end(&env, 1).await;
-    env.edit(1, json!({ "spec": { "image": image(), "disablePowerOff": true } }))
-        .await;
-    Phase::Provision.end(&env, 1).await;
-    let started = || env.machine(1, |machine| machine.counts.started);
-    let before = started();
-    env.edit(1, json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } }))
-        .await;
-    let is_done = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.annotation("reboot.metal3.io").is_none());
-    env.until(1, "end of the reboot", is_done).await;
+    let env = never_off().await;
+    let before = starts(&env);
+    request(&env).await;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
     sleep(Duration::from_hours(1)).await;
-    assert_eq!(started(), before + 1);
+    assert_eq!(starts(&env), before + 1);
+}
+
+/// Ironic has accepted the second attempt when the write of its status fails, so the error of the first is still recorded.
+#[tokio::test(start_paused = true)]
+async fn repeated_reboot_whose_status_write_is_lost_is_not_repeated_again() {
+    let env = never_off().await;
+    let before = starts(&env);
+    env.set_faults(1, &[Fault::PowerStuck]);
+    request(&env).await;
+    env.until(1, "error", has_failed).await;
+    env.set_faults(1, &[]);
+    let lost = Rule::at(1, Lost::Conflict)
+        .verb("patch")
+        .resource("baremetalhosts/status");
+    env.cluster.inject(Plan::none().with(lost));
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(env.cluster.injected(), 1);
+    let is_well = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.is_empty());
+    env.until(1, "host without error", is_well).await;
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(starts(&env), before + 1, "it is rebooted once");
+}
+
+/// A request that the user takes back before the end is not taken for the next one.
+#[tokio::test(start_paused = true)]
+async fn reboot_requested_after_one_that_was_taken_back_is_done() {
+    let env = never_off().await;
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    sleep(Duration::from_mins(1)).await;
+    let before = starts(&env);
+    let ordered = |env: &TestEnv| {
+        let log = env.interceptor.log();
+        log.asked.iter().filter(|asked| asked.ends_with("rebooting")).count()
+    };
+    env.set_faults(1, &[Fault::SlowBmc(10)]);
+    request(&env).await;
+    while ordered(&env) == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let taken_back = json!({ "metadata": { "annotations": { "reboot.metal3.io": null } } });
+    env.edit(1, taken_back).await;
+    sleep(Duration::from_mins(10)).await;
+    env.set_faults(1, &[]);
+    assert_eq!(starts(&env), before + 1);
+    request(&env).await;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(starts(&env), before + 2);
 }
