@@ -198,6 +198,8 @@ pub struct Refused {
     pub is_fresh: bool,
     /// Ironic failed or refused the access then, and serves requests again since.
     pub is_over: bool,
+    /// Ironic worked with the node.
+    pub is_lock: bool,
 }
 
 /// What resolves a rejection.

@@ -211,8 +211,9 @@ impl Executor<'_> {
             let count = Count::One("metal3_provisioner_not_ready_total");
             self.metrics.count(self.key, &count);
         }
+        let is_lock = matches!(error, Error::Locked(_));
         // Reported only once it has lasted.
-        let advice = if matches!(error, Error::Locked(_)) {
+        let advice = if is_lock {
             "; a lock that stays goes with a restart of the conductor that holds it"
         } else {
             ""
@@ -223,6 +224,7 @@ impl Executor<'_> {
             message: without_logins(&format!("{error}{advice}")),
             is_fresh: false,
             is_over: false,
+            is_lock,
         };
         tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;

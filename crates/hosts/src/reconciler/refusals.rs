@@ -57,6 +57,10 @@ impl Cause {
             return None;
         }
         let is_lock = matches!(error, Error::Locked(_));
+        if is_lock && node.is_some_and(|node| node.reservation.is_none()) {
+            // The lock is a new one: this node was free.
+            return None;
+        }
         let is_failure = matches!(
             error,
             Error::Unexpected {
@@ -297,6 +301,7 @@ mod tests {
             message: error.to_string(),
             is_fresh: false,
             is_over: false,
+            is_lock: matches!(error, Error::Locked(_)),
         };
         let cause = Cause::of(error, Some(node), true);
         refusals.record(&host(), Some(1), refused, cause, at).class
@@ -402,13 +407,31 @@ mod tests {
             message: "is locked by host".to_owned(),
             request_id: None,
         });
+        let free = node("enroll");
+        let mut held = free.clone();
+        held.reservation = Some("host".to_owned());
         let refusals = Refusals::default();
-        let classes = [0, 5, 14, 15, 20].map(|minute| {
-            let at = Monotonic::new(Duration::from_mins(minute));
-            refuse_at(&refusals, at, "manage", &locked, &node("enroll"))
-        });
         use RefusalClass::{ServerError, Transient};
-        assert_eq!(classes, [Transient, Transient, Transient, ServerError, ServerError]);
+        for (minute, node, class) in [
+            (0, &held, Transient),
+            (5, &held, Transient),
+            (14, &held, Transient),
+            (15, &held, ServerError),
+            (20, &held, ServerError),
+            // It ended, and another one began.
+            (21, &free, Transient),
+            (22, &held, Transient),
+            (30, &held, Transient),
+            (36, &held, Transient),
+            (37, &held, ServerError),
+        ] {
+            let at = Monotonic::new(Duration::from_mins(minute));
+            assert_eq!(
+                refuse_at(&refusals, at, "manage", &locked, node),
+                class,
+                "minute {minute}"
+            );
+        }
     }
 
     #[test]

@@ -232,6 +232,7 @@ impl Fixture {
             message: message.to_owned(),
             is_fresh: false,
             is_over: false,
+            is_lock: false,
         };
         self.with(|fixture| fixture.refused = Some(refused))
     }

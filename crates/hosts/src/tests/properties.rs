@@ -143,7 +143,7 @@ prop_compose! {
         if known[3] { fixture.validation = serde_json::from_value(json!({})).ok(); }
         fixture.slot = [None, Some(SlotState::Granted), Some(SlotState::Waiting { ahead: 1 })][usize::from(slot)];
         fixture.left = left;
-        fixture.refused = refused.map(|request| Refused { request, class: RefusalClass::Invalid, message: "no".into(), is_fresh: false, is_over: false });
+        fixture.refused = refused.map(|request| Refused { request, class: RefusalClass::Invalid, message: "no".into(), is_fresh: false, is_over: false, is_lock: false });
         fixture.history = Some(None);
         fixture.requested_power = requested_power;
         fixture.requested_reboot = requested_reboot;

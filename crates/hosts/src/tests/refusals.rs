@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::fixture::{Fixture, image, requests};
 use super::rows::given::inspecting;
-use crate::facts::RefusalClass;
+use crate::facts::{NodeFreshness, RefusalClass};
 
 #[test]
 fn rejection_is_forgotten_with_the_retry_that_needs_no_request() {
@@ -55,4 +55,32 @@ fn refusal_that_is_over_delays_nothing() {
             "{summary}"
         );
     }
+}
+
+/// Nothing of the host failed, so nothing else tells when the request may be repeated.
+#[test]
+fn lock_that_has_ended_delays_nothing() {
+    let recorded = json!({ "operationalStatus": "error", "errorType": "inspection error",
+        "errorMessage": "Ironic rejected the request (inspect): is locked", "errorCount": 9 });
+    let locked = inspecting()
+        .node_with("manageable", json!({ "reservation": "c1" }))
+        .with(|fixture| fixture.inventory = Some(None))
+        .status(recorded)
+        .refused("inspect", RefusalClass::ServerError, "is locked")
+        .with(|fixture| fixture.refused.as_mut().unwrap().is_lock = true)
+        .hours_later(1);
+    assert_eq!(locked.summary(), "waits for a time", "the lock lasts");
+    let ended = locked.clone().node("manageable");
+    assert_eq!(
+        ended.clone().freshness(NodeFreshness::Stale).summary(),
+        "waits for a time",
+        "this node is older than the rejection"
+    );
+    let summary = ended.summary();
+    assert!(
+        summary.starts_with("requests inspect") && summary.contains("error cleared"),
+        "{summary}"
+    );
+    let failed = ended.with(|fixture| fixture.refused.as_mut().unwrap().is_lock = false);
+    assert_eq!(failed.summary(), "waits for a time", "Ironic failed for another reason");
 }

@@ -84,6 +84,13 @@ pub(crate) fn is_failure(refused: &Refused) -> bool {
     refused.class != RefusalClass::Transient && !is_soft_unsupported
 }
 
+/// Whether Ironic worked with the node, which was the reason, and does not any more.
+fn is_lock_ended(planner: &Planner<'_>, refused: &Refused) -> bool {
+    let is_free = matches!(planner.facts.own_node(), Some((node, freshness))
+        if freshness >= NodeFreshness::Current && node.reservation.is_none());
+    refused.is_lock && !refused.is_fresh && is_free
+}
+
 /// Records a rejected request. It is repeated after its backoff, or when the host has changed.
 pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner.facts.refused.filter(|refused| is_failure(refused)) else {
@@ -114,7 +121,7 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
         RefusalClass::ServerError if is_removed => failure.uncounted(),
         _ => failure,
     };
-    if refused.is_over {
+    if refused.is_over || is_lock_ended(planner, refused) {
         if failure.is_recorded_in(&planner.host().status) {
             status::clear(&mut planner.draft.status);
         }
