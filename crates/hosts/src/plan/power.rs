@@ -13,7 +13,7 @@ use metal3_ironic::model::state::PowerState;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Count, Request};
-use crate::facts::RefusalClass;
+use crate::facts::{LOCK_THRESHOLD, RefusalClass};
 use crate::names::reason;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
@@ -36,11 +36,21 @@ fn is_soft_unsupported(planner: &Planner<'_>) -> bool {
     refused.is_some_and(|refused| refused.class == RefusalClass::Invalid && is_soft(refused.request))
 }
 
-/// Whether Ironic may be changing the power: it holds a reservation until that is over. A target without one was left by
-/// a conductor that died, and a new request replaces it.
-pub(crate) const fn is_switching(node: &Node) -> bool {
+/// Waits while Ironic may be changing the power: it holds a reservation until that is over. A target without one was left
+/// by a conductor that died, and a new request replaces it. A reservation that is left does not end: Ironic rejects the
+/// next request, which is reported.
+pub(crate) fn require_end_of_switching(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     // differs: `host-power-target-left`. The Go manager waits for the target, or requests the opposite.
-    node.reservation.is_some()
+    let Some(changed) = node.updated_at.filter(|_| node.reservation.is_some()) else {
+        return Ok(());
+    };
+    // The clock of Ironic may be ahead of this one.
+    let passed = planner.facts.now.get().signed_duration_since(changed).abs();
+    let left = LOCK_THRESHOLD.saturating_sub(passed.to_std().unwrap_or(Duration::MAX));
+    if left.is_zero() {
+        return Ok(());
+    }
+    Err(Decision::Wait(wait::on_power_change(left)))
 }
 
 /// Messages of recorded failures begin so.
@@ -113,9 +123,7 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
         remove_annotation(planner, REBOOT_ANNOTATION);
         return Ok(Decision::Wait(Next::Requeue));
     }
-    if is_switching(node) {
-        return Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")));
-    }
+    require_end_of_switching(planner, node)?;
     let reboots = reboots(planner);
     let stays_on = planner.host().spec.disable_power_off == Some(true);
     match (planner.host().spec.online && reboots.mode.is_none(), now) {

@@ -23,6 +23,11 @@ pub(crate) fn on_node(why: &str) -> Next {
     Next::waiting(WAITING_FOR_IRONIC, why).quiet()
 }
 
+/// The end of a power change, at most this long.
+pub(crate) fn on_power_change(left: Duration) -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is changing the power state", left).quiet()
+}
+
 /// The end of an outage, which nothing reports.
 pub(crate) fn on_unreachable_ironic() -> Next {
     Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is unreachable", OUTAGE_RECHECK).quiet()
@@ -108,6 +113,12 @@ mod tests {
                 Some("WaitingForIronic"),
                 after(OUTAGE_RECHECK),
                 after(OUTAGE_RECHECK),
+            ),
+            (
+                on_power_change(PAUSE),
+                Some("WaitingForIronic"),
+                after(PAUSE),
+                after(PAUSE),
             ),
             (
                 for_time(PAUSE, "later"),

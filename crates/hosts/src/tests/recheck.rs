@@ -5,8 +5,8 @@ use std::time::Duration;
 use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
-use super::fixture::{Fixture, node};
-use super::rows::given::written;
+use super::fixture::{Fixture, at, node};
+use super::rows::given::{powering_off, written};
 use crate::facts::NodeFreshness;
 use crate::plan::wait::FEED_RECHECK;
 
@@ -29,4 +29,20 @@ fn node_is_checked_again_after_a_request_that_only_the_feed_shows() {
     assert_eq!(recheck(&busy), None, "{}", busy.summary());
     let stale = provisioned().with(|fixture| fixture.node = Some(Some((node("active"), NodeFreshness::Stale))));
     assert_eq!(recheck(&stale), Some(FEED_RECHECK), "{}", stale.summary());
+}
+
+/// Nothing reports that a conductor died with the lock of a node.
+#[test]
+fn reservation_of_a_node_is_waited_for_until_it_is_too_old() {
+    let reservation = json!({ "power_state": "power on", "reservation": "c1", "updated_at": at(-60) });
+    for held in [
+        Fixture::new("provisioned")
+            .spec_image("a")
+            .status_image("a")
+            .spec(json!({ "online": false }))
+            .node_with("active", reservation.clone()),
+        powering_off().node_with("available", reservation.clone()),
+    ] {
+        assert_eq!(recheck(&held), Some(Duration::from_mins(14)), "{}", held.summary());
+    }
 }

@@ -198,6 +198,29 @@ async fn host_deleted_during_power_on_ends_powered_off() {
     env.machine(1, |machine| assert_eq!(machine.power, PowerState::Off));
 }
 
+/// Nothing else tells why the deletion does not go on.
+#[tokio::test(start_paused = true)]
+async fn node_that_stays_locked_is_reported_while_its_host_is_deleted() {
+    const SECONDS: u16 = 900;
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({ "online": false })).await;
+    env.until_state(1, "available").await;
+    env.set_faults(1, &[Fault::SlowBmc(SECONDS)]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    let is_locked = async || env.node(1).await.is_some_and(|node| node.reservation.is_some());
+    while !is_locked().await {
+        sleep(Duration::from_secs(1)).await;
+    }
+    env.set_faults(1, &[]);
+    env.delete(1).await;
+    let is_reported =
+        |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.contains("locked"));
+    env.until(1, "report of the lock", is_reported).await;
+    assert!(is_locked().await);
+    env.until(1, "end", |host| host.is_none()).await;
+    env.machine(1, |machine| assert_eq!(machine.power, PowerState::Off));
+}
+
 #[tokio::test(start_paused = true)]
 async fn busy_hosts_stay_within_the_limit_across_crashes() {
     const HOSTS: u32 = 5;

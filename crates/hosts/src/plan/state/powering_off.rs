@@ -56,10 +56,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         _ => {}
     }
     // A power-on may be in progress.
-    if power::is_switching(node) {
-        return Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")));
-    }
-    if node.power_state == Some(PowerState::Off) {
+    power::require_end_of_switching(planner, node)?;
+    if node.power_state == Some(PowerState::Off) && node.reservation.is_none() {
         planner.draft.status.powered_on = false;
         return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Row;
 use super::given::{available, failing, provisioned, with};
 use crate::facts::RefusalClass;
-use crate::tests::fixture::OTHER_UID;
+use crate::tests::fixture::{OTHER_UID, at};
 
 pub(super) fn power() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
@@ -40,9 +40,20 @@ pub(super) fn power() -> Vec<Row> {
         provisioned()
             .node_with(
                 "active",
-                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
+                    "updated_at": at(-60) }),
             )
-            .row("switching", "writes the status, waits for the node"),
+            .row("switching", "writes the status, waits for a time"),
+        provisioned()
+            .node_with(
+                "active",
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
+                    "updated_at": at(-900) }),
+            )
+            .row(
+                "switching for longer than any power change takes",
+                "requests power on, writes the status, waits for the node",
+            ),
         provisioned()
             .node_with(
                 "active",
@@ -199,9 +210,32 @@ pub(super) fn power() -> Vec<Row> {
                  waits for the node",
             ),
         to_be_off()
-            .node_with("active", with(on(), json!({ "reservation": "c1" })))
+            .node_with(
+                "active",
+                with(on(), json!({ "reservation": "c1", "updated_at": at(-60) })),
+            )
             .live()
-            .row("on, and to be off, and Ironic holds the node", "waits for the node"),
+            .row("on, and to be off, and Ironic holds the node", "waits for a time"),
+        to_be_off()
+            .node_with(
+                "active",
+                with(on(), json!({ "reservation": "c1", "updated_at": at(-900) })),
+            )
+            .live()
+            .row(
+                "on, and to be off, and a reservation of the node stays",
+                "requests soft power off, waits for the node",
+            ),
+        to_be_off()
+            .node_with(
+                "active",
+                with(on(), json!({ "reservation": "c1", "updated_at": at(86_400) })),
+            )
+            .live()
+            .row(
+                "on, and to be off, and Ironic holds the node and has another clock",
+                "requests soft power off, waits for the node",
+            ),
         to_be_off()
             .node_with("active", with(on(), json!({ "last_error": "service aborted" })))
             .live()
@@ -243,8 +277,8 @@ pub(super) fn power() -> Vec<Row> {
             "the reboot of a host that is never off is over",
             "changes the host, replan",
         ),
-        rebooted(json!({ "target_power_state": "power on", "reservation": "conductor" }))
-            .row("the reboot is in progress", "waits for the node"),
+        rebooted(json!({ "target_power_state": "power on", "reservation": "conductor", "updated_at": at(0) }))
+            .row("the reboot is in progress", "waits for a time"),
         rebooted(json!({ "last_error": "During sync_power_state, the power state was lost" })).row(
             "the reboot is over, and the node has another error",
             "changes the host, replan",
