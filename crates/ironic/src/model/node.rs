@@ -98,10 +98,11 @@ lenient! {
 }
 
 impl Node {
-    /// Whether Ironic is changing the node, so that its record changes without a request.
+    /// Whether Ironic is changing the node, so that its record changes without a request. It changes the power with a
+    /// reservation: a target without one was left by a conductor that died.
     #[must_use]
     pub const fn is_in_transition(&self) -> bool {
-        self.provision_state.is_transitional() || self.target_power_state.is_some() || self.reservation.is_some()
+        self.provision_state.is_transitional() || self.reservation.is_some()
     }
 }
 

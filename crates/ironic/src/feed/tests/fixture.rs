@@ -118,7 +118,11 @@ impl Fixture {
     }
 
     pub(super) fn set_state(&mut self, number: usize, state: ProvisionState) {
-        self.nodes.get_mut(&number).unwrap().node.provision_state = state;
+        self.update(number, |node| node.provision_state = state);
+    }
+
+    pub(super) fn update(&mut self, number: usize, change: impl FnOnce(&mut Node)) {
+        change(&mut self.nodes.get_mut(&number).unwrap().node);
         self.change(number, 0);
     }
 
