@@ -94,6 +94,7 @@ fn remove_request_annotations(planner: &mut Planner<'_>) {
 
 fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_operable(planner, node)?;
+    // differs: `host-external-not-inspected`. The Go manager inspects it.
     if planner.host().spec.externally_provisioned == Some(true) {
         return Err(Decision::reject(
             ErrorType::Inspection,
