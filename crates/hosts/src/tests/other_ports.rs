@@ -1,9 +1,10 @@
 //! A boot MAC address that is a port of another node.
 
+use metal3_domain::allowed::Allowed;
 use serde_json::json;
 
 use super::fixture::{Fixture, UID};
-use super::rows::given::{deprovisioning, provisioned, provisioning, written, written_for};
+use super::rows::given::{deprovisioning, provisioned, provisioning, withheld, written, written_for};
 use crate::facts::RefusalClass;
 
 fn refused(fixture: Fixture) -> Fixture {
@@ -58,4 +59,16 @@ fn port_of_another_node_stops_a_deployment() {
         summary.contains("error: Ironic rejected the request (create port)"),
         "{summary}"
     );
+}
+
+/// The status alone records that the budget withholds the host.
+#[test]
+fn port_of_another_node_does_not_replace_the_limit_of_deprovisionings() {
+    let allowed = Allowed::parse(["192.0.2.9"]).unwrap();
+    let withheld = refused(withheld().node_with("active", json!({ "power_state": "power on" })))
+        .spec(json!({ "image": { "url": "http://198.51.100.9/b.qcow2" } }))
+        .with(|fixture| fixture.settings.image_hosts = allowed);
+    let summary = withheld.summary();
+    assert!(summary.contains("--allowed-image-hosts"), "{summary}");
+    assert!(summary.contains("withheld: DeprovisionBudgetSpent"), "{summary}");
 }

@@ -20,6 +20,7 @@ use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
+use crate::plan::safety::is_still_withheld;
 use crate::plan::{deletion, power, status, wait};
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -84,6 +85,20 @@ pub(crate) fn is_failure(refused: &Refused) -> bool {
     refused.class != RefusalClass::Transient && !is_soft_unsupported
 }
 
+/// Reports the port that is left out, unless the budget withholds the host: only that condition records it.
+fn report_left_out_port(planner: &mut Planner<'_>, refused: &Refused) {
+    if is_still_withheld(planner) {
+        return;
+    }
+    let message = format!(
+        "Ironic does not accept a port of this host ({}), which its running machine does not need; remove that address \
+         from the other node in Ironic, or create the host again with the right spec.bootMACAddress",
+        refused.message
+    );
+    let reason = reason::BOOT_PORT_REFUSED;
+    planner.withheld.get_or_insert(Withheld { reason, message });
+}
+
 /// Whether Ironic worked with the node, which was the reason, and does not any more.
 fn is_lock_ended(planner: &Planner<'_>, refused: &Refused) -> bool {
     let is_free = matches!(planner.facts.own_node(), Some((node, freshness))
@@ -97,13 +112,7 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     };
     if host_ports::is_left_out(planner) {
-        let message = format!(
-            "Ironic does not accept a port of this host ({}), which its running machine does not need; remove that address \
-             from the other node in Ironic, or create the host again with the right spec.bootMACAddress",
-            refused.message
-        );
-        let reason = reason::BOOT_PORT_REFUSED;
-        planner.withheld.get_or_insert(Withheld { reason, message });
+        report_left_out_port(planner, refused);
         return Ok(());
     }
     if !refused.is_fresh && planner.host().status.operational_status == OperationalStatus::Delayed {

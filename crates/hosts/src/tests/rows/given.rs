@@ -49,7 +49,7 @@ pub(in crate::tests) fn provisioned() -> Fixture {
 }
 
 /// A host withheld from deprovisioning by the budget.
-pub(super) fn withheld() -> Fixture {
+pub(in crate::tests) fn withheld() -> Fixture {
     let withheld = json!({ "type": "Held", "status": "True", "reason": "DeprovisionBudgetSpent", "message": "x",
         "lastTransitionTime": crate::tests::fixture::at(0) });
     provisioned().status(json!({ "conditions": [withheld] }))
