@@ -10,6 +10,8 @@ use metal3_api::meta::Time;
 
 /// More failures do not increase the delay.
 const MOST: u32 = 9;
+/// The delay of a failure that is not counted is that of this many failures: some minutes, however long it lasts.
+pub const UNCOUNTED: i64 = 3;
 const UNIT: Duration = Duration::from_secs(60);
 /// Number of parts of a step, to spread the hosts.
 const PARTS: u32 = 256;

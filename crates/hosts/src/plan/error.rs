@@ -6,7 +6,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
 use crate::names::reason;
-use crate::plan::wait;
+use crate::plan::{backoff, wait};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -67,6 +67,15 @@ impl Failure {
         Self {
             event: Some(event),
             ..self
+        }
+    }
+
+    /// The number of failures that determines its backoff.
+    pub(crate) const fn backoff_step(&self, counted: i64) -> i64 {
+        match &self.remedy {
+            // No number says how long it lasts, and those of other failures would delay the host for hours.
+            Remedy::RetryUncounted => backoff::UNCOUNTED,
+            Remedy::Retry | Remedy::WaitFor(_) => counted,
         }
     }
 

@@ -131,7 +131,7 @@ impl Planner<'_> {
         match &failure.remedy {
             Remedy::WaitFor(next) => next.clone(),
             Remedy::Retry | Remedy::RetryUncounted => {
-                let delay = backoff::delay(self.draft.status.error_count, self.facts.jitter);
+                let delay = backoff::delay(failure.backoff_step(self.draft.status.error_count), self.facts.jitter);
                 wait::for_retry(delay)
             }
         }

@@ -224,19 +224,23 @@ impl<'a> Planner<'a> {
         if !failure.is_recorded_in(&self.host().status) {
             return Err(Decision::Fail(failure.clone()));
         }
-        match self.remaining_backoff() {
+        match self.remaining_delay(failure.backoff_step(self.host().status.error_count)) {
             Some(left) => Err(Decision::WaitUnchanged(wait::for_retry(left))),
             None => Ok(()),
         }
     }
 
     pub(crate) fn remaining_backoff(&self) -> Option<Duration> {
-        let status = &self.host().status;
+        self.remaining_delay(self.host().status.error_count)
+    }
+
+    /// What remains of the delay after this many failures.
+    fn remaining_delay(&self, failures: i64) -> Option<Duration> {
         if !self.rules.back_off() || self.has_new_generation() {
             return None;
         }
-        let since = status.last_updated?;
-        backoff::left(since, status.error_count, self.facts.jitter, self.facts.now)
+        let since = self.host().status.last_updated?;
+        backoff::left(since, failures, self.facts.jitter, self.facts.now)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A rejected request is reported until its retry, and in the state that needed it.
 
+use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
 use super::fixture::{Fixture, image, requests};
@@ -45,8 +46,7 @@ fn refusal_that_is_over_delays_nothing() {
             .node("manageable")
             .with(|fixture| fixture.inventory = Some(None))
             .status(recorded.clone())
-            .refused("inspect", class, "no database")
-            .hours_later(1);
+            .refused("inspect", class, "no database");
         assert_eq!(waits.summary(), "waits for a time");
         let over = waits.with(|fixture| fixture.refused.as_mut().unwrap().is_over = true);
         let summary = over.summary();
@@ -83,4 +83,33 @@ fn lock_that_has_ended_delays_nothing() {
     );
     let failed = ended.with(|fixture| fixture.refused.as_mut().unwrap().is_lock = false);
     assert_eq!(failed.summary(), "waits for a time", "Ironic failed for another reason");
+}
+
+/// The time until the next attempt, in seconds.
+fn retried_after(fixture: &Fixture) -> u64 {
+    match fixture.plan().next {
+        Next::Waiting(WaitingOn {
+            recheck: Some(after), ..
+        }) => after.as_secs(),
+        other => panic!("{other:?}: {}", fixture.summary()),
+    }
+}
+
+/// Its failures are not counted, so their number cannot determine the delay.
+#[test]
+fn refused_access_is_retried_after_minutes_however_often_the_host_failed_before() {
+    for failures in [0, 1, 9] {
+        let refused = inspecting()
+            .node("manageable")
+            .with(|fixture| fixture.inventory = Some(None))
+            .status(json!({ "errorCount": failures }))
+            .refused("inspect", RefusalClass::Access, "unauthorised");
+        let fresh = refused
+            .clone()
+            .with(|fixture| fixture.refused.as_mut().unwrap().is_fresh = true);
+        let delay = retried_after(&fresh);
+        assert!((240..=480).contains(&delay), "{failures} failures: {delay} s");
+        let waits = refused.status(fresh.performed().host["status"].clone());
+        assert_eq!(retried_after(&waits), delay, "{failures} failures");
+    }
 }
