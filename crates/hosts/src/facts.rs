@@ -236,6 +236,8 @@ pub const EQUAL_REFUSALS: u32 = 3;
 pub const REFUSAL_THRESHOLD: Duration = Duration::from_secs(60);
 /// A lock of a node that lasts shorter may be an operation of Ironic.
 pub const LOCK_THRESHOLD: Duration = Duration::from_secs(900);
+/// A rejected port that is left out is requested again after this time: nothing reports that another node lost it.
+pub const PORT_RETRY: Duration = Duration::from_hours(1);
 /// A shorter outage is not reported.
 pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
 /// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.

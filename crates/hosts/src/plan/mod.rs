@@ -31,9 +31,10 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Count, Plan, Request};
-use crate::facts::{Facts, NodeFreshness};
+use crate::facts::{Facts, NodeFreshness, PORT_RETRY};
+use crate::names::reason;
 use crate::plan::error::{Failure, Remedy, event_reason};
-use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::{self, Trigger};
 
@@ -169,6 +170,10 @@ impl Planner<'_> {
         }
         if self.draft.status != self.host().status {
             self.draft.status.last_updated = Some(self.facts.now);
+        }
+        let is_port = |held: &Withheld| held.reason == reason::BOOT_PORT_REFUSED;
+        if next == Next::Done && self.withheld.as_ref().is_some_and(is_port) {
+            next = wait::for_time(PORT_RETRY, "a port that Ironic rejected is requested again");
         }
         let Changes { main, status } = Changes::between(&document(self.host()), &document(&self.draft));
         let is_split = main.is_some() && status.is_some();

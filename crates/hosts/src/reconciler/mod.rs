@@ -215,9 +215,7 @@ impl HostReconciler {
             }
         };
         self.metrics.count(key, &Count::One("metal3_reconcile_total"));
-        let refused = self
-            .refusals
-            .last(key, host.metadata.generation, self.clock.monotonic());
+        let refused = self.refusals.last(&host, self.clock.monotonic());
         let mut observed = self.observer.observe_cached(host, refused);
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {

@@ -5,18 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::Error;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use parking_lot::Mutex;
 
-use crate::facts::{EQUAL_REFUSALS, LOCK_THRESHOLD, REFUSAL_THRESHOLD, RefusalClass, Refused};
-
-/// How long a rejected port of a host is not requested again: longer than its backoff while it waits for one.
-const PORT_RETRY: Duration = Duration::from_hours(12);
+use crate::facts::{EQUAL_REFUSALS, LOCK_THRESHOLD, PORT_RETRY, REFUSAL_THRESHOLD, RefusalClass, Refused};
+use crate::plan::state::is_port_left_out;
 
 /// Clones share the records.
 #[derive(Clone, Default)]
@@ -78,17 +76,17 @@ impl Cause {
 }
 
 impl Refusals {
-    /// The last one of a host, if its generation is unchanged. One of a port that nothing waits for is dropped after a
-    /// while, so it is tried again.
-    pub(super) fn last(&self, host: &Key, generation: Option<i64>, now: Monotonic) -> Option<Refused> {
+    /// The last one of a host, if its generation is unchanged. One of a port that is left out is dropped after a while, so
+    /// that the port is requested again.
+    pub(super) fn last(&self, host: &BareMetalHost, now: Monotonic) -> Option<Refused> {
         let refusals = self.0.lock();
-        let of_host = refusals.get(host)?;
+        let of_host = refusals.get(&Key::of(host))?;
         let last = of_host.last.as_ref()?;
         let is_old = of_host
             .responses
             .get(last.request)
             .is_some_and(|response| now.since(response.last) >= PORT_RETRY);
-        let is_current = of_host.generation == generation && !(is_old && last.request == "create port");
+        let is_current = of_host.generation == host.metadata.generation && !(is_old && is_port_left_out(host, last));
         of_host.last.clone().filter(|_| is_current)
     }
 
@@ -249,6 +247,8 @@ fn describe(node: &Node) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use metal3_ironic::error::Refusal as Response;
 
     use super::*;
@@ -260,8 +260,15 @@ mod tests {
         }
     }
 
-    fn last(refusals: &Refusals, generation: Option<i64>) -> Option<Refused> {
-        refusals.last(&host(), generation, Monotonic::new(Duration::from_hours(1)))
+    fn host_in(state: &str, generation: i64) -> BareMetalHost {
+        let fixture = crate::tests::fixture::Fixture::new(state);
+        let generation = serde_json::json!({ "metadata": { "generation": generation } });
+        serde_json::from_value(fixture.host(generation).host).unwrap()
+    }
+
+    fn last(refusals: &Refusals, generation: i64) -> Option<Refused> {
+        let host = host_in("available", generation);
+        refusals.last(&host, Monotonic::new(Duration::from_hours(1)))
     }
 
     fn node(state: &str) -> Node {
@@ -335,12 +342,43 @@ mod tests {
             Persistent, Persistent,
         ];
         assert_eq!(classes, expected);
-        assert_eq!(last(&refusals, Some(1)).unwrap().class, Persistent);
-        assert_eq!(last(&refusals, Some(2)), None, "the host changed");
+        assert_eq!(last(&refusals, 1).unwrap().class, Persistent);
+        assert_eq!(last(&refusals, 2), None, "the host changed");
         refusals.remove_one(&host(), "validate node");
-        assert!(last(&refusals, Some(1)).is_some());
+        assert!(last(&refusals, 1).is_some());
         refusals.remove(&host());
         assert_eq!(refuse(&refusals, 20, "manage", &no, &other), Transient);
+    }
+
+    #[test]
+    fn rejected_port_is_requested_again_after_an_hour_if_it_is_left_out() {
+        let exists = Error::Exists(Response {
+            operation: "create a port",
+            status: 409,
+            message: "it exists".to_owned(),
+            request_id: None,
+        });
+        let refused = Refused {
+            request: "create port",
+            class: RefusalClass::Invalid,
+            message: exists.to_string(),
+            is_fresh: false,
+            is_over: false,
+            is_lock: false,
+        };
+        let refusals = Refusals::default();
+        refusals.record(&host(), Some(1), refused, None, Monotonic::new(Duration::ZERO));
+        for (state, minutes, is_kept) in [
+            ("provisioned", 59, true),
+            ("provisioned", 60, false),
+            ("deprovisioning", 60, false),
+            // It waits for its port, with a backoff.
+            ("provisioning", 60, true),
+            ("registering", 6_000, true),
+        ] {
+            let last = refusals.last(&host_in(state, 1), Monotonic::new(Duration::from_mins(minutes)));
+            assert_eq!(last.is_some(), is_kept, "{state} after {minutes} min");
+        }
     }
 
     #[test]
@@ -360,7 +398,7 @@ mod tests {
         }
         assert_eq!(refuse(60_000), RefusalClass::ServerError);
         refusals.forget_last(&host());
-        assert_eq!(last(&refusals, Some(1)), None);
+        assert_eq!(last(&refusals, 1), None);
         assert_eq!(refuse(60_001), RefusalClass::ServerError, "it is not the first one");
     }
 
@@ -381,9 +419,9 @@ mod tests {
                 Vec::from_iter(is_ended.then(host)),
                 "{error}"
             );
-            assert_eq!(last(&refusals, Some(1)).unwrap().is_over, is_ended, "{error}");
+            assert_eq!(last(&refusals, 1).unwrap().is_over, is_ended, "{error}");
             refuse(&refusals, 9, "manage", &error, &node("enroll"));
-            assert!(!last(&refusals, Some(1)).unwrap().is_over, "it is a new one");
+            assert!(!last(&refusals, 1).unwrap().is_over, "it is a new one");
         }
     }
 

@@ -1,6 +1,9 @@
 //! A boot MAC address that is a port of another node.
 
+use std::time::Duration;
+
 use metal3_domain::allowed::Allowed;
+use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
 use super::fixture::{Fixture, UID};
@@ -59,6 +62,19 @@ fn port_of_another_node_stops_a_deployment() {
         summary.contains("error: Ironic rejected the request (create port)"),
         "{summary}"
     );
+}
+
+/// No change of the host or its node follows the remedy that the condition names.
+#[test]
+fn port_of_another_node_is_tried_again_while_the_host_is_at_rest() {
+    let settled = refused(provisioned().node_with("active", json!({ "power_state": "power on" }))).performed();
+    let plan = settled.plan();
+    let Next::Waiting(WaitingOn { recheck, .. }) = plan.next else {
+        panic!("{:?}", plan.next)
+    };
+    assert_eq!(recheck, Some(Duration::from_hours(1)));
+    let conditions = settled.host["status"]["conditions"].to_string();
+    assert!(conditions.contains("about every hour"), "{conditions}");
 }
 
 /// The status alone records that the budget withholds the host.

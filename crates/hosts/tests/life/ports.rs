@@ -100,3 +100,26 @@ async fn boot_mac_address_that_is_set_later_becomes_a_port() {
     let is_well = |host: &BareMetalHost| host.status.error_type.is_none();
     assert!(is_well(&env.get(1).await.unwrap()));
 }
+
+/// Nothing but time reports that the other node lost it.
+#[tokio::test(start_paused = true)]
+async fn port_that_another_node_had_is_created_once_it_is_free() {
+    let env = TestEnv::new(Setup::default());
+    for number in [1, 2] {
+        env.host(number, json!({})).await;
+        env.until_state(number, "available").await;
+    }
+    Phase::Provision.begin(&env, 1).await;
+    env.until(1, "provisioned host that runs", runs).await;
+    let address = env.machine(2, |machine| machine.macs().remove(0));
+    env.edit(1, json!({ "spec": { "bootMACAddress": address } })).await;
+    let is_held = |host: Option<&BareMetalHost>| {
+        let conditions = host.into_iter().flat_map(|host| &host.status.conditions);
+        conditions.into_iter().any(|one| one.reason == "BootPortRefused")
+    };
+    env.until(1, "report of the port", is_held).await;
+    env.delete(2).await;
+    env.until(2, "end", |host| host.is_none()).await;
+    env.until(1, "host without the report", |host| !is_held(host)).await;
+    assert!(addresses(&env, 1).await.contains(&address));
+}

@@ -16,10 +16,10 @@ use crate::plan::planner::{Decision, PlanResult, Planner};
 
 /// Whether Ironic rejected a port of a host that does not boot from it any more, as one that another node has. It is left
 /// out: neither the power nor the removal of the machine depends on it.
-pub(super) fn is_left_out(planner: &Planner<'_>) -> bool {
+pub(crate) fn is_port_left_out(host: &BareMetalHost, refused: &Refused) -> bool {
     // differs: `host-port-past`. The Go manager ends the reconcile, so the power is not managed and no image is removed.
-    let is_rejected = |refused: &Refused| refused.request == "create port" && refused.class == RefusalClass::Invalid;
-    planner.facts.refused.is_some_and(is_rejected) && ports::is_boot_past(planner.host())
+    let is_rejected = refused.request == "create port" && refused.class == RefusalClass::Invalid;
+    is_rejected && ports::is_boot_past(host)
 }
 
 /// Creates the missing ports. Ends the decision if there are any.
@@ -68,7 +68,8 @@ const PORTS_AT_ONCE: usize = 16;
 
 /// Requests the missing ports. Returns whether there are any; ends the decision if more are left than one plan creates.
 fn create_missing_ports(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
-    if is_left_out(planner) || !ports::may_be_created(&node.provision_state) {
+    let is_left_out = |refused| is_port_left_out(planner.host(), refused);
+    if planner.facts.refused.is_some_and(is_left_out) || !ports::may_be_created(&node.provision_state) {
         return Ok(false);
     }
     let host = host_of_ports(planner);

@@ -23,6 +23,8 @@ use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
 use crate::plan::{deletion, power, status, wait};
 
+pub(crate) use host_ports::is_port_left_out;
+
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
     match planner.state() {
@@ -92,7 +94,8 @@ fn report_left_out_port(planner: &mut Planner<'_>, refused: &Refused) {
     }
     let message = format!(
         "Ironic does not accept a port of this host ({}), which its running machine does not need; remove that address \
-         from the other node in Ironic, or create the host again with the right spec.bootMACAddress",
+         from the other node in Ironic, or create the host again with the right spec.bootMACAddress; the port is requested \
+         again about every hour",
         refused.message
     );
     let reason = reason::BOOT_PORT_REFUSED;
@@ -111,7 +114,7 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner.facts.refused.filter(|refused| is_failure(refused)) else {
         return Ok(());
     };
-    if host_ports::is_left_out(planner) {
+    if is_port_left_out(planner.host(), refused) {
         report_left_out_port(planner, refused);
         return Ok(());
     }
