@@ -20,7 +20,10 @@ impl<'a> Planner<'a> {
     fn keeping_set(&self) -> Result<Option<&'a Set>, Decision> {
         let cluster = self.facts.cluster.present();
         let is_served = cluster.is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_none());
-        if !is_served || !self.facts.asks_for_reuse {
+        // The cache of templates may be older than the template that this reconcile read.
+        let own_template = self.facts.template.present();
+        let own_asks = own_template.is_some_and(|template| template.spec.node_reuse == Some(true));
+        if !is_served || !(self.facts.asks_for_reuse || own_asks) {
             return Ok(None);
         }
         match &self.facts.set {

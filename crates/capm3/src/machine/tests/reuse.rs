@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::api_server::{CLUSTER, NAMESPACE};
 use super::case::{Case, blank, condition_of, host_patch, writes};
 use super::simulation::read;
+use super::template::cloned;
 use crate::machine::action::Reads;
 use crate::machine::reuse::{ObservedSet, Set};
 
@@ -122,6 +123,25 @@ fn set_is_read_only_for_a_deleted_machine_and_only_where_a_template_asks_for_nod
     }
     let alive = Case::running().with(|case| case.asks_for_reuse = true).decide();
     assert_ne!(alive.reads, Reads::Set, "the machine is not deleted");
+}
+
+#[test]
+fn template_that_was_read_live_asks_for_node_reuse_before_the_cache_does() {
+    let unread = || Observed::Unknown(UnknownReason::NotRead);
+    for (asks, reads) in [
+        (json!(true), Reads::Set),
+        (json!(false), Reads::Nothing),
+        (Value::Null, Reads::Nothing),
+    ] {
+        for case in [released(unread()), deleting(Case::running(), unread())] {
+            let case = cloned(case).with(|case| {
+                case.asks_for_reuse = false;
+                case.template_is_live = true;
+                case.template = Observed::Present(set(&json!({ "spec": { "nodeReuse": asks } })).template);
+            });
+            assert_eq!(case.decide().reads, reads, "nodeReuse is {asks}");
+        }
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::machine::facts::template_of;
 
 const GROUP_KIND: &str = "Metal3MachineTemplate.infrastructure.cluster.x-k8s.io";
 
-fn cloned(case: Case) -> Case {
+pub(super) fn cloned(case: Case) -> Case {
     case.machine(json!({ "metadata": { "annotations": {
         "cluster.x-k8s.io/cloned-from-name": "workers",
         "cluster.x-k8s.io/cloned-from-groupkind": GROUP_KIND,
