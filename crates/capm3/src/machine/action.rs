@@ -120,8 +120,9 @@ pub struct StatusWrite {
 /// When a status is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// It only changes the message of a wait that is reported already: the numbers of hosts, which every waiting machine has,
-    /// or the Nodes, which the server of a tenant decides about. It is written once for many changes.
+    /// It only changes the message of a wait that is reported already, or reports a wait for the labels of the Node: the
+    /// numbers of hosts, which every waiting machine has, or the Nodes, which the server of a tenant decides about. It is
+    /// written once for many changes.
     Recount,
     /// It only reports a wait, so that its write may be delayed.
     Wait,

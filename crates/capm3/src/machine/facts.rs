@@ -76,6 +76,8 @@ pub struct LabelFacts {
     pub node: Observed<Arc<Node>>,
     /// The same Node with its labels, read live.
     pub live: Observed<LabelledNode>,
+    /// Whether that read was not sent, because another one is under way. Then nothing is known of the labels.
+    pub is_busy: bool,
     /// What this process copied to it.
     pub copied: Option<CopiedLabels>,
 }

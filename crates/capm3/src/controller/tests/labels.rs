@@ -55,18 +55,31 @@ impl Lab {
         lab.restart();
         lab.take(&[Step::Cluster, Host("h0"), Machine("m0")]).await;
         lab.kubeconfig().await;
-        let labels = json!({ "kubernetes.io/hostname": "node-0", "a.io/stale": "yes", "b.io/own": "yes" });
-        let spec = json!({ "providerID": "metal3://default/h0/m0" });
-        let node = json!({ "metadata": { "name": "node-0", "labels": labels }, "spec": spec });
-        let node: Node = serde_json::from_value(node).unwrap();
-        lab.nodes().create(&PostParams::default(), &node).await.unwrap();
-        lab.take(&[Data("m0")]).await;
-        lab.take(&[State("h0", "provisioned")]).await;
-        let api: Api<Owner> = Api::default_namespaced(lab.user.clone());
-        let status = Patch::Merge(json!({ "status": { "nodeRef": { "name": "node-0" } } }));
-        api.patch_status("m0", &PatchParams::default(), &status).await.unwrap();
-        lab.settle().await;
+        lab.run_as(["m0", "h0", "node-0"]).await;
         lab
+    }
+
+    /// The next machine runs on the next host as this Node.
+    async fn add(&self, names: [&'static str; 3]) {
+        let [machine, host, _] = names;
+        self.take(&[Host(host), Machine(machine)]).await;
+        self.run_as(names).await;
+    }
+
+    async fn run_as(&self, [machine, host, name]: [&'static str; 3]) {
+        let labels = json!({ "kubernetes.io/hostname": name, "a.io/stale": "yes", "b.io/own": "yes" });
+        let spec = json!({ "providerID": format!("metal3://default/{host}/{machine}") });
+        let node = json!({ "metadata": { "name": name, "labels": labels }, "spec": spec });
+        let node: Node = serde_json::from_value(node).unwrap();
+        self.nodes().create(&PostParams::default(), &node).await.unwrap();
+        self.take(&[Data(machine)]).await;
+        self.take(&[State(host, "provisioned")]).await;
+        let api: Api<Owner> = Api::default_namespaced(self.user.clone());
+        let status = Patch::Merge(json!({ "status": { "nodeRef": { "name": name } } }));
+        api.patch_status(machine, &PatchParams::default(), &status)
+            .await
+            .unwrap();
+        self.settle().await;
     }
 
     /// Starts the program again, without what it had in memory.
@@ -268,6 +281,33 @@ async fn labels_reach_the_node_after_every_fault_in_every_request_and_every_wait
         }
     }
     assert_eq!(injected, round, "each fault was met");
+}
+
+#[tokio::test(start_paused = true)]
+async fn restart_with_many_machines_writes_no_status() {
+    let mut lab = Lab::start().await;
+    lab.add(["m1", "h1", "node-1"]).await;
+    lab.add(["m2", "h2", "node-2"]).await;
+    lab.select(Some("a.io")).await;
+    lab.settle().await;
+    assert_eq!(lab.reported().await.unwrap().0, "True");
+    // Only one of them reads its Node at a time, which takes a while.
+    let slow = Fault::Delay(Duration::from_secs(3));
+    lab.workload.inject_for(
+        &[PROGRAM],
+        Plan::seeded(1).with(Rule::random(1000, slow).verb("get").resource("nodes")),
+    );
+    lab.management.reset_audit();
+    let before = lab.requests("get");
+    lab.restart();
+    lab.settle().await;
+    assert!(lab.workload.injected() > 0, "no read was slow");
+    assert_eq!(lab.requests("get") - before, 3, "each Node is read once more");
+    let audit = lab.management.audit();
+    let writes = audit
+        .counts()
+        .filter(|((user, verb, _), _)| user == PROGRAM && *verb == "patch");
+    assert_eq!(writes.collect::<Vec<_>>(), []);
 }
 
 #[tokio::test(start_paused = true)]

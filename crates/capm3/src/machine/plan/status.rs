@@ -1,5 +1,6 @@
 //! The status that a plan writes.
 
+use metal3_api::infrastructure::conditions::machine;
 use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineStatus};
 use metal3_runtime::work::Next;
 
@@ -55,6 +56,15 @@ impl Planner<'_> {
         }
         let may_change_often = matches!(stage, Stage::WithoutHost { .. }) || depends_on_nodes(stage);
         let is_recounted = may_change_often && without_messages(status) == without_messages(before);
+        // After a restart all Nodes with labels are read again, one after another.
+        let waits_for_labels = matches!(
+            stage,
+            Stage::Hosted {
+                labels: Labels::Waiting(_),
+                ..
+            }
+        );
+        let is_recounted = is_recounted || (waits_for_labels && without_labels(status) == without_labels(before));
         status.last_updated = Some(self.facts.now);
         let is_provisioning =
             |action: &Action| matches!(action, Action::PatchHost { change, .. } if *change == HostChange::Provision);
@@ -135,6 +145,15 @@ fn without_messages(status: &Metal3MachineStatus) -> Metal3MachineStatus {
     for condition in older.into_iter().flat_map(|older| older.conditions.iter_mut()) {
         condition.message.clear();
     }
+    status
+}
+
+/// A status without the report on the labels of the Node.
+fn without_labels(status: &Metal3MachineStatus) -> Metal3MachineStatus {
+    let mut status = status.clone();
+    status
+        .conditions
+        .retain(|condition| condition.type_ != machine::LABELS_SYNCED);
     status
 }
 

@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
-use metal3_capi::workload::Workloads;
+use metal3_capi::workload::{BUSY, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
@@ -213,6 +213,7 @@ impl Machines {
             ),
         };
         facts.labels.live = live;
+        facts.labels.is_busy = fault.as_ref().is_some_and(|fault| fault.category() == BUSY.as_str());
         fault
     }
 
@@ -264,6 +265,7 @@ impl Machines {
             labels: LabelFacts {
                 node: Observed::Unknown(UnknownReason::NotRead),
                 live: Observed::Unknown(UnknownReason::NotRead),
+                is_busy: false,
                 copied: self.copied.lock().get(key).cloned(),
             },
             settings: self.settings,

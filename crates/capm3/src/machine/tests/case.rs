@@ -66,6 +66,7 @@ pub(super) const fn unread_labels() -> LabelFacts {
     LabelFacts {
         node: Observed::Unknown(UnknownReason::NotRead),
         live: Observed::Unknown(UnknownReason::NotRead),
+        is_busy: false,
         copied: None,
     }
 }
