@@ -14,8 +14,8 @@ use metal3_runtime::patch::MergePatch;
 
 use crate::diff::{changes, version};
 
-/// Prefixes, and their subdomains, of labels that Kubernetes itself sets on Nodes.
-const OF_KUBERNETES: [&str; 2] = ["kubernetes.io", "k8s.io"];
+/// Prefixes, and their subdomains, of labels that Kubernetes itself and its projects, such as Cluster API, set on Nodes.
+const OF_KUBERNETES: [&str; 3] = ["kubernetes.io", "k8s.io", "x-k8s.io"];
 
 /// The labels that a Node has to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn is_selected(prefixes: &BTreeSet<&str>, key: &str) -> bool {
     key != NODE_HOST_UID_LABEL && prefix.is_some_and(|prefix| prefixes.contains(prefix))
 }
 
-/// Whether Kubernetes may have set the label: it is set and changed, but never removed.
+/// Whether Kubernetes, or a controller of its projects, may have set the label: it is set and changed, but never removed.
 ///
 /// differs (`label-sync-kubernetes`): the Go manager removes it, such as the role of a control plane.
 fn is_of_kubernetes(key: &str) -> bool {
@@ -192,9 +192,8 @@ mod tests {
 
     #[test]
     fn labels_of_kubernetes_and_of_the_match_with_the_host_are_not_removed() {
-        let roles =
-            json!({ "node-role.kubernetes.io/control-plane": "", "kubernetes.io/os": "linux", "k8s.io/x": "1" });
-        let prefixes = "node-role.kubernetes.io,kubernetes.io,k8s.io";
+        let roles = json!({ "node-role.kubernetes.io/control-plane": "", "kubernetes.io/os": "linux", "k8s.io/x": "1", "node.cluster.x-k8s.io/x": "1" });
+        let prefixes = "node-role.kubernetes.io,kubernetes.io,k8s.io,node.cluster.x-k8s.io";
         assert_eq!(patched(prefixes, json!({}), &roles), Value::Null);
         let worker = json!({ "node-role.kubernetes.io/worker": "" });
         assert_eq!(patched(prefixes, worker.clone(), &roles), worker);

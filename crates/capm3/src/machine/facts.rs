@@ -1,6 +1,7 @@
 //! The inputs of the plan for a machine.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::cluster::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION};
 use metal3_api::cluster::{Cluster, Machine};
@@ -80,6 +81,8 @@ pub struct LabelFacts {
     pub is_busy: bool,
     /// What this process copied to it.
     pub copied: Option<CopiedLabels>,
+    /// How long ago that was.
+    pub since_copy: Duration,
 }
 
 /// The hosts relevant to a machine.

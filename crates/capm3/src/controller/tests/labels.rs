@@ -311,6 +311,40 @@ async fn restart_with_many_machines_writes_no_status() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn writer_that_undoes_each_change_is_answered_twice_a_minute() {
+    let lab = Lab::start().await;
+    lab.label_host(json!({ "a.io/rack": "1" })).await;
+    lab.select(Some("a.io")).await;
+    lab.settle().await;
+    let nodes: Api<Node> = Api::all(lab.workload.client("rival"));
+    let rival = async {
+        loop {
+            let labels = nodes.get("node-0").await.unwrap().metadata.labels.unwrap();
+            if labels["a.io/rack"] != "theirs" {
+                let change = Patch::Merge(json!({ "metadata": { "labels": { "a.io/rack": "theirs" } } }));
+                nodes.patch("node-0", &PatchParams::default(), &change).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let requests = || [lab.requests("get"), lab.requests("patch")];
+    let before = requests();
+    let ended = tokio::time::timeout(Duration::from_mins(5), rival).await;
+    assert!(ended.is_err());
+    let made = [requests()[0] - before[0], requests()[1] - before[1]];
+    assert!(made.iter().all(|number| (5..=11).contains(number)), "{made:?}");
+    // A change of the host does not wait.
+    lab.label_host(json!({ "a.io/rack": "2" })).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(lab.found().await, is(&[("a.io/rack", "2")]));
+    // Neither does a label that is changed once, for long.
+    lab.settle().await;
+    lab.label_node(json!({ "a.io/rack": "theirs" })).await;
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!(lab.found().await, is(&[("a.io/rack", "2")]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn server_that_refuses_labels_is_reported_without_its_words() {
     let lab = Lab::start().await;
     let refuse =

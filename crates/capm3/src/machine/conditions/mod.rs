@@ -36,14 +36,19 @@ const READY: Reason = Reason::new(shared::REASON_READY);
 #[must_use]
 pub fn wait_at(stage: &Stage, now: Time) -> Next {
     let wait = StageConditions::of(stage, false, None, now).wait;
-    let is_rechecked = matches!(stage, Stage::Deleting(Deletion::ReuseUndecided(_)));
-    wait.map_or(Next::Done, |(reason, message)| {
-        if is_rechecked {
-            Next::waiting_with_recheck(reason, message, SET_RECHECK).quiet()
-        } else {
-            Next::waiting(reason, message).quiet()
-        }
-    })
+    let recheck = match stage {
+        Stage::Deleting(Deletion::ReuseUndecided(_)) => Some(SET_RECHECK),
+        Stage::Hosted {
+            labels: Labels::Later(after),
+            ..
+        } => Some(*after),
+        _ => None,
+    };
+    match (wait, recheck) {
+        (Some((reason, message)), Some(recheck)) => Next::waiting_with_recheck(reason, message, recheck).quiet(),
+        (Some((reason, message)), None) => Next::waiting(reason, message).quiet(),
+        (None, recheck) => recheck.map_or(Next::Done, Next::RequeueAfter),
+    }
 }
 
 impl Conditions {
@@ -319,7 +324,7 @@ impl StageConditions {
             ConditionBuilder::mark_false(machine::LABELS_SYNCED, Reason::new(reason), severity, message)
         };
         self.standard(&match labels {
-            Labels::NotAsked | Labels::Unchanged => return,
+            Labels::NotAsked | Labels::Unchanged | Labels::Later(_) => return,
             Labels::Copied => {
                 ConditionBuilder::mark_true(machine::LABELS_SYNCED, Reason::new(machine::REASON_LABELS_SYNCED))
             }

@@ -1,5 +1,7 @@
 //! The stages of a machine that its conditions report.
 
+use std::time::Duration;
+
 /// The progress of a machine. Messages are for users and contain the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
@@ -108,6 +110,8 @@ pub enum Labels {
     NotAsked,
     /// Nothing is known that changes the last report.
     Unchanged,
+    /// The same, and the Node is read after this time.
+    Later(Duration),
     /// The Node has them.
     Copied,
     /// The Node or its cluster is not there yet.

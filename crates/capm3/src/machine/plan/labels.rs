@@ -1,5 +1,7 @@
 //! The labels of the host on the machine's Node.
 
+use std::time::Duration;
+
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
@@ -7,6 +9,9 @@ use super::{Decision, Planner, Prerequisites};
 use crate::label_sync::WantedLabels;
 use crate::machine::action::{Action, Reads};
 use crate::machine::conditions::{Labels, Node};
+
+/// The time between two reads of a Node whose labels another writer changes.
+const INTERVAL: Duration = Duration::from_secs(30);
 
 /// Not read yet, rather than unreadable.
 fn is_unread<T>(observed: &Observed<T>) -> bool {
@@ -62,8 +67,15 @@ impl<'a> Planner<'a> {
                 .into(),
             ));
         }
-        if facts.copied.as_ref() == Some(&wanted.copied_to(name, node.labels)) {
-            return Ok(Labels::Copied);
+        if let Some(copied) = &facts.copied {
+            if *copied == wanted.copied_to(name, node.labels) {
+                return Ok(Labels::Copied);
+            }
+            let left = INTERVAL.saturating_sub(facts.since_copy);
+            // Only the Node changed: perhaps another controller undoes each change at once.
+            if copied.node == name && wanted.were_copied(copied) && !left.is_zero() {
+                return Ok(Labels::Later(left));
+            }
         }
         if is_unread(&facts.live) {
             return Err(Decision::Read(Reads::NodeLabels(name.to_owned())));

@@ -10,11 +10,13 @@ use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::BUSY;
 use metal3_runtime::cache::{Identity, Key};
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::work::{DEBOUNCE, Fault, Next};
 use metal3_runtime::write::{LabelChange, Mode, WriteError, WriteErrorKind, Writer, Written};
 
 use super::{ActError, Machines};
+use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, HostChange, Plan, StatusWrite, Urgency};
 use crate::machine::facts::Facts;
 use crate::needs::Machines as Role;
@@ -170,17 +172,31 @@ impl Machines {
                     .map_err(ActionError::Workload)?;
             }
             Action::CopyLabels { patch, copied } => {
-                if let Some(patch) = patch {
-                    let request = self
-                        .workloads
-                        .patch_labels(&facts.cluster_key, &copied.node, patch.clone());
-                    if !request.await.map_err(ActionError::Workload)? {
-                        return Ok(());
-                    }
-                }
-                self.copied.lock().insert(key.clone(), copied.clone());
+                let request = self.copy_labels(key, facts, patch.as_ref(), copied);
+                request.await.map_err(ActionError::Workload)?;
             }
         }
+        Ok(())
+    }
+
+    /// Changes the labels of the Node, and records what they are copied from. A refused change is not recorded.
+    async fn copy_labels(
+        &self,
+        key: &Key,
+        facts: &Facts,
+        patch: Option<&MergePatch>,
+        copied: &CopiedLabels,
+    ) -> Result<(), Fault> {
+        if let Some(patch) = patch
+            && !self
+                .workloads
+                .patch_labels(&facts.cluster_key, &copied.node, patch.clone())
+                .await?
+        {
+            return Ok(());
+        }
+        let now = self.clock.monotonic();
+        self.copied.lock().insert(key.clone(), (copied.clone(), now));
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_capi::workload::{BUSY, Workloads};
-use metal3_domain::clock::Clock;
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -63,8 +63,8 @@ pub struct Machines {
     settings: Settings,
     watch_filter: Option<String>,
     debounce: StatusDebounce<Key>,
-    /// The labels that this process copied to Nodes. Lost with it: each Node is then read once more.
-    copied: Mutex<HashMap<Key, CopiedLabels>>,
+    /// The labels that this process copied to Nodes, and when. Lost with it: each Node is then read once more.
+    copied: Mutex<HashMap<Key, (CopiedLabels, Monotonic)>>,
 }
 
 /// The controller. The caller starts the watches of the caches.
@@ -239,6 +239,8 @@ impl Machines {
         let data = answer.or_else(recorded).and_then(|data| data.name.as_deref());
         let (metal3_clusters, unreadable_cluster) = self.metal3_clusters(key);
         let hosts = self.hosts(key, own);
+        let copied = self.copied.lock().get(key).cloned();
+        let since_copy = copied.as_ref().map(|(_, at)| self.clock.monotonic().since(*at));
         Facts {
             confirmed: false,
             cluster: if cluster.is_empty() {
@@ -266,7 +268,8 @@ impl Machines {
                 node: Observed::Unknown(UnknownReason::NotRead),
                 live: Observed::Unknown(UnknownReason::NotRead),
                 is_busy: false,
-                copied: self.copied.lock().get(key).cloned(),
+                copied: copied.map(|(copied, _)| copied),
+                since_copy: since_copy.unwrap_or_default(),
             },
             settings: self.settings,
             now: self.now(),

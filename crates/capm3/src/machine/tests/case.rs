@@ -1,6 +1,7 @@
 //! A machine with its related objects as input of the plan, and a summary of the plan's writes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{
@@ -68,6 +69,7 @@ pub(super) const fn unread_labels() -> LabelFacts {
         live: Observed::Unknown(UnknownReason::NotRead),
         is_busy: false,
         copied: None,
+        since_copy: Duration::ZERO,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_capi::workload::{LabelDigest, LabelledNode, Node};
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -85,7 +86,12 @@ fn node_is_watched_then_read_then_patched_and_not_read_again() {
     // A user changes a label of the Node, the host or the selection.
     let next = Plan::reading(Reads::NodeLabels("node-0".to_owned()));
     case.labels.node = watched(ID, &[("a.io/rack", "2")]);
+    case.labels.since_copy = Duration::from_secs(20);
+    let later = case.decide();
+    assert_eq!((copies(&later), &later.reads), (vec![], &Reads::Nothing));
+    case.labels.since_copy = Duration::from_secs(30);
     assert_eq!(case.decide(), next);
+    case.labels.since_copy = Duration::ZERO;
     case.labels.node = watched(ID, &[("a.io/rack", "1")]);
     assert_ne!(case.decide(), next);
     let case = case.host(json!({ "metadata": { "labels": { "a.io/row": "3" } } }));
