@@ -89,11 +89,14 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
     update(host, desired);
 }
 
-/// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves.
+/// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves. Without an
+/// image the claim may still be undone, and the host is then kept again.
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
     remove_machine_owners(host);
     set_cleaning_mode(host, desired.automated_cleaning_mode);
-    remove_annotation(host, KEPT_BEFORE_ANNOTATION);
+    if is_provisioned(host) {
+        remove_annotation(host, KEPT_BEFORE_ANNOTATION);
+    }
     block_moves(host);
 }
 

@@ -246,7 +246,26 @@ fn claimed_host_records_the_set_that_it_was_kept_for_until_it_gets_an_image() {
     let (consumer, labels) = kept(&surplus.with(|case| case.confirmed = true));
     let label = &labels[NODE_REUSE_LABEL];
     assert_eq!((&consumer["kind"], label), (&json!("Cluster"), &json!("md-workers")));
-    let provisioned = Case::running().host(mark).decide();
-    let annotations = &host_patch(&provisioned)["metadata"]["annotations"];
-    assert_eq!(annotations[KEPT_BEFORE_ANNOTATION], Value::Null, "{annotations}");
+    // Its data are awaited. Then it gets the image, or has it already.
+    let claimed = || Case::running().host(blank()).host(mark.clone());
+    let plan = claimed().decide();
+    let of_host: Vec<String> = writes(&plan)
+        .into_iter()
+        .filter(|write| write.ends_with(" h0"))
+        .collect();
+    assert_eq!(of_host, [""; 0], "the record stays while the host has no image");
+    let with_data = claimed().machine(json!({ "spec": { "dataTemplate": null } }));
+    for (case, write) in [
+        (with_data.with(|case| case.confirmed = true), "Provision h0"),
+        (Case::running().host(mark), "Update h0"),
+    ] {
+        let plan = case.decide();
+        assert!(writes(&plan).contains(&write.to_owned()), "{:?}", writes(&plan));
+        let annotations = &host_patch(&plan)["metadata"]["annotations"];
+        assert_eq!(
+            annotations.get(KEPT_BEFORE_ANNOTATION),
+            Some(&Value::Null),
+            "{annotations}"
+        );
+    }
 }
