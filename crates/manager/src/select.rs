@@ -34,12 +34,14 @@ impl Select {
         let cluster: Option<Cluster> = self.find(client, cluster).await?;
         let metal3_clusters: Vec<Metal3Cluster> = self.list(client).await?;
         let hosts: Vec<BareMetalHost> = self.list(client).await?;
+        let machines: Vec<Machine> = self.list(client).await?;
         let question = Question {
             machine: &machine,
             owner: owner.as_ref(),
             cluster: cluster.as_ref(),
             metal3_clusters: &metal3_clusters,
             hosts: &hosts,
+            machines: &machines,
         };
         report(format!("Metal3Machine {}/{name}", self.namespace));
         question.answer()?.into_iter().for_each(report);

@@ -135,9 +135,9 @@ impl<'a> HostChooser<'a> {
                 None => free.push(host),
             }
         }
-        // A machine waits for a host kept for it that is not ready yet.
+        // A machine waits for a host kept for it that is not ready yet, or that may be kept for it.
         // differs (`host-kept-choice`): in the Go manager the first that is not ready hides those that are.
-        if kept.is_empty() && !refusals.any(|refusal| matches!(refusal, Refusal::KeptNotReady { .. })) {
+        if kept.is_empty() && !refusals.any(Refusal::is_awaited) {
             return Ok((free, refusals));
         }
         free.into_iter().for_each(|host| refusals.add(host, Refusal::OtherKept));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use thiserror::Error;
@@ -88,6 +89,11 @@ impl Refusal {
         }
     }
 
+    /// Whether the machine waits for this host and takes no other one.
+    pub(super) const fn is_awaited(&self) -> bool {
+        matches!(self, Self::KeptNotReady { .. } | Self::KeptForOneOfTwo)
+    }
+
     /// The group for summaries; groups with a remedy come first.
     fn group(&self) -> Group<'_> {
         let group = |rank, text| Group(rank, Cow::Borrowed(text));
@@ -101,10 +107,7 @@ impl Refusal {
             Self::KeptNotReady { .. } => group(6, "kept for this machine and not ready yet"),
             Self::OtherKept => group(7, "free, but not the one that is kept for this machine"),
             Self::KeptForAnother { .. } => group(8, "kept for other owners"),
-            Self::KeptForOneOfTwo => group(
-                5,
-                "kept for an owner of this name, which two Clusters have (make one the spec.consumerRef)",
-            ),
+            Self::KeptForOneOfTwo => group(5, "kept for an owner of this name, which two Clusters have"),
             Self::NotSelected { why } => Group(9, Cow::Owned(format!("not matched by spec.hostSelector ({why})"))),
             Self::InUse { .. } => group(10, "in use"),
             Self::NotReady { .. } => group(11, "not available yet"),
@@ -160,6 +163,12 @@ impl<'a> Refusals<'a> {
         self.0.values().any(test)
     }
 
+    /// Whether a host waits until one of two Clusters has no owner of its name. Machines of other Clusters enqueue nothing.
+    #[must_use]
+    pub fn has_undecided(&self) -> bool {
+        self.any(|refusal| matches!(refusal, Refusal::KeptForOneOfTwo))
+    }
+
     /// Why a host was not chosen.
     #[must_use]
     pub fn of(&self, host: &str) -> Option<&Refusal> {
@@ -209,10 +218,11 @@ impl fmt::Display for Refusals<'_> {
         if others > 0 {
             write!(f, ", {} for other reasons", Rounded(others))?;
         }
-        let awaited = self
-            .iter()
-            .find(|(_, refusal)| matches!(refusal, Refusal::KeptNotReady { .. }));
-        match awaited {
+        match self.iter().find(|(_, refusal)| refusal.is_awaited()) {
+            Some((host, Refusal::KeptForOneOfTwo)) => write!(
+                f,
+                "; BareMetalHost {host} is awaited: make its Cluster the spec.consumerRef, or remove its label {NODE_REUSE_LABEL}"
+            ),
             Some((host, _)) => write!(f, "; BareMetalHost {host} is awaited, see its status"),
             None => f.write_str("; register more hosts, or widen spec.hostSelector"),
         }

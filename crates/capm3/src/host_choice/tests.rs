@@ -468,3 +468,24 @@ fn host_that_is_kept_without_its_cluster_is_not_given_to_one_of_two_owners_of_it
         assert_eq!(found, expected, "{cluster} {has_namesake}");
     }
 }
+
+#[test]
+fn machine_waits_for_a_host_that_one_of_two_owners_of_its_name_keeps_and_takes_no_spare_one() {
+    let machine = machine(json!({}));
+    let kept = json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": "md-workers" } } });
+    let hosts = [host("h0", kept), host("h1", json!({}))];
+    let chooser = HostChooser::try_new(&machine, Some("md-workers")).unwrap();
+    let Choice::None(refusals) = chooser.with_namesake(true).choose(&hosts) else {
+        panic!("a host is taken");
+    };
+    assert_eq!(refusals.of("h0"), Some(&Refusal::KeptForOneOfTwo));
+    assert_eq!(refusals.of("h1"), Some(&Refusal::OtherKept));
+    let text = refusals.to_string();
+    for part in [
+        "BareMetalHost h0",
+        "spec.consumerRef",
+        "infrastructure.cluster.x-k8s.io/node-reuse",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use kube_core::{ApiResource, GroupVersionKind, ObjectMeta};
 use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, CONTROL_PLANE_LABEL};
 use metal3_api::cluster::{Machine, MachineDeployment, MachineSet};
-use metal3_api::infrastructure::names::REUSE_AFTER_CLEANING_ANNOTATION;
+use metal3_api::infrastructure::names::{NODE_REUSE_LABEL, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::IntOrString;
-use metal3_capi::owner::{group_of, is_of_kind, label};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner::{cluster_of, group_of, is_of_kind, label, node_reuse_owner};
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::plan::Observed;
 use serde::{Deserialize, Deserializer};
@@ -209,6 +210,28 @@ impl Permits<verb::List, ControlPlane> for Machines {}
 pub fn stays(metadata: &ObjectMeta, uid: &str) -> bool {
     let is_same = uid.is_empty() || metadata.uid.as_deref() == Some(uid);
     is_same && metadata.deletion_timestamp.is_none()
+}
+
+/// Whether another Cluster of the namespace has a set of the name of this Machine's set, as the Machines show. False when no
+/// host is kept for that name without its Cluster: then it decides nothing.
+#[must_use]
+pub fn has_namesake<'h, 'm>(
+    machine: &Machine,
+    hosts: impl IntoIterator<Item = &'h BareMetalHost>,
+    machines: impl IntoIterator<Item = &'m Machine>,
+) -> bool {
+    let Some(owner) = node_reuse_owner(machine) else {
+        return false;
+    };
+    let is_decided_by_it = |host: &BareMetalHost| {
+        label(&host.metadata, NODE_REUSE_LABEL) == Some(owner.as_str()) && host.spec.consumer_ref.is_none()
+    };
+    let is_namesake = |other: &Machine| {
+        other.metadata.namespace == machine.metadata.namespace
+            && cluster_of(&other.metadata) != cluster_of(&machine.metadata)
+            && node_reuse_owner(other).as_ref() == Some(&owner)
+    };
+    hosts.into_iter().any(is_decided_by_it) && machines.into_iter().any(is_namesake)
 }
 
 /// The facts about a set that are read. `Absent` when no set keeps hosts for the machine.

@@ -8,6 +8,7 @@ use metal3_capi::owner::{label, node_reuse_owner};
 
 use super::facts::{associated, chosen};
 use super::resolve::resolve;
+use super::reuse::has_namesake;
 use crate::host_choice::{Candidate, HostChooser, UnreadableSelector};
 
 /// The objects that decide about the choice.
@@ -23,6 +24,8 @@ pub struct Question<'a> {
     pub metal3_clusters: &'a [Metal3Cluster],
     /// The hosts of its namespace.
     pub hosts: &'a [BareMetalHost],
+    /// The Machines of its namespace.
+    pub machines: &'a [Machine],
 }
 
 impl Question<'_> {
@@ -37,6 +40,8 @@ impl Question<'_> {
         candidate_machine.spec.failure_domain.clone_from(&domain);
         let owner = self.owner.and_then(node_reuse_owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
+        let is_shared = |owner| has_namesake(owner, self.hosts, self.machines);
+        let chooser = chooser.with_namesake(self.owner.is_some_and(is_shared));
         let required = domain
             .as_deref()
             .filter(|domain| self.is_domain_required() && !domain.is_empty());

@@ -19,6 +19,18 @@ fn host(name: &str, domain: &str, change: Value) -> Value {
     host
 }
 
+async fn create_available(world: &TestCluster, document: Value) {
+    let made = world.create::<BareMetalHost>(document).await;
+    let status = json!({ "status": { "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
+        "provisioning": { "state": "available", "ID": "", "image": { "url": "" } } } });
+    let (name, params) = (made.metadata.name.unwrap(), PatchParams::default());
+    world
+        .api::<BareMetalHost>()
+        .patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .unwrap();
+}
+
 async fn answer(world: &TestCluster, machine: &str) -> anyhow::Result<Vec<String>> {
     let wanted = Select {
         namespace: NAMESPACE.to_owned(),
@@ -49,15 +61,7 @@ async fn order_of_choice_and_reasons_are_printed_for_a_machine() {
             json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "" } } }),
         ),
     ] {
-        let made = world.create::<BareMetalHost>(document).await;
-        let status = json!({ "status": { "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
-            "provisioning": { "state": "available", "ID": "", "image": { "url": "" } } } });
-        let (name, params) = (made.metadata.name.unwrap(), PatchParams::default());
-        world
-            .api::<BareMetalHost>()
-            .patch_status(&name, &params, &Patch::Merge(status))
-            .await
-            .unwrap();
+        create_available(&world, document).await;
     }
     let owner = json!({ "metadata": { "name": "m0" }, "spec": { "clusterName": "edge", "failureDomain": "north",
         "bootstrap": {}, "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": "m0" } } });
@@ -81,6 +85,50 @@ async fn order_of_choice_and_reasons_are_printed_for_a_machine() {
     );
     let error = answer(&world, "absent").await.unwrap_err().to_string();
     assert!(error.contains("absent does not exist"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn kept_host_that_two_clusters_may_have_is_refused_as_by_the_controller() {
+    let world = TestCluster::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+    let kept = json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": "md-workers" } } });
+    for document in [host("kept", "north", kept), host("spare", "north", json!({}))] {
+        create_available(&world, document).await;
+    }
+    let of = |name: &str, cluster: &str| {
+        let labels = json!({ "cluster.x-k8s.io/cluster-name": cluster, "cluster.x-k8s.io/deployment-name": "workers" });
+        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
+        json!({ "metadata": { "name": name, "labels": labels },
+            "spec": { "clusterName": cluster, "bootstrap": {}, "infrastructureRef": reference } })
+    };
+    let owner = world.create::<Machine>(of("m0", "edge")).await;
+    let owners = json!([{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "m0", "uid": owner.metadata.uid }]);
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
+    let spec = json!({ "image": { "url": "http://192.0.2.1/i", "checksum": "c", "format": "raw" } });
+    let meta = json!({ "name": "m0", "labels": labels, "ownerReferences": owners });
+    world
+        .create::<Metal3Machine>(json!({ "metadata": meta, "spec": spec }))
+        .await;
+    let lines = answer(&world, "m0").await.unwrap();
+    assert_eq!(
+        lines[1..],
+        [
+            "can claim 1 of 2 hosts, in this order:",
+            "+ kept, kept for its owner",
+            "- spare: free, but another is kept for this machine"
+        ]
+    );
+    world.create::<Machine>(of("m1", "other")).await;
+    let lines = answer(&world, "m0").await.unwrap();
+    assert_eq!(
+        lines[1..],
+        [
+            "can claim 0 of 2 hosts, in this order:",
+            "- kept: kept for an owner of this name, but for which Cluster is not stated",
+            "- spare: free, but another is kept for this machine",
+        ]
+    );
 }
 
 #[test]

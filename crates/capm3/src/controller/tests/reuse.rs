@@ -9,6 +9,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::json;
 
 use super::faults::{Others, Scenario};
+use super::sets;
 use super::steps::Step::{
     Cleaning, Cluster, ControlPlane, Data, DataGoes, Delete, Deployment, Host, Kept, MachineTemplate, Master, Reuse,
     Spare, State, Worker,
@@ -263,6 +264,31 @@ async fn wait_ends_by_each_decision_of_the_user() {
     delete::<Owner>(&run.user, CLUSTER).await;
     run.take(&[]).await;
     assert!(!seen(&run).await.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn machine_waits_for_a_host_of_one_of_two_sets_until_the_other_one_is_gone() {
+    let run = Run::start();
+    run.take(&[Cluster, MachineTemplate, Cleaning("disabled"), Reuse, Deployment])
+        .await;
+    sets::namesake(&run.user, "other").await;
+    run.take(&[Kept("h0"), Spare("h1"), Worker("m0")]).await;
+    let consumers = async || {
+        let hosts = ["h0", "h1"].map(async |host| get::<BareMetalHost>(&run.user, host).await.spec.consumer_ref);
+        let mut names = Vec::new();
+        for host in hosts {
+            names.push(host.await.and_then(|consumer| consumer.name));
+        }
+        names
+    };
+    assert_eq!(consumers().await, [None, None]);
+    let machine: Metal3Machine = get(&run.user, "m0").await;
+    let text = serde_json::to_string(&machine.status.conditions).unwrap();
+    assert!(text.contains("BareMetalHost h0 is awaited"), "{text}");
+    // No object of this machine changes.
+    delete::<Machine>(&run.user, "other").await;
+    run.take(&[]).await;
+    assert_eq!(consumers().await, [Some("m0".to_owned()), None]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The owners of Machines: a MachineDeployment with its MachineSet, and a control plane.
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
-use metal3_api::cluster::{KubeadmControlPlane, MachineDeployment, MachineSet};
+use metal3_api::cluster::{KubeadmControlPlane, Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::names::{FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
@@ -45,6 +45,15 @@ pub(super) async fn worker(user: &kube::Client, name: &str) {
 pub(super) async fn master(user: &kube::Client, name: &str) {
     let labels = json!({ CLUSTER_NAME_LABEL: CLUSTER, CONTROL_PLANE_LABEL: "" });
     of_set::<KubeadmControlPlane>(user, name, "plane", labels).await;
+}
+
+/// A Machine of a MachineDeployment of the same name, in another Cluster.
+pub(super) async fn namesake(user: &kube::Client, name: &str) {
+    let labels = json!({ CLUSTER_NAME_LABEL: "other", DEPLOYMENT_NAME_LABEL: "workers" });
+    let spec = json!({ "clusterName": "other", "bootstrap": {}, "infrastructureRef": {
+        "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name,
+    } });
+    make::<Machine>(user, name, json!({ "metadata": { "labels": labels }, "spec": spec })).await;
 }
 
 async fn of_set<K: UserKind>(user: &kube::Client, name: &str, owner: &str, labels: Value) {

@@ -28,7 +28,8 @@ pub struct Conditions {
     pub legacy: Vec<LegacyCondition>,
 }
 
-/// Control planes, MachineSets and MachineDeployments are not watched for the wait that their change may end.
+/// Control planes, MachineSets, MachineDeployments, and Machines of other Clusters, are not watched for the wait that their
+/// change may end.
 const SET_RECHECK: Duration = Duration::from_mins(1);
 const READY: Reason = Reason::new(shared::REASON_READY);
 
@@ -37,7 +38,9 @@ const READY: Reason = Reason::new(shared::REASON_READY);
 pub fn wait_at(stage: &Stage, now: Time) -> Next {
     let wait = StageConditions::of(stage, false, None, now).wait;
     let recheck = match stage {
-        Stage::Deleting(Deletion::ReuseUndecided(_)) => Some(SET_RECHECK),
+        Stage::Deleting(Deletion::ReuseUndecided(_)) | Stage::WithoutHost { is_rechecked: true, .. } => {
+            Some(SET_RECHECK)
+        }
         Stage::Hosted {
             labels: Labels::Later(after),
             ..
@@ -140,7 +143,7 @@ impl StageConditions {
                 built.standard(&unknown(machine::ASSOCIATE_HOST));
                 built.legacy(&unknown(legacy::ASSOCIATE_HOST));
             }
-            Stage::WithoutHost { message } => {
+            Stage::WithoutHost { message, .. } => {
                 let (reason, legacy_reason) = (machine::REASON_HOST_FAILED, legacy::REASON_HOST_FAILED);
                 built.without_host(reason, legacy_reason, Severity::Error, message);
             }

@@ -33,6 +33,8 @@ pub enum Stage {
     WithoutHost {
         /// The reasons, by kind of host.
         message: String,
+        /// Whether the change that ends the wait may enqueue nothing.
+        is_rechecked: bool,
     },
     /// The machine has a host.
     Hosted {

@@ -122,6 +122,7 @@ fn each_prerequisite_has_its_own_reason_in_both_generations() {
 fn machine_without_host_has_a_reason_and_a_complete_one_is_ready() {
     let without = after(&[Stage::WithoutHost {
         message: text("no host can be claimed: each is paused"),
+        is_rechecked: false,
     }]);
     assert_eq!(
         standard(&without)[0],
@@ -354,7 +355,10 @@ fn machine_waits_for_what_its_first_condition_that_is_not_true_states() {
     };
     let message = || "no host".to_owned();
     let (without, owner) = (
-        Stage::WithoutHost { message: message() },
+        Stage::WithoutHost {
+            message: message(),
+            is_rechecked: false,
+        },
         Stage::Before(Prerequisite::Owner),
     );
     assert_eq!(wait(&without), Some((machine::REASON_HOST_FAILED, message())));
@@ -409,7 +413,7 @@ fn stages() -> impl Strategy<Value = Stage> {
         1 => Just(Stage::Before(Prerequisite::Bootstrap)),
         1 => message().prop_map(|message| Stage::Paused { message }),
         1 => (any::<bool>(), message()).prop_map(|(pausing, message)| Stage::HostPauseFailed { pausing, message }),
-        1 => message().prop_map(|message| Stage::WithoutHost { message }),
+        1 => message().prop_map(|message| Stage::WithoutHost { message, is_rechecked: false }),
         4 => hosted,
         1 => message().prop_map(|message| Stage::Deleting(Deletion::UnderWay(message))),
     ]

@@ -26,7 +26,8 @@ const ADDRESSES: usize = 32;
 impl<'a> Planner<'a> {
     /// Chooses a host for a machine without one, and claims it.
     pub(super) fn choose_and_claim(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
-        let without = |message| Decision::UpdateStatus(Stage::WithoutHost { message });
+        let stage = |message, is_rechecked| Decision::UpdateStatus(Stage::WithoutHost { message, is_rechecked });
+        let without = |message| stage(message, false);
         if let Some(message) = self.validation_error() {
             return without(message);
         }
@@ -39,10 +40,11 @@ impl<'a> Planner<'a> {
             Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
             Ok(Choice::None(refusals)) => {
                 tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
-                without(domain.map_or_else(
+                let message = domain.map_or_else(
                     || refusals.to_string(),
                     |domain| format!("in failure domain {domain}, which is required: {refusals}"),
-                ))
+                );
+                stage(message, refusals.has_undecided())
             }
             Err(error) => without(error.to_string()),
         }

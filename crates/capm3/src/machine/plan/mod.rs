@@ -249,12 +249,14 @@ impl<'a> Planner<'a> {
                 let names = [consumer.kind, consumer.name, host.metadata.name.clone()];
                 let [kind, name, host] = names.map(Option::unwrap_or_default);
                 Decision::UpdateStatus(Stage::WithoutHost {
+                    is_rechecked: false,
                     message: format!(
                         "BareMetalHost {host}, which the machine had, is in use by {kind} {name}; delete the Machine"
                     ),
                 })
             }
             HostOwnership::Missing(host) => Decision::UpdateStatus(Stage::WithoutHost {
+                is_rechecked: false,
                 message: format!(
                     "BareMetalHost {host}, which the machine had, does not exist; restore it, or delete the Machine"
                 ),
@@ -340,7 +342,10 @@ impl<'a> Planner<'a> {
     /// A machine whose annotation names no host of its namespace: which host it has is unknown.
     fn with_invalid_host(&self, message: String) -> Decision {
         if self.before.metadata.deletion_timestamp.is_none() {
-            return Decision::UpdateStatus(Stage::WithoutHost { message });
+            return Decision::UpdateStatus(Stage::WithoutHost {
+                message,
+                is_rechecked: false,
+            });
         }
         // Without this finalizer the machine has claimed nothing.
         if !self.has_finalizer() {

@@ -103,7 +103,10 @@ impl Planner<'_> {
             }
         };
         Some(match change {
-            HostChange::Claim => Stage::WithoutHost { message: why },
+            HostChange::Claim => Stage::WithoutHost {
+                message: why,
+                is_rechecked: false,
+            },
             HostChange::Provision => self.failed_hosted(Request::HostNotWritten(why), Node::NotExpected, unchanged),
             HostChange::Update => self.failed_hosted(Request::HostNotUpdated(why), Node::NotExpected, unchanged),
             HostChange::Pause | HostChange::Resume => Stage::HostPauseFailed {

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use metal3_api::cluster::{Machine, MachineDeployment, MachineSet};
-use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::owner::{cluster_of, first, label, node_reuse_owner};
+use metal3_capi::owner::{cluster_of, first, node_reuse_owner};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
@@ -15,7 +13,8 @@ use metal3_runtime::write::{NoCache, Writer};
 use super::Machines;
 use crate::machine::facts::{Facts, Hosts};
 use crate::machine::reuse::{
-    ControlPlane, ObservedSet, Replicas, Set, SetOwner, is_name, of_deployment, set_owner, stays, template_of_set,
+    ControlPlane, ObservedSet, Replicas, Set, SetOwner, has_namesake, is_name, of_deployment, set_owner, stays,
+    template_of_set,
 };
 use crate::needs::Machines as Role;
 
@@ -102,24 +101,13 @@ impl Machines {
         Ok(Observed::from(set))
     }
 
-    /// Whether another Cluster of the namespace has a set of the same name. Looked up only for hosts of which it decides.
+    /// Whether another Cluster of the namespace has a set of the same name.
     pub(super) fn has_namesake(&self, machine: &Machine, hosts: &Hosts) -> bool {
-        let owner = node_reuse_owner(machine);
-        let decides = |host: &Arc<BareMetalHost>| {
-            let kept_for = label(&host.metadata, NODE_REUSE_LABEL);
-            kept_for.is_some() && kept_for == owner.as_deref() && host.spec.consumer_ref.is_none()
-        };
-        if !hosts.all.iter().any(decides) {
-            return false;
-        }
-        let is_namesake = |other: &Machine| {
-            other.metadata.namespace == machine.metadata.namespace
-                && cluster_of(&other.metadata) != cluster_of(&machine.metadata)
-                && node_reuse_owner(other) == owner
-        };
-        self.caches
-            .machines
-            .read(|cache| cache.objects().any(|(_, other)| is_namesake(other)))
+        let hosts = hosts.all.iter().map(AsRef::as_ref);
+        self.caches.machines.read(|cache| {
+            let machines = cache.objects().map(|(_, machine)| machine.as_ref());
+            has_namesake(machine, hosts, machines)
+        })
     }
 
     /// How many Machines the set of a Machine has besides it, without those that are being deleted.
