@@ -12,7 +12,7 @@ use metal3_api::cluster::{Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::names::{NODE_REUSE_LABEL, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
 use metal3_api::kind::Kind as _;
-use metal3_api::meta::IntOrString;
+use metal3_api::meta::{IntOrString, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::{cluster_of, group_of, is_of_kind, label, node_reuse_owner};
 use metal3_runtime::access::{Permits, verb};
@@ -127,17 +127,31 @@ fn surges(stated: Option<&IntOrString>) -> bool {
     }
 }
 
+/// How far two clocks may differ, in seconds.
+const CLOCKS: i64 = 300;
+
 /// The replicas of a MachineDeployment, one of whose MachineSets has the deleted machine.
 #[must_use]
-pub fn of_deployment(deployment: &MachineDeployment, set: &MachineSet, remaining: usize) -> Replicas {
+pub fn of_deployment(deployment: &MachineDeployment, set: &MachineSet, remaining: usize, now: Time) -> Replicas {
     let rollout = deployment.spec.rollout.as_ref();
     let strategy = rollout.and_then(|rollout| rollout.strategy.as_ref());
     let update = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+    let created = set
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map(|created| created.0.as_second());
+    // An order to replace machines is for those of earlier MachineSets. The clock of Cluster API may be ahead.
+    let is_done_or_later = |after: Time| {
+        let (now, after) = (now.get().timestamp(), after.get().timestamp());
+        after > now.saturating_add(CLOCKS) || created.is_some_and(|created| created > after)
+    };
     Replicas {
         wanted: deployment.spec.replicas.map(i64::from),
         remaining,
         may_surge: surges(update.and_then(|update| update.max_surge.as_ref())),
-        is_current: deployment.spec.template == set.spec.template && rollout.is_none_or(|one| one.after.is_none()),
+        is_current: deployment.spec.template == set.spec.template
+            && rollout.and_then(|rollout| rollout.after).is_none_or(is_done_or_later),
     }
 }
 

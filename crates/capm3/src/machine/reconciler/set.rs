@@ -76,7 +76,7 @@ impl Machines {
         let Some(deployment) = deployment.filter(|deployment| stays(&deployment.metadata, &owner.uid)) else {
             return Ok(Observed::Absent);
         };
-        let replicas = of_deployment(&deployment, &set, self.remaining(machine));
+        let replicas = of_deployment(&deployment, &set, self.remaining(machine), self.now());
         let Some(template) = template_of_set(&set) else {
             return Ok(Observed::Absent);
         };

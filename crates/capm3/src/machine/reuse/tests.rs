@@ -1,6 +1,11 @@
+use chrono::DateTime;
 use serde_json::json;
 
 use super::*;
+
+fn at(seconds: i64) -> Time {
+    Time::new(DateTime::from_timestamp(seconds, 0).unwrap())
+}
 
 fn machine(labels: Value, owners: Value) -> Machine {
     let meta = json!({ "name": "m0", "namespace": "metal", "labels": labels, "ownerReferences": owners });
@@ -126,16 +131,33 @@ fn deployment_surges_unless_it_says_zero() {
         (rollout(json!("25%")), true),
         (json!({ "replicas": 2 }), true),
     ] {
-        let replicas = of_deployment(&read(spec.clone()), &set, 2);
+        let replicas = of_deployment(&read(spec.clone()), &set, 2, at(10));
         assert_eq!((replicas.may_surge, replicas.wanted), (may_surge, Some(2)), "{spec}");
     }
     let newer = json!({ "template": { "spec": { "version": "v1.36.0" } } });
-    let again = json!({ "rollout": { "after": "2026-01-01T00:00:00Z" } });
-    for (spec, is_current) in [(json!({}), true), (newer, false), (again, false)] {
+    let again = |seconds| json!({ "rollout": { "after": at(seconds) } });
+    let created = |seconds| MachineSet {
+        metadata: serde_json::from_value(json!({ "creationTimestamp": at(seconds) })).unwrap(),
+        ..MachineSet::default()
+    };
+    for (spec, set, is_current) in [
+        (json!({}), MachineSet::default(), true),
+        (newer, created(9), false),
+        // The MachineSet is older than the order to replace its machines, which may be for later.
+        (again(5), created(4), false),
+        (again(10), created(4), false),
+        (again(11), created(4), false),
+        (again(1000), created(4), true),
+        (again(5), MachineSet::default(), false),
+        // It came of that order.
+        (again(5), created(5), false),
+        (again(5), created(6), true),
+    ] {
         assert_eq!(
-            of_deployment(&read(spec.clone()), &set, 2).is_current,
+            of_deployment(&read(spec.clone()), &set, 2, at(10)).is_current,
             is_current,
-            "{spec}"
+            "{spec} {:?}",
+            set.metadata.creation_timestamp
         );
     }
 }
