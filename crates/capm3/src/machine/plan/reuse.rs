@@ -12,6 +12,9 @@ use crate::machine::conditions::{Deletion, Stage};
 use crate::machine::facts;
 use crate::machine::reuse::Set;
 
+/// The longest value of a label.
+const LABEL_VALUE: usize = 63;
+
 impl<'a> Planner<'a> {
     /// The set that keeps the host of the deleted machine, if one does. `Err` when it must be read first, or is not known.
     ///
@@ -27,6 +30,12 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         match &self.facts.set {
+            // differs (`reuse-long-name`): the Go manager removes the image first, and then fails for ever.
+            Observed::Present(set) if set.reuses_hosts() && set.owner.len() > LABEL_VALUE => Err(undecided(format!(
+                "spec.nodeReuse of Metal3MachineTemplate {} cannot be respected: the label of a kept host holds no name of a \
+                 set with more than 60 characters; set it to false",
+                set.template.metadata.name.as_deref().unwrap_or_default()
+            ))),
             Observed::Present(set) => Ok(Some(set).filter(|set| set.reuses_hosts())),
             Observed::Absent => Ok(None),
             Observed::Unknown(UnknownReason::NotRead) => Err(Decision::Read(Reads::Set)),

@@ -198,6 +198,32 @@ fn image_is_not_removed_while_the_disks_would_be_cleaned_against_node_reuse() {
 }
 
 #[test]
+fn host_of_a_set_whose_name_is_too_long_for_the_label_is_not_touched() {
+    let named = |length: usize, change: &Value| {
+        Observed::Present(Set {
+            owner: format!("md-{}", "w".repeat(length)),
+            ..set(change)
+        })
+    };
+    let (keeps, off) = (json!({}), json!({ "spec": { "nodeReuse": false } }));
+    for case in [
+        released(named(61, &keeps)),
+        with_modes("disabled", "", named(61, &keeps)),
+    ] {
+        let plan = case.decide();
+        assert_eq!(writes(&plan), [""; 0]);
+        let (reason, message) = condition_of(&plan, "AssociateMetal3MachineMetaData");
+        assert_eq!(reason, "NodeReuseUndecided");
+        for part in ["60 characters", "spec.nodeReuse of Metal3MachineTemplate workers"] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+    for set in [named(60, &keeps), named(61, &off)] {
+        assert_eq!(writes(&with_modes("disabled", "", set).decide()), ["Deprovision h0"]);
+    }
+}
+
+#[test]
 fn reported_wait_for_the_users_decision_is_rechecked_because_sets_are_not_watched() {
     let case = deleting(Case::running(), present(&json!({})));
     let status = case.decide().status.unwrap().status;
