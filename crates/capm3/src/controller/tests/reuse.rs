@@ -6,6 +6,7 @@ use metal3_api::infrastructure::conditions::machine::ASSOCIATE_META_DATA;
 use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 
 use super::faults::{Others, Scenario};
@@ -289,6 +290,32 @@ async fn machine_waits_for_a_host_of_one_of_two_sets_until_the_other_one_is_gone
     delete::<Machine>(&run.user, "other").await;
     run.take(&[]).await;
     assert_eq!(consumers().await, [Some("m0".to_owned()), None]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_decides_about_the_disks_is_named_when_it_may_not_be_read() {
+    for resource in ["metal3machinetemplates", "machinesets", "machinedeployments"] {
+        let run = reusing().await;
+        provision(&run, Worker("m0")).await;
+        let refused = Rule::random(1000, Fault::refused(403)).verb("get").resource(resource);
+        run.cluster.inject_for(&[PROGRAM], Plan::seeded(1).with(refused));
+        let text = async || {
+            let machine: Metal3Machine = get(&run.user, "m0").await;
+            serde_json::to_string(&machine.status.conditions).unwrap()
+        };
+        run.take(&[Delete("m0")]).await;
+        assert_eq!(
+            seen(&run).await,
+            (None, true, Some("NodeReuseUndecided".to_owned())),
+            "{resource}"
+        );
+        let message = text().await;
+        assert!(message.contains(&format!("watch on {resource}")), "{message}");
+        run.cluster.inject(Plan::none());
+        run.take(&[]).await;
+        let message = text().await;
+        assert!(message.contains("automated cleaning would erase"), "{message}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -112,6 +112,9 @@ impl<'a> Planner<'a> {
             if let Some(template) = self.unconfirmed_template() {
                 return Decision::Read(Reads::Template(template.to_owned()));
             }
+            if let Some(why) = self.unreadable_template() {
+                return Decision::UpdateStatus(Stage::Deleting(Deletion::ReuseUndecided(why)));
+            }
             if let Some(decision) = self.undecided_cleaning(host) {
                 return decision;
             }

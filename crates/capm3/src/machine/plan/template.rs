@@ -21,6 +21,13 @@ impl Planner<'_> {
         facts::template_of(self.before).filter(|_| is_unconfirmed && is_cleaned)
     }
 
+    /// Why the image must not be removed: the template may forbid that the disks are cleaned, and cannot be read.
+    pub(super) fn unreadable_template(&self) -> Option<String> {
+        let (template, why) = facts::template_of(self.before).zip(self.facts.template.unknown())?;
+        let is_cleaned = self.cleaning_mode() != Some(CleaningMode::Disabled);
+        is_cleaned.then(|| format!("Metal3MachineTemplate {template} cannot be read: {why}"))
+    }
+
     /// The template's mode, or the machine's when the template has none. An unreadable template changes nothing.
     // differs (`template-cleaning-mode`): the Go manager writes it with each reconcile, to paused machines too.
     pub(super) fn cleaning_mode(&self) -> Option<CleaningMode> {

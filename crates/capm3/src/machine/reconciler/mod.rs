@@ -157,8 +157,7 @@ impl Reconciler for Machines {
                 }
                 Reads::Template(name) => {
                     let template = key.sibling(name);
-                    let live = writer.read(&self.caches.machine_templates, &template).await?;
-                    facts.template = Observed::from(live.map(Arc::new));
+                    facts.template = self.read_template(&template, writer).await?;
                     facts.template_is_live = true;
                 }
                 Reads::Set => facts.set = self.read_set(key, &facts, writer).await?,

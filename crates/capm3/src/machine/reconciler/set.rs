@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use metal3_api::cluster::{Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
+use metal3_api::kind::Kind;
 use metal3_capi::owner::{cluster_of, first, node_reuse_owner};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{NoCache, Writer};
+use metal3_runtime::write::{NoCache, Writable, WriteTarget, Writer};
 
 use super::Machines;
 use crate::machine::facts::{Facts, Hosts};
@@ -22,6 +24,27 @@ impl Machines {
     /// The set for which the host of a deleted machine is kept. `Absent` when there is none, when it is being deleted, and
     /// when its template does not exist.
     pub(super) async fn read_set(&self, key: &Key, facts: &Facts, writer: &Writer<Role>) -> Result<ObservedSet, Fault> {
+        match self.find_set(key, facts, writer).await {
+            Ok(set) => Ok(set),
+            Err(Unread::Wait(why)) => Ok(unknown(&why)),
+            Err(Unread::Failed(fault)) => Err(fault),
+        }
+    }
+
+    /// The template of a machine, read live. A fault that only an administrator corrects is part of the result.
+    pub(super) async fn read_template(
+        &self,
+        template: &Key,
+        writer: &Writer<Role>,
+    ) -> Result<Observed<Arc<Metal3MachineTemplate>>, Fault> {
+        match find(&self.caches.machine_templates, template, writer).await {
+            Ok(found) => Ok(Observed::from(found.map(Arc::new))),
+            Err(Unread::Wait(why)) => Ok(Observed::Unknown(UnknownReason::Unreadable(why))),
+            Err(Unread::Failed(fault)) => Err(fault),
+        }
+    }
+
+    async fn find_set(&self, key: &Key, facts: &Facts, writer: &Writer<Role>) -> Result<ObservedSet, Unread> {
         let machine = match &facts.owner {
             Observed::Present(machine) => machine,
             Observed::Absent => return Ok(Observed::Absent),
@@ -36,7 +59,7 @@ impl Machines {
                 let name = key.sibling(&name);
                 let plane = match writer.find_of_kind::<ControlPlane>(&kind, &name).await {
                     Ok(found) => found.filter(|plane| stays(&plane.metadata, &uid)),
-                    Err(fault) => return refused(fault, &format!("{} {name}", kind.kind), &kind.plural),
+                    Err(fault) => return Err(unread(fault, &format!("{} {name}", kind.kind), &kind.plural)),
                 };
                 let Some(plane) = plane else {
                     return Ok(Observed::Absent);
@@ -57,8 +80,8 @@ impl Machines {
         uid: &str,
         machine: &Machine,
         writer: &Writer<Role>,
-    ) -> Result<ObservedSet, Fault> {
-        let Some(set) = writer.read::<MachineSet>(&NoCache, set).await? else {
+    ) -> Result<ObservedSet, Unread> {
+        let Some(set) = find::<MachineSet>(&NoCache, set, writer).await? else {
             return Ok(Observed::Absent);
         };
         if !uid.is_empty() && set.metadata.uid.as_deref() != Some(uid) {
@@ -70,9 +93,7 @@ impl Machines {
             return Ok(Observed::Absent);
         };
         let key = Key::of(&set);
-        let deployment = writer
-            .read::<MachineDeployment>(&NoCache, &key.sibling(&owner.name))
-            .await?;
+        let deployment = find::<MachineDeployment>(&NoCache, &key.sibling(&owner.name), writer).await?;
         let Some(deployment) = deployment.filter(|deployment| stays(&deployment.metadata, &owner.uid)) else {
             return Ok(Observed::Absent);
         };
@@ -90,9 +111,8 @@ impl Machines {
         template: &Key,
         replicas: Replicas,
         writer: &Writer<Role>,
-    ) -> Result<ObservedSet, Fault> {
-        let cache = &self.caches.machine_templates;
-        let template = writer.read::<Metal3MachineTemplate>(cache, template).await?;
+    ) -> Result<ObservedSet, Unread> {
+        let template = find(&self.caches.machine_templates, template, writer).await?;
         let set = node_reuse_owner(machine).zip(template).map(|(owner, template)| Set {
             owner,
             template: Arc::new(template),
@@ -131,16 +151,38 @@ fn unknown(why: &str) -> ObservedSet {
     Observed::Unknown(UnknownReason::Unreadable(why.to_owned()))
 }
 
-/// A fault that only an administrator corrects is a wait; the others are retried.
-fn refused(fault: Fault, what: &str, resource: &str) -> Result<ObservedSet, Fault> {
+/// Why an object is not known.
+enum Unread {
+    /// It can be read only after a user or an administrator corrects what the message names.
+    Wait(String),
+    /// The read is retried.
+    Failed(Fault),
+}
+
+async fn find<K: Writable + Kind>(
+    cache: &impl WriteTarget<K>,
+    key: &Key,
+    writer: &Writer<Role>,
+) -> Result<Option<K>, Unread>
+where
+    Role: Permits<verb::Get, K>,
+{
+    let found = writer.read::<K>(cache, key).await;
+    found.map_err(|fault| unread(fault, &format!("{} {key}", K::KIND), K::PLURAL))
+}
+
+fn unread(fault: Fault, what: &str, resource: &str) -> Unread {
     let category = fault.category();
     if category == Category::FORBIDDEN.as_str() {
-        return Ok(unknown(&format!(
+        return Unread::Wait(format!(
             "this program may not read {what}; grant get, list and watch on {resource} to it"
-        )));
+        ));
     }
     if category == Category::NOT_FOUND.as_str() {
-        return Ok(unknown(&format!("the kind of {what} is not served; install it")));
+        return Unread::Wait(format!("the kind of {what} is not served; install it"));
     }
-    Err(fault)
+    if category == Category::UNREADABLE.as_str() {
+        return Unread::Wait(format!("{}; correct {what}", fault.report()));
+    }
+    Unread::Failed(fault)
 }

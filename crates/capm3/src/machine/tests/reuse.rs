@@ -224,6 +224,29 @@ fn host_of_a_set_whose_name_is_too_long_for_the_label_is_not_touched() {
 }
 
 #[test]
+fn host_is_not_touched_while_the_template_of_its_machine_cannot_be_read() {
+    for asks in [false, true] {
+        let unread = Observed::Unknown(UnknownReason::NotRead);
+        let case = cloned(deleting(Case::running(), unread)).with(|case| {
+            case.asks_for_reuse = asks;
+            case.template_is_live = true;
+            case.template = Observed::Unknown(UnknownReason::Unreadable("it is odd".to_owned()));
+        });
+        let plan = case.decide();
+        assert_eq!((writes(&plan), &plan.reads), (vec![], &Reads::Nothing));
+        let (reason, message) = condition_of(&plan, "AssociateMetal3MachineMetaData");
+        assert_eq!(reason, "NodeReuseUndecided");
+        for part in ["Metal3MachineTemplate workers cannot be read", "it is odd"] {
+            assert!(message.contains(part), "{message}");
+        }
+        // What the template says about the disks is known to be no worse.
+        let kept = case.machine(json!({ "spec": { "automatedCleaningMode": "disabled" } }));
+        let kept = kept.with(|case| case.asks_for_reuse = false).decide();
+        assert_eq!(writes(&kept), ["Deprovision h0"]);
+    }
+}
+
+#[test]
 fn reported_wait_for_the_users_decision_is_rechecked_because_sets_are_not_watched() {
     let case = deleting(Case::running(), present(&json!({})));
     let status = case.decide().status.unwrap().status;
