@@ -118,6 +118,69 @@ fn image_of_a_machine_that_nothing_verifies_is_accepted_with_a_warning() {
 }
 
 #[test]
+fn change_that_existing_machines_do_not_take_over_is_named() {
+    let image = |name: &str| json!({ "url": format!("https://images/{name}"), "checksum": "https://images/os.sums" });
+    let old = || json!({ "image": image("old") });
+    let with = |name: &str, value: Value| {
+        let mut spec = old();
+        spec[name] = value;
+        spec
+    };
+    for (new, member) in [
+        (with("image", image("new")), Some("image")),
+        (
+            with("customDeploy", json!({ "method": "install" })),
+            Some("customDeploy"),
+        ),
+        (
+            with("hostSelector", json!({ "matchLabels": { "a": "b" } })),
+            Some("hostSelector"),
+        ),
+        (with("dataTemplate", json!({ "name": "t" })), Some("dataTemplate")),
+        (with("metaData", json!({ "name": "s" })), Some("metaData")),
+        (with("networkData", json!({ "name": "s" })), Some("networkData")),
+        (with("automatedCleaningMode", json!("disabled")), None),
+    ] {
+        let template = |spec: &Value| object("Metal3MachineTemplate", &json!({ "template": { "spec": spec } }));
+        let machine = |spec: &Value, change: Value| {
+            let mut machine = object("Metal3Machine", spec);
+            for (member, value) in change.as_object().unwrap() {
+                machine[member] = value.clone();
+            }
+            machine
+        };
+        let provisioned = || json!({ "status": { "initialization": { "provisioned": true } } });
+        let found = |kind: &str, old: &Value, new: &Value| {
+            let decision = (reviewer(kind).review)(Operation::Update, Some(old), Some(new)).unwrap();
+            assert!(decision.allowed(), "{new}");
+            let findings = decision
+                .findings
+                .iter()
+                .filter(|finding| finding.rule == "changed-in-place");
+            findings.map(|finding| finding.path.to_string()).collect::<Vec<_>>()
+        };
+        let expected = |path: &str| Vec::from_iter(member.map(|member| format!("{path}.{member}")));
+        assert_eq!(
+            found("Metal3MachineTemplate", &template(&old()), &template(&new)),
+            expected("spec.template.spec")
+        );
+        let is_changed = |change: Value| {
+            found(
+                "Metal3Machine",
+                &machine(&old(), change.clone()),
+                &machine(&new, change),
+            )
+        };
+        assert_eq!(is_changed(provisioned()), expected("spec"));
+        assert_eq!(is_changed(json!({})), [""; 0], "its host is not provisioned");
+        let annotations = json!({ "in-place-updates.internal.cluster.x-k8s.io/update-in-progress": "" });
+        let updated = json!({ "metadata": { "name": "x", "namespace": "metal", "annotations": annotations },
+            "status": provisioned()["status"] });
+        assert_eq!(is_changed(updated), [""; 0], "Cluster API updates it");
+    }
+}
+
+#[test]
 fn members_of_a_machine_without_effect_are_named_with_the_fix() {
     let image = json!({ "url": "https://images/os.raw", "checksum": "https://images/os.sums" });
     let with = |name: &str, value: Value| json!({ "image": image, name: value });

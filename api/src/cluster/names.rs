@@ -28,6 +28,9 @@ pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name
 /// Annotation: kind and group of the template an object was made from.
 pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
 
+/// Annotation on a Machine and its objects while Cluster API updates them in place.
+pub const UPDATE_IN_PROGRESS_ANNOTATION: &str = "in-place-updates.internal.cluster.x-k8s.io/update-in-progress";
+
 /// Older condition of a Cluster: its infrastructure is ready.
 pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 /// Condition of a Machine: its owner replaced it, or has to.

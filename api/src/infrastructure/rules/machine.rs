@@ -1,7 +1,7 @@
 //! Metal3Machine and its template: an image that is complete, Secrets that are near.
 
 use super::references::{check_object, check_secret, warn_of_secret};
-use super::{images, selectors};
+use super::{images, in_place, selectors};
 use crate::infrastructure::CleaningMode;
 use crate::infrastructure::names::REUSE_AFTER_CLEANING_ANNOTATION;
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
@@ -51,6 +51,8 @@ impl AdmissionRules for Metal3Machine {
             warn_of_unserved("spec", &machine.new.spec, findings);
         })
         .differing("machine-unserved-members"),
+        Rule::<Self>::on_spec("changed-in-place", in_place::OF_MACHINE, in_place::warn_of_machine)
+            .differing(in_place::DIFFERS),
     ];
 }
 
@@ -90,6 +92,8 @@ impl AdmissionRules for Metal3MachineTemplate {
             warn_of_cleaned_reuse,
         )
         .differing("reuse-without-cleaning"),
+        Rule::<Self>::on_spec("changed-in-place", in_place::OF_TEMPLATE, in_place::warn_of_template)
+            .differing(in_place::DIFFERS),
     ];
 }
 

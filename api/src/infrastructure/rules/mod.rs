@@ -8,6 +8,7 @@ mod data;
 mod data_claim;
 mod data_template;
 mod images;
+mod in_place;
 mod machine;
 mod references;
 mod remediation;
