@@ -59,7 +59,7 @@ pub enum NodeChange {
 }
 
 /// The result of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeChanged {
     /// It is done.
     Done,
@@ -67,6 +67,8 @@ pub enum NodeChanged {
     Stale,
     /// The server does not permit it, or considers it invalid.
     Rejected,
+    /// The workload cluster does not answer, or answers that it failed, and why.
+    Failed(String),
 }
 
 /// Whether a Node still has something that must end before its machine starts again.
@@ -153,10 +155,13 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
     fn change<'a>(&'a self, cluster: &'a Key, node: &'a LiveNode, change: &'a NodeChange) -> Request<'a, NodeChanged> {
         Box::pin(async move {
             let op = || format!("change Node {}", node.name);
-            let fault = |why: &str| Fault::transient(op(), Category::UNREACHABLE, why);
-            let (writer, _) = self.0.connected(cluster).map_err(|why| fault(&why))?;
-            let version =
-                ResourceVersion::parse(&node.version).map_err(|_| fault("the Node has no resource version"))?;
+            let writer = match self.0.connected(cluster) {
+                Ok((writer, _)) => writer,
+                Err(why) => return Ok(NodeChanged::Failed(why)),
+            };
+            let Ok(version) = ResourceVersion::parse(&node.version) else {
+                return Ok(NodeChanged::Failed("the Node has no resource version".to_owned()));
+            };
             let key = node_key(&node.name);
             let write = async {
                 if *change == NodeChange::Delete {
@@ -172,7 +177,10 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
                     None => Ok(()),
                 }
             };
-            changed(self.0.in_time(cluster, op, write).await?).map_err(|category| fault(&unanswered(category)))
+            match unless_busy(self.0.in_time(cluster, op, write).await)? {
+                Ok(written) => changed(written),
+                Err(fault) => Ok(NodeChanged::Failed(unanswered(fault.category()))),
+            }
         })
     }
 
@@ -265,14 +273,17 @@ fn document(change: &NodeChange) -> Value {
     }
 }
 
-fn changed(written: Result<(), WriteError>) -> Result<NodeChanged, &'static str> {
-    match written {
-        Ok(()) => Ok(NodeChanged::Done),
-        Err(error) => match error.kind {
-            WriteErrorKind::Conflict | WriteErrorKind::NotFound => Ok(NodeChanged::Stale),
-            WriteErrorKind::Invalid | WriteErrorKind::Forbidden => Ok(NodeChanged::Rejected),
-            other => Err(other.category().as_str()),
-        },
+/// A write that was not sent says nothing about the cluster: another process leads.
+fn changed(written: Result<(), WriteError>) -> Result<NodeChanged, Fault> {
+    let Err(error) = written else {
+        return Ok(NodeChanged::Done);
+    };
+    match error.kind {
+        WriteErrorKind::Conflict | WriteErrorKind::NotFound => Ok(NodeChanged::Stale),
+        WriteErrorKind::Invalid | WriteErrorKind::Forbidden => Ok(NodeChanged::Rejected),
+        WriteErrorKind::WriteBlocked => Err(error.into()),
+        // The texts of a tenant's server are not repeated.
+        other => Ok(NodeChanged::Failed(unanswered(other.category().as_str()))),
     }
 }
 

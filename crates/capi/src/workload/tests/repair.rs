@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use kube::client::Body;
 
 use super::*;
-use crate::workload::{Drained, NodeRepair as _, NodeState, Repairs};
+use crate::workload::{Drained, LiveNode, NodeChange, NodeChanged, NodeRepair as _, NodeState, Repairs};
 
 #[tokio::test(start_paused = true)]
 async fn machine_and_remediation_of_one_name_wait_and_are_enqueued_apart() {
@@ -83,7 +83,14 @@ async fn remediation_whose_server_does_not_answer_holds_a_worker_for_a_short_tim
         assert!(matches!(node, Ok(NodeState::Unknown(_))), "{node:?}");
         assert!(drained.is_err(), "it was not sent: {drained:?}");
         assert_eq!(repairs.drained(&edge, "n0").await.unwrap(), Drained::Unknown);
-        assert!(begin.elapsed() <= Duration::from_secs(10));
+        let read = LiveNode {
+            name: "n0".to_owned(),
+            version: "1".to_owned(),
+            ..LiveNode::default()
+        };
+        let changed = repairs.change(&edge, &read, &NodeChange::Delete).await;
+        assert!(matches!(changed, Ok(NodeChanged::Failed(_))), "{changed:?}");
+        assert!(begin.elapsed() <= Duration::from_secs(15));
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), actions);

@@ -87,10 +87,13 @@ pub(super) fn backup(remediation: &Metal3Remediation, node: &LiveNode) -> Option
             json!(all).to_string()
         }
     };
-    let labels = text(NODE_LABELS_BACKUP, &node.labels);
+    let mut labels = text(NODE_LABELS_BACKUP, &node.labels);
     let mut annotations = text(NODE_ANNOTATIONS_BACKUP, &node.annotations);
+    // The API server would reject all of it.
+    if labels.len() > MOST_BACKUP {
+        labels.clear();
+    }
     if labels.len().saturating_add(annotations.len()) > MOST_BACKUP {
-        // The API server would reject both.
         annotations.clear();
     }
     let mut after = remediation.clone();

@@ -166,7 +166,7 @@ impl Wait {
     }
 
     pub(super) fn workload(why: &str) -> Self {
-        let message = format!("the Node cannot be read: {why}; see the API server of the workload cluster");
+        let message = format!("the Node cannot be read or changed: {why}; see the API server of the workload cluster");
         Self::new(reason::REASON_WORKLOAD_CLUSTER_UNREACHABLE, message)
             .of(Kind::Unknown)
             .with_recheck(UNREACHABLE_POLL)

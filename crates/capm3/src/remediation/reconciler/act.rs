@@ -1,5 +1,7 @@
 //! Executes the plan of a remediation: one write after another, the status last.
 
+use std::sync::Arc;
+
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{NodeChanged, NodeState};
@@ -16,8 +18,8 @@ use crate::remediation::facts::{Facts, Node};
 pub(super) enum Acted {
     /// As far as possible.
     Next(Next),
-    /// The workload cluster does not permit the change of the Node.
-    NodeRejected,
+    /// To a change of the Node that did not succeed: another plan is needed, from these facts.
+    Again(Box<Facts>),
 }
 
 /// How one action ended.
@@ -25,12 +27,8 @@ enum Written {
     Done,
     /// The object differs from the one that the plan is based on.
     Stale,
-    NodeRejected,
-}
-
-/// A Node that may not be changed is as one that may not be read.
-pub(super) const fn rejected() -> Node {
-    Node::Read(NodeState::Forbidden)
+    /// The Node is not changed. One that cannot be changed is as one that cannot be read.
+    NodeIs(Node),
 }
 
 impl Remediations {
@@ -49,7 +47,14 @@ impl Remediations {
             match self.write(key, facts, action, &mut latest, writer).await? {
                 Written::Done => {}
                 Written::Stale => return Ok(Acted::Next(Next::Requeue)),
-                Written::NodeRejected => return Ok(Acted::NodeRejected),
+                Written::NodeIs(node) => {
+                    let facts = Facts {
+                        remediation: Arc::new(latest),
+                        node,
+                        ..facts.clone()
+                    };
+                    return Ok(Acted::Again(Box::new(facts)));
+                }
             }
         }
         if let Some(status) = plan.status {
@@ -100,11 +105,12 @@ impl Remediations {
                 let cluster = Key::of(&**cluster);
                 return Ok(match self.workloads.change(&cluster, node, &change).await? {
                     NodeChanged::Done => Written::Done,
-                    NodeChanged::Stale => Written::Stale,
+                    NodeChanged::Stale => Written::NodeIs(Node::NotRead),
                     NodeChanged::Rejected => {
                         tracing::warn!(remediation = %key, node = node.name, "the workload cluster rejects the change of the Node");
-                        Written::NodeRejected
+                        Written::NodeIs(Node::Read(NodeState::Forbidden))
                     }
+                    NodeChanged::Failed(why) => Written::NodeIs(Node::Read(NodeState::Unknown(why))),
                 });
             }
             Action::PatchMachineStatus(patch) => {

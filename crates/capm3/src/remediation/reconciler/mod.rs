@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::kind::Kind as _;
-use metal3_capi::workload::NodeRepair;
+use metal3_capi::workload::{NodeRepair, NodeState};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
@@ -23,6 +23,7 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::action::Reads;
+use super::facts::Node;
 use super::plan::plan;
 use super::related::Related;
 use crate::controller::caches::Caches;
@@ -31,9 +32,18 @@ use crate::needs::Remediations as Role;
 
 use attempts::Attempts;
 
-/// Plans per reconcile: the reads of Node, Pods and everything each require another one, and a rejected change of the
-/// Node too.
-const ROUNDS: usize = 6;
+/// Plans per reconcile: the reads of Node, Pods and everything each require another one, and a change of the Node that
+/// does not succeed too.
+const ROUNDS: usize = 9;
+
+/// How often a reconcile reads a Node again whose change is rejected with a conflict.
+const MOST_STALE: usize = 1;
+
+/// A Node that is never at the version that was read.
+fn contended() -> Node {
+    let why = "the workload cluster rejects each change with a conflict";
+    Node::Read(NodeState::Unknown(why.to_owned()))
+}
 
 /// Dependencies of the controller.
 pub struct Parts {
@@ -125,12 +135,19 @@ impl Reconciler for Remediations {
             self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
+        let mut stale: usize = 0;
         for _ in 0..ROUNDS {
             let plan = plan(&facts);
             match plan.reads {
                 Reads::Nothing => match self.act(key, &facts, plan, writer).await? {
                     act::Acted::Next(next) => return Ok(next),
-                    act::Acted::NodeRejected => facts.node = act::rejected(),
+                    act::Acted::Again(changed) => {
+                        facts = *changed;
+                        stale = stale.saturating_add(usize::from(facts.node == Node::NotRead));
+                        if stale > MOST_STALE {
+                            facts.node = contended();
+                        }
+                    }
                 },
                 Reads::Node => facts.node = self.node(key, &facts).await?,
                 Reads::Drained => facts.drained = Some(self.drained(&facts).await?),

@@ -4,5 +4,6 @@ mod case;
 mod ends;
 mod faults;
 mod lab;
+mod refused;
 mod running;
 mod waiting;

@@ -334,3 +334,19 @@ fn backup_that_no_object_can_hold_leaves_out_the_annotations() {
         "{\"rack\":\"a\"}"
     );
 }
+
+#[test]
+fn backup_whose_labels_no_object_can_hold_leaves_them_out() {
+    let mut node = live("");
+    node.labels.insert("large".to_owned(), "x".repeat(250 * 1024));
+    let plan = Case::off().node(present(node)).plan();
+    let Action::PatchRemediation(patch) = &plan.actions[0] else {
+        panic!("{plan:?}");
+    };
+    let annotations = &patch.clone().into_document()["metadata"]["annotations"];
+    assert!(annotations["remediation.metal3.io/node-labels-backup"] == "");
+    assert_eq!(
+        annotations["remediation.metal3.io/node-annotations-backup"],
+        "{\"note\":\"x\"}"
+    );
+}

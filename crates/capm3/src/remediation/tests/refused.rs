@@ -1,0 +1,119 @@
+//! Workload clusters that answer reads and refuse changes, on the simulated API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metal3_domain::clock::Clock;
+use metal3_runtime::clock::TimerClock;
+use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::lab::{Step, kinds, start};
+use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE, User};
+
+/// The time of an attempt, in seconds.
+const TIME: i32 = 600;
+
+struct Site {
+    server: Cluster,
+    user: User,
+    _program: JoinSet<()>,
+}
+
+impl Site {
+    /// A remediation whose host is still on.
+    async fn new(kubelet: &'static str) -> Self {
+        let server = Cluster::start(&Options::seeded(1));
+        server.install(&kinds()).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let site = Self {
+            user: User(server.client("user")),
+            _program: start(&server.client("manager"), &clock),
+            server,
+        };
+        site.take(&[Step::Begin(kubelet), Step::Unhealthy(TIME)], 5).await;
+        site
+    }
+
+    /// Takes steps, and waits that many seconds.
+    async fn take(&self, steps: &[Step], seconds: u64) {
+        for step in steps {
+            step.take(&self.user).await;
+        }
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    /// From now on changes of Nodes fail.
+    fn refuse(&self, fault: Fault) {
+        let rule = |verb| Rule::random(1000, fault).verb(verb).resource("nodes");
+        let plan = Plan::none().with(rule("patch")).with(rule("delete"));
+        self.server.inject_for(&["manager"], plan);
+    }
+
+    async fn remediation(&self) -> Value {
+        self.user.get(INFRASTRUCTURE, "metal3remediations/w-0").await
+    }
+
+    async fn is_held(&self) -> bool {
+        let host = self.user.get(HOSTS, "baremetalhosts/h0").await;
+        let annotations = host["metadata"]["annotations"].as_object();
+        annotations.is_some_and(|all| all.keys().any(|key| key.starts_with("reboot.metal3.io/")))
+    }
+}
+
+/// The condition `Remediated`: reason and message.
+fn remediated(remediation: &Value) -> (String, String) {
+    let all = remediation["status"]["conditions"].as_array().unwrap();
+    let one = all.iter().find(|one| one["type"] == "Remediated").unwrap();
+    let text = |member: &str| one[member].as_str().unwrap().to_owned();
+    (text("reason"), text("message"))
+}
+
+const FAILURES: [Fault; 3] = [
+    Fault::refused(500),
+    Fault::Refused {
+        code: 429,
+        retry_after: None,
+    },
+    Fault::Conflict,
+];
+
+#[tokio::test(start_paused = true)]
+async fn host_is_on_again_after_half_of_the_time_when_no_change_of_its_node_succeeds() {
+    for kubelet in ["v1.31.0", "v1.27.3"] {
+        for failure in FAILURES {
+            let site = Site::new(kubelet).await;
+            site.refuse(failure);
+            site.take(&[Step::Power], 250).await;
+            assert!(
+                site.server.injected() > 0 && site.is_held().await,
+                "{kubelet} {failure:?}"
+            );
+            if failure != Fault::Conflict {
+                let (reason, message) = remediated(&site.remediation().await);
+                assert_eq!(reason, "WorkloadClusterUnreachable", "{kubelet} {failure:?}");
+                assert!(message.contains("read or changed"), "{message}");
+            }
+            site.take(&[], 60).await;
+            assert!(!site.is_held().await, "{kubelet} {failure:?}");
+            assert_eq!(site.remediation().await["status"]["phase"], "Waiting");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_remediation_ends_after_its_time_when_its_node_cannot_be_restored() {
+    for failure in FAILURES {
+        let site = Site::new("v1.31.0").await;
+        site.take(&[Step::Power], 20).await;
+        site.refuse(failure);
+        site.take(&[Step::Power, Step::Delete], 300).await;
+        assert!(site.server.injected() > 0, "{failure:?}");
+        assert!(site.remediation().await["metadata"]["deletionTimestamp"].is_string());
+        site.take(&[], 300).await;
+        let left = site.user.list(INFRASTRUCTURE, "metal3remediations").await;
+        assert!(left.is_empty(), "{failure:?}: {left:#?}");
+    }
+}
