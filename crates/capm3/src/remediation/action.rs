@@ -33,6 +33,8 @@ pub enum HostChange {
     PowerOn,
     /// Excludes it from selection, and ends that request.
     Exclude,
+    /// Ends a request of a remediation that does not exist.
+    Orphan,
 }
 
 /// The plan for a remediation. When the process stops after any of its writes, the next reconcile continues from there.

@@ -1,5 +1,8 @@
 //! The remediations to reconcile after a change of another object.
 //!
+//! A host that is kept off enqueues a key with the UID of its remediation as name. No remediation has it, so its
+//! reconcile compares the hosts of the namespace with the remediations that exist.
+//!
 //! Each reconcile records which objects it is about to read, so that a change after the read enqueues the key. There
 //! are few remediations at a time, so changes of other hosts and machines enqueue nothing.
 
@@ -12,6 +15,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::{Change, Index, Key};
 use parking_lot::Mutex;
 
+use super::orphans::holders;
 use crate::controller::caches::is_cluster_unchanged;
 
 /// An object that a remediation reads.
@@ -91,7 +95,11 @@ impl Related {
         if change.is_same(|old, new| relevant(old) == relevant(new)) {
             return Vec::new();
         }
-        self.of(change.key().map(Object::Host))
+        let mut keys = self.of(change.key().map(Object::Host));
+        if let (Some(host), Some(key)) = (change.object(), change.key()) {
+            keys.extend(holders(host).map(|uid| key.sibling(uid)));
+        }
+        keys
     }
 
     pub(super) fn of_cluster(&self, change: &Change<'_, Cluster>) -> Vec<Key> {

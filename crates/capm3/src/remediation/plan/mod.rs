@@ -6,7 +6,7 @@
 //!
 //! - A host is powered off, excluded or given up with its Machine only when live reads of the same reconcile show that
 //!   the Machine has it and that neither is paused or deleted. Each write has the version that was read.
-//! - The finalizer is set before the host is powered off, and removed after the annotation is. A Node is changed only
+//! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A Node is changed only
 //!   while its host is off, or to restore it.
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
 //!   read and is not back. Silence never fails an attempt.

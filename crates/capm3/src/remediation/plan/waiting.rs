@@ -57,8 +57,11 @@ impl Planner<'_> {
         self.release()
     }
 
-    /// Removes the finalizer and the saved labels.
+    /// Removes the finalizer and the saved labels. The cached host may lack a request to keep it off.
     pub(super) fn release(&mut self) -> Decision {
+        if !self.facts.is_confirmed {
+            return Decision::Read(Reads::Everything);
+        }
         let patch = node::release(self.before);
         self.actions.extend(patch.map(Action::PatchRemediation));
         Decision::Continue

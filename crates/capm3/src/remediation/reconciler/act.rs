@@ -126,10 +126,11 @@ impl Remediations {
 }
 
 /// Writes the audit log of a change of a host's power.
-fn audit(remediation: &Key, host: &Key, change: HostChange) {
+pub(super) fn audit(remediation: &Key, host: &Key, change: HostChange) {
     let what = match change {
         HostChange::PowerOff => "powering off the host",
         HostChange::PowerOn => "powering on the host",
+        HostChange::Orphan => "powering on the host, whose Metal3Remediation does not exist",
         HostChange::Exclude => "excluding the host, because its machine did not come back",
     };
     tracing::info!(target: "metal3::audit", %remediation, %host, "{what}, for a Metal3Remediation");

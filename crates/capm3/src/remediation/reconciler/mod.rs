@@ -7,6 +7,7 @@
 mod act;
 mod attempts;
 mod observe;
+mod orphans;
 
 use std::sync::Arc;
 
@@ -122,8 +123,7 @@ impl Reconciler for Remediations {
         let remediation = match self.remediations.find(key) {
             Observed::Present(remediation) => remediation,
             Observed::Absent => {
-                self.forget(key);
-                return Ok(Next::Done);
+                return self.without_remediation(key, writer).await;
             }
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Metal3Remediations"));

@@ -248,6 +248,7 @@ fn action(action: &Action) -> String {
             HostChange::PowerOff => format!("power off {host}"),
             HostChange::PowerOn => format!("power on {host}"),
             HostChange::Exclude => format!("exclude {host}"),
+            HostChange::Orphan => format!("release {host}"),
         },
         Action::ChangeNode(NodeChange::Taints(taints)) => format!("{} taints", taints.len()),
         Action::ChangeNode(NodeChange::Add {

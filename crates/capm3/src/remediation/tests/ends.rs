@@ -11,7 +11,47 @@ use crate::remediation::facts::Node;
 const BACKUP: (&str, &str) = ("remediation.metal3.io/node-labels-backup", r#"{"zone":"1"}"#);
 
 fn deleted(case: Case) -> Case {
-    case.deleted().unconfirmed()
+    case.deleted()
+}
+
+/// The cached host may lack a request of another process.
+#[test]
+fn finalizer_is_removed_only_after_live_reads() {
+    let given_up = || Case::new("Deleting machine").node(NodeState::Absent);
+    let bare = || Case::running().remediation(|one| one.status = Default::default());
+    check(vec![
+        (
+            "deleted",
+            deleted(Case::running()).node(present(live(""))).unconfirmed(),
+            "read everything",
+        ),
+        (
+            "deleted, with the finalizer only",
+            deleted(bare()).unconfirmed(),
+            "read everything",
+        ),
+        (
+            "deleted, and kept off",
+            deleted(Case::off()).unconfirmed(),
+            "power on h0, again",
+        ),
+        ("given up", given_up().unconfirmed(), "read everything"),
+        (
+            "given up, and kept off",
+            given_up().held().unconfirmed(),
+            "read everything",
+        ),
+        (
+            "restored",
+            Case::waiting().node(present(live(""))).unconfirmed(),
+            "read everything",
+        ),
+        (
+            "forbidden",
+            Case::waiting().node(NodeState::Forbidden).unconfirmed(),
+            "read everything",
+        ),
+    ]);
 }
 
 #[test]
@@ -147,8 +187,8 @@ fn remediation_of_a_machine_that_is_gone_powers_its_host_on_and_is_released() {
 
 #[test]
 fn nothing_stays_off_or_fenced_after_the_last_attempt() {
-    let given_up = || Case::new("Deleting machine").unconfirmed();
-    let failed = || Case::new("Failed").unconfirmed();
+    let given_up = || Case::new("Deleting machine");
+    let failed = || Case::new("Failed");
     let without_finalizer = |case: Case| case.remediation(|one| one.metadata.finalizers = None);
     check(vec![
         ("given up, and kept off", given_up().held(), "power on h0, again"),

@@ -204,6 +204,7 @@ async fn begin(user: &User, kubelet: &str) {
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
         "metadata": {
             "name": "w-0", "ownerReferences": [owner(&machine)],
+            "labels": { "cluster.x-k8s.io/cluster-name": "alpha" },
             "annotations": { "metal3.io/BareMetalHost": "default/h0" },
         },
         "spec": {

@@ -4,6 +4,7 @@ mod case;
 mod ends;
 mod faults;
 mod lab;
+mod orphans;
 mod refused;
 mod running;
 mod waiting;

@@ -16,29 +16,39 @@ use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE, User};
 /// The time of an attempt, in seconds.
 const TIME: i32 = 600;
 
-struct Site {
+pub(super) struct Site {
     server: Cluster,
-    user: User,
-    _program: JoinSet<()>,
+    pub(super) user: User,
+    program: JoinSet<()>,
 }
 
 impl Site {
     /// A remediation whose host is still on.
-    async fn new(kubelet: &'static str) -> Self {
+    pub(super) async fn new(kubelet: &'static str) -> Self {
         let server = Cluster::start(&Options::seeded(1));
         server.install(&kinds()).unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let site = Self {
+        let mut site = Self {
             user: User(server.client("user")),
-            _program: start(&server.client("manager"), &clock),
+            program: JoinSet::new(),
             server,
         };
+        site.start();
         site.take(&[Step::Begin(kubelet), Step::Unhealthy(TIME)], 5).await;
         site
     }
 
+    /// Starts the program, or another one in its place.
+    pub(super) fn start(&mut self) {
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        self.program = start(&self.server.client("manager"), &clock);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.program = JoinSet::new();
+    }
+
     /// Takes steps, and waits that many seconds.
-    async fn take(&self, steps: &[Step], seconds: u64) {
+    pub(super) async fn take(&self, steps: &[Step], seconds: u64) {
         for step in steps {
             step.take(&self.user).await;
         }
@@ -56,7 +66,7 @@ impl Site {
         self.user.get(INFRASTRUCTURE, "metal3remediations/w-0").await
     }
 
-    async fn is_held(&self) -> bool {
+    pub(super) async fn is_held(&self) -> bool {
         let host = self.user.get(HOSTS, "baremetalhosts/h0").await;
         let annotations = host["metadata"]["annotations"].as_object();
         annotations.is_some_and(|all| all.keys().any(|key| key.starts_with("reboot.metal3.io/")))
