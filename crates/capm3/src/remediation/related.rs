@@ -12,6 +12,7 @@ use std::sync::Arc;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::pause;
 use metal3_runtime::cache::{Change, Index, Key};
 use parking_lot::Mutex;
 
@@ -60,6 +61,7 @@ impl Related {
                 one.metadata.deletion_timestamp.clone(),
                 infrastructure,
                 one.status.node_ref.clone(),
+                pause::is_reconcile_skipped(&one.metadata),
             )
         };
         if change.is_same(|old, new| relevant(old) == relevant(new)) {
@@ -75,6 +77,7 @@ impl Related {
                 meta.annotations.clone(),
                 meta.labels.clone(),
                 meta.deletion_timestamp.clone(),
+                one.spec.provider_id.clone(),
             )
         };
         if change.is_same(|old, new| relevant(old) == relevant(new)) {
@@ -138,5 +141,40 @@ mod tests {
         related.set(&key("w-1"), BTreeSet::new());
         assert!(related.of(host("h1")).is_empty() && related.0.lock().objects.is_empty());
         assert!(related.of(None).is_empty());
+    }
+
+    #[test]
+    fn end_of_a_pause_of_the_machine_and_its_provider_id_enqueue_its_remediation() {
+        let related = Related::default();
+        let objects = [Object::Machine(key("m")), Object::Metal3Machine(key("m"))];
+        related.set(&key("w-0"), BTreeSet::from(objects));
+        let named = |annotations: serde_json::Value| serde_json::json!({ "metadata": { "name": "m", "namespace": "metal", "annotations": annotations } });
+        let machine = |annotations| -> Machine { serde_json::from_value(named(annotations)).unwrap() };
+        let (plain, other) = (
+            machine(serde_json::json!({})),
+            machine(serde_json::json!({ "other": "" })),
+        );
+        let paused = machine(serde_json::json!({ "cluster.x-k8s.io/paused": "" }));
+        let enqueued = |old, new| {
+            let was_unreadable = false;
+            related.of_machine(&Change::Applied {
+                old: Some(old),
+                new,
+                was_unreadable,
+            })
+        };
+        assert_eq!(enqueued(&paused, &plain), [key("w-0")]);
+        assert_eq!(enqueued(&plain, &paused), [key("w-0")]);
+        assert!(enqueued(&plain, &other).is_empty());
+        let old: Metal3Machine = serde_json::from_value(named(serde_json::json!({}))).unwrap();
+        let mut new = old.clone();
+        new.spec.provider_id = Some("metal3://metal/h0/m".to_owned());
+        let (old, was_unreadable) = (Some(&old), false);
+        let change = Change::Applied {
+            old,
+            new: &new,
+            was_unreadable,
+        };
+        assert_eq!(related.of_metal3_machine(&change), [key("w-0")]);
     }
 }

@@ -5,7 +5,8 @@
 //! any number of replicas:
 //!
 //! - A host is powered off, excluded or given up with its Machine only when live reads of the same reconcile show that
-//!   the Machine has it and that neither is paused or deleted. Each write has the version that was read.
+//!   the Machine has it and that neither is paused or deleted. Each write has the version that was read. No attempt ends
+//!   during a pause.
 //! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A Node is changed only
 //!   while its host is off, or to restore it.
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
@@ -187,6 +188,9 @@ impl<'a> Planner<'a> {
     ///
     /// differs (`remediation-limit-lowered`): the Go manager compares for equality, so a limit below the count never ends.
     fn end_attempt(&mut self, machine: &Machine, host: Option<&BareMetalHost>) -> Decision {
+        if let Some(wait) = self.paused(host) {
+            return Decision::Wait(wait);
+        }
         let (tried, limit) = (self.status.retry_count.unwrap_or(0), self.retry_limit());
         if tried < limit {
             let next = tried.saturating_add(1);

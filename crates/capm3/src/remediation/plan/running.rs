@@ -37,7 +37,7 @@ impl Planner<'_> {
             if host.spec.disable_power_off == Some(true) {
                 return Decision::Wait(self.until_timeout(Wait::power_off_disabled(name)));
             }
-            if let Some(wait) = self.paused_host(host, name) {
+            if let Some(wait) = self.paused(Some(host)) {
                 return Decision::Wait(wait);
             }
             if !self.facts.is_confirmed {
@@ -51,13 +51,14 @@ impl Planner<'_> {
         self.fence(name)
     }
 
-    /// A pause of the machine or the host forbids a change of its power.
-    fn paused_host(&self, host: &BareMetalHost, name: &str) -> Option<Wait> {
+    /// A pause of the machine or the host forbids a change of its power, and the end of an attempt.
+    pub(super) fn paused(&self, host: Option<&BareMetalHost>) -> Option<Wait> {
         let machine = self.facts.metal3_machine.present();
         let owner = self.facts.machine.present();
-        let is_paused = host.is_paused()
+        let is_paused = host.is_some_and(BareMetalHost::is_paused)
             || machine.is_some_and(|machine| pause::is_reconcile_skipped(&machine.metadata))
             || owner.is_some_and(|owner| pause::is_reconcile_skipped(&owner.metadata));
+        let name = host.and_then(|host| host.metadata.name.as_deref());
         is_paused.then(|| Wait::host_paused(name))
     }
 

@@ -115,8 +115,11 @@ impl Wait {
         Self::new(reason::REASON_HOST_IN_USE, message)
     }
 
-    pub(super) fn host_paused(host: &str) -> Self {
-        let message = format!("BareMetalHost {host} or its machine is paused; resume it");
+    pub(super) fn host_paused(host: Option<&str>) -> Self {
+        let message = match host {
+            Some(host) => format!("BareMetalHost {host} or its machine is paused; resume it"),
+            None => "the Machine or its Metal3Machine is paused; resume it".to_owned(),
+        };
         Self::new(reason::REASON_HOST_PAUSED, message)
     }
 

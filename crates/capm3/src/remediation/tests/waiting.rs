@@ -5,7 +5,7 @@ use metal3_capi::workload::{LiveNode, NodeChange, NodeState};
 use metal3_runtime::plan::Observed;
 use serde_json::json;
 
-use super::case::{Case, check, live, present, tainted, unreachable_cluster};
+use super::case::{Case, check, live, present, read, tainted, unreachable_cluster};
 use crate::remediation::action::Action;
 use crate::remediation::facts::Node;
 
@@ -290,4 +290,47 @@ fn machine_is_given_up_in_both_generations_and_its_host_is_excluded_first() {
         assert_eq!(stated, ["OwnerRemediated", "False", "WaitingForRemediation"]);
     }
     assert_eq!(older["severity"], "Warning");
+}
+
+#[test]
+fn paused_machine_is_neither_excluded_nor_given_up() {
+    let paused = || read(json!({ "cluster.x-k8s.io/paused": "", "metal3.io/BareMetalHost": "metal/h0" }));
+    let over = |tried: i32| {
+        let case = Case::waiting().node(NodeState::Absent).after(600);
+        case.remediation(|one| one.status.retry_count = Some(tried))
+    };
+    let host =
+        |host: &mut BareMetalHost| host.metadata.annotations = read(json!({ "baremetalhost.metal3.io/paused": "" }));
+    let held = "Remediated=False HostPaused, waits";
+    check(vec![
+        ("host", over(1).host(host), held),
+        ("host, in the cache", over(1).host(host).unconfirmed(), held),
+        ("host, with a retry left", over(0).host(host), held),
+        (
+            "Machine",
+            over(1).machine(|one| one.metadata.annotations = paused()),
+            held,
+        ),
+        (
+            "Metal3Machine",
+            over(1).metal3_machine(|one| one.metadata.annotations = paused()),
+            held,
+        ),
+        (
+            "Machine without a host",
+            over(1)
+                .machine(|one| one.metadata.annotations = paused())
+                .facts(|facts| facts.host = Observed::Absent),
+            held,
+        ),
+        (
+            "Machine whose host reports an error",
+            Case::running()
+                .held()
+                .host(|host| host.status.operational_status = OperationalStatus::Error)
+                .after(600)
+                .machine(|one| one.metadata.annotations = paused()),
+            held,
+        ),
+    ]);
 }
