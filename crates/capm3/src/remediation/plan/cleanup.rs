@@ -4,6 +4,7 @@
 //! one whose Machine is gone.
 
 use metal3_api::infrastructure::conditions::remediation as reason;
+use metal3_api::infrastructure::v1beta2::RemediationPhase;
 use metal3_capi::workload::NodeState;
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::reason::Reason;
@@ -42,7 +43,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The last attempt has ended.
+    /// No attempt is under way any more. What is saved of a Node that was deleted is kept while its Machine may have the
+    /// Node again.
     pub(super) fn after_end(&mut self, wait: Wait) -> Decision {
         self.power_on_held();
         if !self.has_finalizer() {
@@ -52,6 +54,11 @@ impl Planner<'_> {
             Node::NotRead => self.read_node(),
             Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(Wait::workload(why)),
+            Node::Read(NodeState::Absent | NodeState::Present(_))
+                if node::has_backup(self.before) && self.status.phase != Some(RemediationPhase::DeletingMachine) =>
+            {
+                Decision::Wait(wait)
+            }
             Node::NeverRegistered | Node::Read(_) => self.release(),
         }
     }

@@ -124,7 +124,7 @@ impl<'a> Planner<'a> {
         match self.status.phase.clone() {
             Some(RemediationPhase::DeletingMachine) => self.after_end(Wait::given_up()),
             Some(RemediationPhase::Failed) => self.after_end(Wait::offline()),
-            Some(RemediationPhase::Other(word)) => Decision::Wait(Wait::unknown_phase(&word)),
+            Some(RemediationPhase::Other(word)) => self.after_end(Wait::unknown_phase(&word)),
             phase => self.attempt(phase, machine),
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Planner<'a> {
             return Decision::Continue;
         }
         if self.strategy().and_then(|strategy| strategy.type_.as_ref()) != Some(&RemediationType::Reboot) {
-            return Decision::Wait(Wait::without_strategy());
+            return self.after_end(Wait::without_strategy());
         }
         let Some(phase) = phase else {
             return self.begin();

@@ -182,8 +182,8 @@ impl Wait {
     }
 
     pub(super) fn offline() -> Self {
-        let message = "spec.online of the host was false, so it was not powered off and on; set it to true and delete the \
-                       Metal3Remediation";
+        let message = "spec.online of the host was false, so it was not powered off and on; set it to true, and delete the \
+                       Metal3Remediation when the Node is back";
         Self::new(reason::REASON_HOST_OFFLINE, message)
     }
 

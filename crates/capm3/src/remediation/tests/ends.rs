@@ -214,11 +214,6 @@ fn nothing_stays_off_or_fenced_after_the_last_attempt() {
             "Remediated=False HostOffline, waits",
         ),
         (
-            "an unknown phase",
-            Case::new("Frozen"),
-            "Remediated=False PhaseUnknown, waits",
-        ),
-        (
             "the user turned the host off",
             Case::off().host(|host| host.spec.online = false),
             "phase Failed, again",
@@ -232,4 +227,83 @@ fn plan_of_a_finished_remediation_repeats_no_write() {
     let status = finished.plan().status.unwrap();
     let again = finished.remediation(|one| one.status = status);
     assert_eq!(again.outline(), "waits");
+}
+
+#[test]
+fn nothing_stays_off_or_fenced_without_a_strategy_or_with_an_unknown_phase() {
+    let without_strategy = |case: Case| case.remediation(|one| one.spec.strategy = None);
+    let without_finalizer = |case: Case| case.remediation(|one| one.metadata.finalizers = None);
+    let frozen = || Case::new("Frozen");
+    check(vec![
+        ("unknown phase, and kept off", frozen().held(), "power on h0, again"),
+        ("unknown phase", frozen(), "read Node"),
+        (
+            "unknown phase, and fenced",
+            frozen().node(present(tainted())),
+            "0 taints, again",
+        ),
+        (
+            "unknown phase, and restored",
+            frozen().node(present(live(""))),
+            "release, again",
+        ),
+        (
+            "unknown phase, and released",
+            without_finalizer(frozen()),
+            "Remediated=False PhaseUnknown, waits",
+        ),
+        (
+            "no strategy, and off",
+            without_strategy(Case::off()),
+            "power on h0, again",
+        ),
+        (
+            "no strategy, and fenced",
+            without_strategy(Case::running()).node(present(tainted())),
+            "0 taints, again",
+        ),
+        (
+            "no strategy, and restored",
+            without_strategy(Case::waiting()).node(present(live(""))),
+            "release, again",
+        ),
+        (
+            "no strategy, and released",
+            without_finalizer(without_strategy(Case::waiting())),
+            "Remediated=False StrategyNotSupported, waits",
+        ),
+    ]);
+}
+
+#[test]
+fn node_that_was_deleted_is_restored_when_its_host_is_turned_on_again() {
+    let failed = || Case::new("Failed").annotated(BACKUP.0, BACKUP.1);
+    let given_up = || Case::new("Deleting machine").annotated(BACKUP.0, BACKUP.1);
+    check(vec![
+        (
+            "off",
+            failed().node(NodeState::Absent),
+            "Remediated=False HostOffline, waits",
+        ),
+        (
+            "back",
+            failed().node(present(live(""))),
+            "add 0 annotations and 1 labels, again",
+        ),
+        (
+            "forbidden",
+            failed().node(NodeState::Forbidden),
+            "release with backup, again",
+        ),
+        (
+            "nothing to restore",
+            Case::new("Failed").node(NodeState::Absent),
+            "release, again",
+        ),
+        (
+            "given up",
+            given_up().node(NodeState::Absent),
+            "release with backup, again",
+        ),
+    ]);
 }
