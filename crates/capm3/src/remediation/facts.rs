@@ -35,7 +35,7 @@ pub struct Facts {
     /// How long the attempt has lasted. It is measured from `status.lastRemediated`, and by the monotonic clock from the
     /// moment at which this process first observed the attempt.
     pub elapsed: Duration,
-    /// How long this process has observed in this attempt that the host is off.
+    /// How long this process has observed in this attempt that the host is off and nothing is paused.
     pub off: Duration,
     /// The time for timestamps.
     pub now: Time,

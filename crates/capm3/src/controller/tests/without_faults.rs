@@ -1,7 +1,6 @@
 //! Runs without faults, for effects that are not in the controllers' own objects.
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -14,12 +13,13 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::program::start;
 use super::steps::Step::{self, Data, DataGoes, Delete, Host, Machine, State};
 use super::steps::{kinds, make};
+use crate::tests::Log;
 
 /// Longer than every requeue after a failure.
 pub(super) const SETTLED: Duration = Duration::from_mins(10);
@@ -150,45 +150,6 @@ async fn host_of_a_go_manager_survives_the_deletion_of_its_machine() {
     run.take(&[State("h0", "available"), DataGoes("m0")]).await;
     assert!(machines.get_opt("m0").await.unwrap().is_none());
     assert!(run.host().await.metadata.deletion_timestamp.is_none());
-}
-
-/// A log kept in memory.
-#[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Records the log of this thread while the guard exists.
-    fn of_this_thread() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .with_writer(move || writer.clone())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    /// The messages of the audit log, with the version of the host.
-    fn on_record(&self) -> Vec<(String, String)> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let field = |line: &Value, at: &str| line.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
-        lines
-            .filter(|line| field(line, "/target") == "metal3::audit")
-            .map(|line| (field(&line, "/fields/message"), field(&line, "/fields/version")))
-            .collect()
-    }
 }
 
 #[tokio::test(start_paused = true)]

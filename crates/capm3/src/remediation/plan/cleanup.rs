@@ -12,6 +12,8 @@ use metal3_runtime::reason::Reason;
 use super::{Decision, Planner, Reads, Wait, node};
 use crate::remediation::facts::Node;
 
+pub(super) const FORBIDDEN: &str = "the workload cluster does not permit to read or to change it";
+
 const NOT_RESTORED: Reason = Reason::new("NodeNotRestored");
 
 impl Planner<'_> {
@@ -27,16 +29,12 @@ impl Planner<'_> {
             Node::Read(NodeState::Unknown(why)) if !self.is_over() => {
                 Decision::Wait(self.until_timeout(Wait::workload(why)))
             }
-            Node::Read(NodeState::Unknown(why)) => {
-                let message = format!(
-                    "the Node was not restored: {why}; see the annotations of this object, and remove the taint node.kubernetes.io/out-of-service"
-                );
-                self.events.push(PlannedEvent::warning(NOT_RESTORED, message));
-                self.release()
-            }
-            Node::Read(NodeState::Absent | NodeState::Present(_))
-                if node::has_backup(self.before) && !self.is_over() =>
-            {
+            Node::Read(NodeState::Unknown(why)) => self.release_unrestored(why),
+            Node::Read(NodeState::Forbidden) => self.release_unrestored(FORBIDDEN),
+            Node::Read(NodeState::Absent | NodeState::Present(_)) if node::has_backup(self.before) => {
+                if self.is_over() {
+                    return self.release_unrestored("it did not return in time");
+                }
                 Decision::Wait(self.until_timeout(Wait::for_node()))
             }
             Node::NeverRegistered | Node::Read(_) => self.release(),
@@ -54,6 +52,7 @@ impl Planner<'_> {
             Node::NotRead => self.read_node(),
             Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(Wait::workload(why)),
+            Node::Read(NodeState::Forbidden) => self.release_unrestored(FORBIDDEN),
             Node::Read(NodeState::Absent | NodeState::Present(_))
                 if node::has_backup(self.before) && self.status.phase != Some(RemediationPhase::DeletingMachine) =>
             {
@@ -74,6 +73,15 @@ impl Planner<'_> {
             reason::REASON_OWNER_NOT_FOUND => Wait::without_owner(),
             _ => Wait::machine_deleting(),
         })
+    }
+
+    /// Removes the finalizer although the Node may not be as it was.
+    pub(super) fn release_unrestored(&mut self, why: &str) -> Decision {
+        let message = format!(
+            "the Node is not restored: {why}; remove its taint node.kubernetes.io/out-of-service, and add the labels and annotations that it had"
+        );
+        self.events.push(PlannedEvent::warning(NOT_RESTORED, message));
+        self.release()
     }
 
     fn power_on_held(&mut self) {

@@ -47,6 +47,9 @@ pub(super) use status::Wait;
 /// The time of an attempt when the strategy states none.
 const USUAL_TIMEOUT: u64 = 600;
 
+/// From a change of the Node to its next read.
+const CHANGED: Duration = Duration::from_secs(1);
+
 const STARTED: Reason = Reason::new("RemediationStarted");
 const RETRIED: Reason = Reason::new("RemediationRetried");
 const GIVEN_UP: Reason = Reason::new("RemediationGivenUp");
@@ -76,6 +79,8 @@ enum Decision {
     Read(Reads),
     /// Another reconcile follows the writes.
     Continue,
+    /// The same after this time: the server of a tenant may accept a change and not show it.
+    After(Duration),
     /// The key waits.
     Wait(Wait),
 }

@@ -10,7 +10,8 @@ use metal3_capi::workload::{Drained, LiveNode, NodeChange, NodeState};
 use metal3_runtime::plan::PlannedEvent;
 
 use super::{
-    Action, Decision, HostChange, NOT_FENCED, Planner, Reads, Wait, node, power_off_annotation, reports_failure,
+    Action, CHANGED, Decision, HostChange, NOT_FENCED, Planner, Reads, Wait, node, power_off_annotation,
+    reports_failure,
 };
 use crate::remediation::facts::Node;
 
@@ -79,41 +80,46 @@ impl Planner<'_> {
         match &self.facts.node {
             Node::NotRead => Decision::Read(Reads::Node),
             // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
-            Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => {
-                let message = format!("{host} is powered on before its Node was fenced, as after a reboot: {why}");
-                self.events.push(PlannedEvent::warning(NOT_FENCED, message));
-                self.end_fencing()
-            }
+            Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unfenced(&format!(
+                "{host} is powered on before its Node is fenced, as after a reboot: {why}"
+            )),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
+            Node::Read(NodeState::Forbidden) => self.end_unfenced(&format!(
+                "{host} is powered on, and its Node is not fenced, as after a reboot: the workload cluster does not permit \
+                 to read or to change it"
+            )),
             // differs (`remediation-without-node`): the Go manager retries for ever.
-            Node::NeverRegistered | Node::Read(NodeState::Absent | NodeState::Forbidden) => self.end_fencing(),
+            Node::NeverRegistered | Node::Read(NodeState::Absent) => self.end_fencing(),
             Node::Read(NodeState::Present(node)) if self.is_of_another_machine(node) => self.end_fencing(),
-            Node::Read(NodeState::Present(node)) => self.fence_node(node),
+            Node::Read(NodeState::Present(node)) => self.fence_node(host, node),
         }
     }
 
-    fn fence_node(&mut self, node: &LiveNode) -> Decision {
-        let by_taint = node::has_taint(node) || (node::permits_taint(node) && !node::has_backup(self.before));
-        if by_taint && !node::has_taint(node) {
-            return self.change_node(NodeChange::Taints(node::with_taint(node, self.facts.now)), TAINTED);
+    fn fence_node(&mut self, host: &str, node: &LiveNode) -> Decision {
+        let is_tainted = node::has_taint(node);
+        if is_tainted && self.facts.drained == Some(Drained::Yes) {
+            return self.end_fencing();
         }
-        if by_taint {
+        // Before another request: each may fail, or succeed without an effect.
+        if self.is_fencing_over() {
+            let what = match (is_tainted, node.is_deleting) {
+                (true, _) => "all Pods and volumes left its Node",
+                (false, true) => "the deletion of its Node ends",
+                (false, false) => "its Node is fenced",
+            };
+            return self.end_unfenced(&format!("{host} is powered on before {what}, as after a reboot"));
+        }
+        if is_tainted {
             return match self.facts.drained {
                 None => Decision::Read(Reads::Drained),
-                Some(Drained::Yes) => self.end_fencing(),
-                Some(_) if self.is_fencing_over() => {
-                    let message = format!("{} is powered on before all Pods and volumes left it", node.name);
-                    self.events.push(PlannedEvent::warning(NOT_FENCED, message));
-                    self.end_fencing()
-                }
                 Some(left) => Decision::Wait(
                     self.until_fenced(Wait::for_drain(&node.name, left))
                         .with_recheck(DRAIN_POLL),
                 ),
             };
         }
-        if node.is_deleting && self.is_fencing_over() {
-            return self.end_fencing();
+        if node::permits_taint(node) && !node::has_backup(self.before) {
+            return self.change_node(NodeChange::Taints(node::with_taint(node, self.facts.now)), TAINTED);
         }
         if node.is_deleting {
             return Decision::Wait(self.until_fenced(Wait::for_node_deletion(&node.name)));
@@ -124,7 +130,7 @@ impl Planner<'_> {
         let backup = node::backup(self.before, node);
         self.actions.extend(backup.map(Action::PatchRemediation));
         self.actions.push(Action::ChangeNode(NodeChange::Delete));
-        Decision::Continue
+        Decision::After(CHANGED)
     }
 
     fn change_node(&mut self, change: NodeChange, recheck: Duration) -> Decision {
@@ -152,6 +158,12 @@ impl Planner<'_> {
         let own = self.facts.metal3_machine.present();
         let own = own.and_then(|machine| machine.spec.provider_id.as_deref());
         own.is_some_and(|own| !own.is_empty() && !node.provider_id.is_empty() && own != node.provider_id)
+    }
+
+    /// The host is powered on although something may still use what its Node had.
+    fn end_unfenced(&mut self, message: &str) -> Decision {
+        self.events.push(PlannedEvent::warning(NOT_FENCED, message));
+        self.end_fencing()
     }
 
     fn end_fencing(&mut self) -> Decision {

@@ -226,6 +226,7 @@ impl Planner<'_> {
         let next = match decision {
             Decision::Read(reads) => return Plan::reading(reads),
             Decision::Continue => Next::Requeue,
+            Decision::After(pause) => Next::RequeueAfter(pause),
             Decision::Wait(wait) => {
                 wait.record(&mut status, self.before.metadata.generation, self.facts.now);
                 wait.next()

@@ -4,7 +4,8 @@ use metal3_api::cluster::Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{LiveNode, NodeState};
 
-use super::{Action, Decision, Planner, Reads, Wait, node, reports_failure};
+use super::cleanup::FORBIDDEN;
+use super::{Action, CHANGED, Decision, Planner, Reads, Wait, node, reports_failure};
 use crate::remediation::facts::Node;
 
 impl Planner<'_> {
@@ -28,7 +29,7 @@ impl Planner<'_> {
                 Node::NotRead => return Decision::Read(Reads::Node),
                 // differs (`remediation-node-unknown`)
                 Node::Read(NodeState::Unknown(why)) => return Decision::Wait(Wait::workload(why)),
-                Node::Read(NodeState::Forbidden) if has_finalizer => return self.release(),
+                Node::Read(NodeState::Forbidden) if has_finalizer => return self.release_unrestored(FORBIDDEN),
                 Node::Read(NodeState::Present(node)) if has_finalizer && !self.is_of_another_machine(node) => {
                     return self.restore(node);
                 }
@@ -52,7 +53,7 @@ impl Planner<'_> {
         let provider_id = machine.and_then(|machine| machine.spec.provider_id.as_deref());
         if let Some(change) = node::restore(self.before, node, provider_id) {
             self.actions.push(Action::ChangeNode(change));
-            return Decision::Continue;
+            return Decision::After(CHANGED);
         }
         self.release()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::{NodeChanged, NodeState};
+use metal3_capi::workload::{NodeChange, NodeChanged, NodeState};
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::work::{Fault, Next};
 use metal3_runtime::write::{Mode, Writer};
@@ -104,13 +104,19 @@ impl Remediations {
                 };
                 let cluster = Key::of(&**cluster);
                 return Ok(match self.workloads.change(&cluster, node, &change).await? {
-                    NodeChanged::Done => Written::Done,
+                    NodeChanged::Done => {
+                        audit_node(key, &node.name, &change, "");
+                        Written::Done
+                    }
                     NodeChanged::Stale => Written::NodeIs(Node::NotRead),
                     NodeChanged::Rejected => {
                         tracing::warn!(remediation = %key, node = node.name, "the workload cluster rejects the change of the Node");
                         Written::NodeIs(Node::Read(NodeState::Forbidden))
                     }
-                    NodeChanged::Failed(why) => Written::NodeIs(Node::Read(NodeState::Unknown(why))),
+                    NodeChanged::Failed(why) => {
+                        audit_node(key, &node.name, &change, "perhaps ");
+                        Written::NodeIs(Node::Read(NodeState::Unknown(why)))
+                    }
                 });
             }
             Action::PatchMachineStatus(patch) => {
@@ -119,10 +125,21 @@ impl Remediations {
                     return Err(Fault::bug("a patch of a Machine that does not exist"));
                 };
                 writer.patch_status(&self.caches.machines, &machine, patch).await?;
+                tracing::info!(target: "metal3::audit", remediation = %key, %machine, "giving the Machine up: its owner replaces it");
             }
         }
         Ok(Written::Done)
     }
+}
+
+/// Writes the audit log of a change of a Node.
+fn audit_node(remediation: &Key, node: &str, change: &NodeChange, perhaps: &str) {
+    let what = match change {
+        NodeChange::Taints(_) => "changing the taints of the Node",
+        NodeChange::Add { .. } => "adding what the Node lacks",
+        NodeChange::Delete => "deleting the Node",
+    };
+    tracing::info!(target: "metal3::audit", %remediation, node, "{perhaps}{what}, for a Metal3Remediation");
 }
 
 /// Writes the audit log of a change of a host's power.

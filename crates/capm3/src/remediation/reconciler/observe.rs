@@ -8,8 +8,8 @@ use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::owner;
 use metal3_capi::workload::{Drained, NodeState};
+use metal3_capi::{owner, pause};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
@@ -68,7 +68,10 @@ impl Remediations {
         let host = find(names.host.as_ref(), |name| caches.hosts.find(name));
         let begun = remediation.status.last_remediated;
         let elapsed = self.attempts.elapsed(key, begun, &*self.clock);
-        let is_off = host.present().is_some_and(|host| !host.status.powered_on);
+        // A pause does not use up the time for fencing the Node.
+        let is_paused = pause::is_cluster_paused(cluster.present().map(|cluster| &**cluster))
+            || pause::is_reconcile_skipped(&remediation.metadata);
+        let is_off = !is_paused && host.present().is_some_and(|host| !host.status.powered_on);
         let facts = Facts {
             is_confirmed: false,
             held: self.held(key, &remediation),

@@ -78,7 +78,7 @@ fn deleted_remediation_powers_its_host_on_and_restores_the_node() {
         (
             "tainted",
             deleted(Case::running()).node(present(tainted())),
-            "0 taints, again",
+            "0 taints, in 1 s",
         ),
         (
             "untouched",
@@ -95,7 +95,7 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
         (
             "deleted Node that is back",
             saved().node(present(live(""))),
-            "add 0 annotations and 1 labels, again",
+            "add 0 annotations and 1 labels, in 1 s",
         ),
         (
             "deleted Node that is not back",
@@ -138,7 +138,9 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
             "Remediated=False Deleting, waits",
         ),
     ]);
-    assert_eq!(saved().node(unreachable_cluster()).after(600).plan().events.len(), 1);
+    for lost in [unreachable_cluster(), NodeState::Absent, NodeState::Forbidden] {
+        assert_eq!(saved().node(lost).after(600).plan().events.len(), 1);
+    }
 }
 
 /// The request to keep the host off is gone.
@@ -193,7 +195,7 @@ fn nothing_stays_off_or_fenced_after_the_last_attempt() {
     check(vec![
         ("given up, and kept off", given_up().held(), "power on h0, again"),
         ("given up", given_up(), "read Node"),
-        ("tainted", given_up().node(present(tainted())), "0 taints, again"),
+        ("tainted", given_up().node(present(tainted())), "0 taints, in 1 s"),
         ("not tainted", given_up().node(present(live(""))), "release, again"),
         ("without a Node", given_up().node(NodeState::Absent), "release, again"),
         ("forbidden", given_up().node(NodeState::Forbidden), "release, again"),
@@ -240,7 +242,7 @@ fn nothing_stays_off_or_fenced_without_a_strategy_or_with_an_unknown_phase() {
         (
             "unknown phase, and fenced",
             frozen().node(present(tainted())),
-            "0 taints, again",
+            "0 taints, in 1 s",
         ),
         (
             "unknown phase, and restored",
@@ -260,7 +262,7 @@ fn nothing_stays_off_or_fenced_without_a_strategy_or_with_an_unknown_phase() {
         (
             "no strategy, and fenced",
             without_strategy(Case::running()).node(present(tainted())),
-            "0 taints, again",
+            "0 taints, in 1 s",
         ),
         (
             "no strategy, and restored",
@@ -288,7 +290,7 @@ fn node_that_was_deleted_is_restored_when_its_host_is_turned_on_again() {
         (
             "back",
             failed().node(present(live(""))),
-            "add 0 annotations and 1 labels, again",
+            "add 0 annotations and 1 labels, in 1 s",
         ),
         (
             "forbidden",
@@ -306,4 +308,19 @@ fn node_that_was_deleted_is_restored_when_its_host_is_turned_on_again() {
             "release with backup, again",
         ),
     ]);
+}
+
+#[test]
+fn remediation_that_may_not_restore_its_node_has_an_event() {
+    let forbidden = |case: Case| case.node(NodeState::Forbidden);
+    for case in [
+        forbidden(deleted(Case::running())),
+        forbidden(Case::waiting()),
+        forbidden(Case::new("Failed")),
+    ] {
+        let plan = case.plan();
+        assert_eq!(case.outline(), "release, again");
+        let reasons: Vec<&str> = plan.events.iter().map(|event| event.reason.as_str()).collect();
+        assert_eq!(reasons, ["NodeNotRestored"]);
+    }
 }

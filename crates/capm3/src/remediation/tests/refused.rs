@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::lab::{Step, kinds, start};
 use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE, User};
+use crate::tests::Log;
 
 /// The time of an attempt, in seconds.
 const TIME: i32 = 600;
@@ -126,4 +127,40 @@ async fn deleted_remediation_ends_after_its_time_when_its_node_cannot_be_restore
         let left = site.user.list(INFRASTRUCTURE, "metal3remediations").await;
         assert!(left.is_empty(), "{failure:?}: {left:#?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_step_that_cannot_be_undone_is_in_the_audit_log() {
+    let (log, _guard) = Log::of_this_thread();
+    let site = Site::new("v1.27.3").await;
+    site.take(&[Step::Power], 20).await;
+    for _ in 0..4 {
+        site.take(&[Step::Power], 300).await;
+    }
+    let lines: Vec<String> = log.on_record().into_iter().map(|(message, _)| message).collect();
+    let expected = [
+        "powering off the host, for a Metal3Remediation",
+        "deleting the Node, for a Metal3Remediation",
+        "powering on the host, for a Metal3Remediation",
+        "powering off the host, for a Metal3Remediation",
+        "powering on the host, for a Metal3Remediation",
+        "excluding the host, because its machine did not come back, for a Metal3Remediation",
+        "giving the Machine up: its owner replaces it",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_of_a_node_without_an_answer_is_in_the_audit_log() {
+    let (log, _guard) = Log::of_this_thread();
+    let site = Site::new("v1.27.3").await;
+    site.refuse(Fault::refused(500));
+    site.take(&[Step::Power], 20).await;
+    let lines = log.on_record();
+    assert!(
+        lines
+            .iter()
+            .any(|(line, _)| line.starts_with("perhaps deleting the Node")),
+        "{lines:?}"
+    );
 }

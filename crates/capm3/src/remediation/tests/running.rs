@@ -211,6 +211,11 @@ fn node_of_a_host_that_is_off_is_fenced_by_the_taint() {
             "phase Waiting, again",
         ),
         (
+            "for half of the time, and not read",
+            Case::off().node(present(tainted())).off_for(300),
+            "phase Waiting, again",
+        ),
+        (
             "drained",
             Case::off().node(present(tainted())).drained(Drained::Yes),
             "phase Waiting, again",
@@ -233,7 +238,7 @@ fn node_with_an_older_kubelet_is_deleted_and_one_that_is_gone_is_fenced() {
         (
             "an older kubelet",
             Case::off().node(present(live("v1.27.9"))),
-            "backup, delete Node, again",
+            "backup, delete Node, in 1 s",
         ),
         (
             "no version, and not confirmed",
@@ -245,7 +250,7 @@ fn node_with_an_older_kubelet_is_deleted_and_one_that_is_gone_is_fenced() {
             Case::off()
                 .node(recent())
                 .annotated("remediation.metal3.io/node-labels-backup", "{\"a\":\"b\"}"),
-            "backup, delete Node, again",
+            "backup, delete Node, in 1 s",
         ),
         (
             "in deletion",
@@ -349,4 +354,37 @@ fn backup_whose_labels_no_object_can_hold_leaves_them_out() {
         annotations["remediation.metal3.io/node-annotations-backup"],
         "{\"note\":\"x\"}"
     );
+}
+
+#[test]
+fn host_that_is_powered_on_before_its_node_is_fenced_has_an_event() {
+    let deleting = LiveNode {
+        is_deleting: true,
+        ..live("v1.27.9")
+    };
+    let rows = [
+        ("forbidden", Case::off().node(NodeState::Forbidden), 1),
+        ("in deletion", Case::off().node(present(deleting)).off_for(300), 1),
+        ("unreachable", Case::off().node(unreachable_cluster()).off_for(300), 1),
+        ("not drained", Case::off().node(present(tainted())).off_for(300), 1),
+        (
+            "not tainted",
+            Case::off().node(present(live("v1.31.0"))).off_for(300),
+            1,
+        ),
+        (
+            "not deleted",
+            Case::off().node(present(live("v1.27.9"))).off_for(300),
+            1,
+        ),
+        ("drained", Case::off().node(present(tainted())).drained(Drained::Yes), 0),
+        ("deleted", Case::off().node(NodeState::Absent), 0),
+    ];
+    for (name, case, events) in rows {
+        let plan = case.plan();
+        assert_eq!(case.outline(), "phase Waiting, again", "{name}");
+        assert_eq!(plan.events.len(), events, "{name}");
+        let has_reason = |reason: &str| plan.events.iter().all(|event| event.reason.as_str() == reason);
+        assert!(has_reason("NodeNotFenced"), "{name}");
+    }
 }

@@ -75,12 +75,12 @@ fn node_is_restored_before_the_finalizer_is_removed() {
     };
     check(vec![
         ("not read", Case::waiting(), "read Node"),
-        ("tainted", Case::waiting().node(present(tainted())), "0 taints, again"),
+        ("tainted", Case::waiting().node(present(tainted())), "0 taints, in 1 s"),
         ("not tainted", Case::waiting().node(present(live(""))), "release, again"),
         (
             "registered without a provider ID",
             Case::waiting().node(present(without_id(""))),
-            "add 0 annotations and 0 labels and the ID, again",
+            "add 0 annotations and 0 labels and the ID, in 1 s",
         ),
         (
             "on another host",
@@ -90,7 +90,7 @@ fn node_is_restored_before_the_finalizer_is_removed() {
         (
             "registered again",
             backup().node(present(live(""))),
-            "add 0 annotations and 1 labels, again",
+            "add 0 annotations and 1 labels, in 1 s",
         ),
         (
             "has its own labels",
