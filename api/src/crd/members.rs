@@ -39,18 +39,33 @@ fn below<'a>(schema: &'a Value, path: &str) -> Vec<(String, &'a Value)> {
     own.chain(inner).collect()
 }
 
-/// The members of a document that a schema has as [`leaves`]: the path, and the pointer into the document.
+/// A member of a document.
+#[derive(Clone, Debug)]
+pub struct Present<'a> {
+    /// The path, as in [`leaves`].
+    pub path: String,
+    /// The pointer into the document.
+    pub pointer: String,
+    /// The schema of the member.
+    pub schema: &'a Value,
+}
+
+/// The members of a document that a schema has as [`leaves`].
 #[must_use]
-pub fn present(schema: &Value, document: &Value) -> Vec<(String, String)> {
+pub fn present<'a>(schema: &'a Value, document: &Value) -> Vec<Present<'a>> {
     let mut found = Vec::new();
     walk(schema, document, ("", ""), &mut found);
     found
 }
 
-fn walk(schema: &Value, value: &Value, (path, pointer): (&str, &str), found: &mut Vec<(String, String)>) {
+fn walk<'a>(schema: &'a Value, value: &Value, (path, pointer): (&str, &str), found: &mut Vec<Present<'a>>) {
     let below = below(schema, path);
     if below.is_empty() {
-        found.push((path.to_owned(), pointer.to_owned()));
+        found.push(Present {
+            path: path.to_owned(),
+            pointer: pointer.to_owned(),
+            schema,
+        });
     }
     for (child_path, child) in below {
         match (value, child_path.strip_prefix(path).unwrap_or(&child_path)) {
@@ -96,10 +111,11 @@ mod tests {
     #[test]
     fn members_of_a_document_are_found_with_their_place() {
         let document = json!({ "a": 1, "b": [{ "c": 2 }, { "d": { "x": "y" } }], "e": { "k": { "f": 3 } }, "z": 4 });
-        let found = present(&schema(), &document);
+        let schema = schema();
+        let found = present(&schema, &document);
         let found: Vec<_> = found
             .iter()
-            .map(|(path, pointer)| format!("{path} {pointer}"))
+            .map(|member| format!("{} {}", member.path, member.pointer))
             .collect();
         assert_eq!(found, ["a /a", "b[].c /b/0/c", "b[].d /b/1/d", "e{}.f /e/k/f"]);
     }

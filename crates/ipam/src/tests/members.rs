@@ -25,11 +25,9 @@ fn documents() -> [Value; 5] {
     ]
 }
 
-/// The addresses and claims after three claims, and the label and status of the pool.
-fn allocated(pool: &Value) -> String {
-    if let Err(error) = serde_json::from_value::<IPPool>(pool.clone()) {
-        return error.to_string();
-    }
+/// The addresses and claims after three claims, and the label and status of the pool. `None` when the pool does not decode.
+fn allocated(pool: &Value) -> Option<String> {
+    serde_json::from_value::<IPPool>(pool.clone()).ok()?;
     let (mut server, mut replica) = one_replica(pool["spec"].clone());
     server.claim(Metal3, "c1", json!({}));
     server.claim(ClusterApi, "c2", json!({}));
@@ -44,7 +42,10 @@ fn allocated(pool: &Value) -> String {
     let errors = [(Metal3, "c1"), (ClusterApi, "c2"), (Metal3, "c3")]
         .map(|(kind, name)| server.claim_of(kind, name).error.clone());
     let pool = server.pool();
-    format!("{addresses:?} {errors:?} {:?} {:?}", pool.metadata.labels, pool.status)
+    Some(format!(
+        "{addresses:?} {errors:?} {:?} {:?}",
+        pool.metadata.labels, pool.status
+    ))
 }
 
 #[test]

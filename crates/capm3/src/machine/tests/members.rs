@@ -4,13 +4,14 @@ use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_harness::without_effect;
 use serde_json::{Value, json};
 
+use super::api_server::CLUSTER;
 use super::case::{Case, UID, blank, document};
 use super::simulation::{host_document, read};
 use crate::machine::action::{Action, Plan};
 
 /// Machines that together have every member.
-fn documents() -> [Value; 4] {
-    let expression = json!({ "key": "rack", "operator": "notin", "values": ["b"] });
+fn documents() -> [Value; 5] {
+    let expression = |operator: &str| json!({ "key": "rack", "operator": operator, "values": ["b"] });
     let image = json!({
         "url": "http://192.0.2.9/os.raw", "checksum": "http://192.0.2.9/os.raw.sha256", "checksumType": "sha256", "diskFormat": "raw",
     });
@@ -22,11 +23,12 @@ fn documents() -> [Value; 4] {
     [
         spec(json!({
             "customDeploy": { "method": "install" }, "userData": { "name": "u" }, "metaData": { "name": "s" }, "networkData": { "name": "t" },
-            "hostSelector": { "matchLabels": { "size": "big" }, "matchExpressions": [expression], "inNamespace": "other" },
+            "hostSelector": { "matchLabels": { "size": "big" }, "matchExpressions": [expression("notin")], "inNamespace": "other" },
             "automatedCleaningMode": "disabled",
         })),
         spec(json!({ "dataTemplate": { "name": "template" }, "failureDomain": "rack1" })),
-        spec(json!({ "metal3ClusterRef": { "name": "other" } })),
+        spec(json!({ "metal3ClusterRef": { "name": CLUSTER } })),
+        spec(json!({ "hostSelector": { "matchExpressions": [expression("in")] } })),
         spec(json!({ "providerID": "metal3://metal/h0/m0" })),
     ]
 }
@@ -47,8 +49,9 @@ fn shown(plan: &Plan) -> String {
     format!("{:?} {actions:?} {status:?}\n", plan.reads)
 }
 
-/// The plans of a machine without host, of one whose host is not provisioned, and of one whose host is.
-fn plans(machine: &Value) -> String {
+/// The plans of a machine without host, of one whose host is not provisioned, and of one whose host is. `None` when the machine does
+/// not decode.
+fn plans(machine: &Value) -> Option<String> {
     let hosts = [
         json!({ "size": "small" }),
         json!({ "rack": "b", "size": "big" }),
@@ -61,13 +64,9 @@ fn plans(machine: &Value) -> String {
     let of = |case: Case| {
         let mut document = serde_json::to_value(&case.machine).unwrap();
         document["spec"] = machine["spec"].clone();
-        match serde_json::from_value::<Metal3Machine>(document) {
-            Err(error) => format!("{error}\n"),
-            Ok(machine) => {
-                let case = case.with(|case| (case.machine, case.confirmed) = (machine, true));
-                shown(&case.decide())
-            }
-        }
+        let machine = serde_json::from_value::<Metal3Machine>(document).ok()?;
+        let case = case.with(|case| (case.machine, case.confirmed) = (machine, true));
+        Some(shown(&case.decide()))
     };
     let choosing = Case::new().with(|case| case.hosts = hosts.iter().enumerate().map(host).collect());
     let claimed = Case::running()
