@@ -99,9 +99,8 @@ pub(crate) fn decoded<'de, D: Deserializer<'de>, W: DeserializeOwned>(
     kind: &'static str,
     deserializer: D,
 ) -> Result<W, D::Error> {
-    let mut document = Value::deserialize(deserializer)?;
-    crate::dropped::member(kind, &mut document);
-    serde_json::from_value(document).map_err(serde::de::Error::custom)
+    let document = Value::deserialize(deserializer)?;
+    crate::dropped::decoded(kind, document).map_err(serde::de::Error::custom)
 }
 
 /// Declares a root type: `spec`, optionally `status`, and its place in the API.
