@@ -1,3 +1,4 @@
+use metal3_api::infrastructure::v1beta2::Metal3Data;
 use metal3_domain::derived::RenderedPart;
 use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::work::Next;
@@ -145,8 +146,9 @@ fn secrets_are_those_that_the_object_names() {
     fixture.has_secret("older-metadata", "uid-tpl-2");
     fixture.has_secret("older-networdata", "uid-tpl-2");
     let named = |meta_data: Value, network_data: Value| {
-        let mut data = fixture.data.clone();
-        (data.spec.meta_data, data.spec.network_data) = (read(meta_data), read(network_data));
+        let mut data = serde_json::to_value(&fixture.data).unwrap();
+        (data["spec"]["metaData"], data["spec"]["networkData"]) = (meta_data, network_data);
+        let data: Metal3Data = read(data);
         let bare = Rendering {
             machine: None,
             host: None,

@@ -132,6 +132,13 @@ impl Case {
         self
     }
 
+    pub(super) fn metal3_cluster(mut self, patch: Value) -> Self {
+        let mut document = serde_json::to_value(&self.metal3_clusters[0]).unwrap();
+        apply(&patch, &mut document);
+        self.metal3_clusters[0] = read(&document);
+        self
+    }
+
     pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self

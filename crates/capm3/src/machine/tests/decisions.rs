@@ -452,10 +452,9 @@ fn node_gets_its_provider_id_before_the_machine_and_initialization_is_set_last()
     assert!(initialization(Case::running().decide()).is_none());
     let unread = Case::running().with(|case| case.nodes = None);
     assert_eq!(unread.decide(), Plan::reading(Reads::Nodes));
-    let cloud = Case::running().with(|case| {
-        case.metal3_clusters[0].spec.cloud_provider_enabled = Some(true);
-        case.nodes = Some(vec![("node-0", "", UID, "")]);
-    });
+    let cloud = Case::running()
+        .metal3_cluster(json!({ "spec": { "cloudProviderEnabled": true } }))
+        .with(|case| case.nodes = Some(vec![("node-0", "", UID, "")]));
     assert!(initialization(cloud.decide()).is_none(), "a cloud provider sets the ID");
     let done = unread
         .machine(json!({ "spec": { "providerID": id }, "status": { "initialization": { "provisioned": true } } }))
@@ -495,10 +494,9 @@ fn machine_without_bootstrap_provider_gets_the_provider_id_of_its_labelled_node_
 #[test]
 fn required_failure_domain_blocks_the_machine_and_a_preferred_one_does_not() {
     let case = |policy: &str| {
-        Case::new().with(|case| {
-            case.owner.as_mut().unwrap().spec.failure_domain = Some("rack1".to_owned());
-            case.metal3_clusters[0].spec.failure_domain_policy = Some(read(&json!(policy)));
-        })
+        Case::new()
+            .metal3_cluster(json!({ "spec": { "failureDomainPolicy": policy } }))
+            .with(|case| case.owner.as_mut().unwrap().spec.failure_domain = Some("rack1".to_owned()))
     };
     assert!(writes(&case("Preferred").decide()).contains(&"Claim h0".to_owned()));
     let strict = case("Required").decide();

@@ -10,6 +10,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::meta::{Condition, Time};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{Drained, LiveNode, NodeChange, NodeState};
+use metal3_runtime::patch::apply;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 use serde::de::DeserializeOwned;
@@ -139,6 +140,15 @@ impl Case {
     pub(super) fn remediation(mut self, change: impl FnOnce(&mut Metal3Remediation)) -> Self {
         change(Arc::make_mut(&mut self.facts.remediation));
         self
+    }
+
+    /// The object that is decoded with this strategy, merged into its own.
+    pub(super) fn strategy(self, patch: Value) -> Self {
+        self.remediation(|one| {
+            let mut document = serde_json::to_value(&*one).unwrap();
+            apply(&json!({ "spec": { "strategy": patch } }), &mut document);
+            *one = read(document);
+        })
     }
 
     pub(super) fn deleted(self) -> Self {

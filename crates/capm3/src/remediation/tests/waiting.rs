@@ -194,10 +194,8 @@ fn attempt_fails_at_its_time_unless_the_workload_cluster_is_silent() {
 #[test]
 fn attempts_are_repeated_to_the_limit_and_last_as_the_strategy_states() {
     let limit = |limit: i32, tried: i32, case: Case| {
-        case.remediation(|one| {
-            one.spec.strategy.as_mut().unwrap().retry_limit = Some(limit);
-            one.status.retry_count = (tried > 0).then_some(tried);
-        })
+        case.strategy(json!({ "retryLimit": limit }))
+            .remediation(|one| one.status.retry_count = (tried > 0).then_some(tried))
     };
     let over = || Case::waiting().node(NodeState::Absent).after(600);
     let retried = "phase Running, retry 1, new time, again";
@@ -214,21 +212,17 @@ fn attempts_are_repeated_to_the_limit_and_last_as_the_strategy_states() {
         ("not confirmed", limit(1, 1, over()).unconfirmed(), "read everything"),
         (
             "the default limit",
-            over().remediation(|one| one.spec.strategy.as_mut().unwrap().retry_limit = None),
+            over().strategy(json!({ "retryLimit": null })),
             retried,
         ),
         (
             "the default time",
-            over()
-                .remediation(|one| one.spec.strategy.as_mut().unwrap().timeout_seconds = None)
-                .after(599),
+            over().strategy(json!({ "timeoutSeconds": null })).after(599),
             "Remediated=False WaitingForNode, waits 1 s",
         ),
         (
             "its own time",
-            over()
-                .remediation(|one| one.spec.strategy.as_mut().unwrap().timeout_seconds = Some(100))
-                .after(100),
+            over().strategy(json!({ "timeoutSeconds": 100 })).after(100),
             retried,
         ),
         (
