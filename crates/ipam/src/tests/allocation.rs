@@ -270,6 +270,24 @@ fn addresses_of_the_go_manager_get_the_owners_that_the_contract_requires() {
     assert_eq!(meta_of(&server.objects.addresses[&id]).owner_references, Some(whole));
 }
 
+#[test]
+fn address_without_an_owner_belongs_to_the_claim_that_it_names() {
+    let (mut server, mut replica) = one_replica(three());
+    let name = "p-10-0-0-12";
+    let spec = json!({ "address": "10.0.0.12", "pool": { "name": POOL }, "claim": { "name": "c1" } });
+    let metadata = json!({ "name": name, "namespace": NAMESPACE });
+    server.address(Metal3, json!({ "metadata": metadata, "spec": spec }));
+    server.claim(Metal3, "c1", json!({}));
+    let granted = json!({ "status": { "address": { "name": name, "namespace": NAMESPACE } } });
+    server.edit_claim(&ObjectId::new(Metal3, "c1"), &granted);
+    server.claim(Metal3, "c2", json!({}));
+    replica.settle(&mut server);
+    let indexes = server.pool().status.indexes;
+    let indexes: Vec<_> = indexes.iter().map(|(claim, ip)| format!("{claim}={ip}")).collect();
+    assert_eq!(indexes, ["c1=10.0.0.12", "c2=10.0.0.10"]);
+    assert_eq!(status_of(&server, Metal3, "c1").0, None);
+}
+
 /// The owners as IP address managers 1.10 to 1.12 copied them from a claim of CAPM3, derived from their code.
 #[test]
 fn address_with_another_controller_gets_its_claim_as_the_only_one() {
