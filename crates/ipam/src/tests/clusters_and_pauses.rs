@@ -41,7 +41,9 @@ fn pool_is_labelled_and_owned_by_its_cluster_and_a_deleted_owner_is_replaced() {
     server.edit_pool(&json!({ "metadata": { "ownerReferences": [owner] } }));
     replica.settle(&mut server);
     let meta = meta_of(server.objects.pool.as_ref().unwrap());
-    assert_eq!(meta.labels.unwrap()["cluster.x-k8s.io/cluster-name"], "alpha");
+    let labels = meta.labels.unwrap();
+    assert_eq!(labels["cluster.x-k8s.io/cluster-name"], "alpha");
+    assert_eq!(labels["cluster.x-k8s.io/provider"], "ipam-metal3");
     let owners = meta.owner_references.unwrap();
     assert_eq!((owners.len(), owners[0].uid.as_str()), (1, "cluster-uid"));
     assert_eq!(meta.finalizers.unwrap(), ["ippool.ipam.metal3.io"]);

@@ -79,6 +79,8 @@ fn claim_is_created_with_owner_labels_and_finalizer() {
             labels.contains_key("infrastructure.cluster.x-k8s.io/pool-name"),
             naming == Naming::Host
         );
+        let data_name = labels.get("infrastructure.cluster.x-k8s.io/data-name");
+        assert_eq!(data_name, Some(&json!("tpl-2")).filter(|_| naming == Naming::Host));
     }
 }
 

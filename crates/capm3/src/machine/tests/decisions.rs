@@ -26,6 +26,12 @@ fn machine_records_its_choice_claims_the_host_and_creates_its_data_claim_in_one_
             "create claim"
         ]
     );
+    let Action::PatchMachine(chosen) = &plan.actions[0] else {
+        panic!("{plan:?}");
+    };
+    let chosen = chosen.clone().into_document();
+    let annotations = &chosen["metadata"]["annotations"];
+    assert_eq!(annotations["infrastructure.cluster.x-k8s.io/chosen-host"], "h0");
     let patch = host_patch(&plan);
     assert_eq!(patch["metadata"]["resourceVersion"], "5");
     assert_eq!(patch["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"], "edge");
