@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use metal3_flags::{
-    AtOnce, CertificateSource, FlagError, ForeignDeployment, Handling, Options, Owner, Request, Shape, TABLE, parse,
+    AtOnce, BmcSecrets, CertificateSource, FlagError, ForeignDeployment, Handling, Options, Owner, Request, Shape,
+    TABLE, parse,
 };
 
 fn arguments(line: &str) -> Vec<String> {
@@ -93,12 +94,17 @@ fn host_flags_have_the_go_manager_s_defaults() {
     assert_eq!(usual.controllers, [Owner::Hosts]);
     assert_eq!((usual.hosts_at_once, usual.retries), (None, 5));
     assert_eq!((usual.deprovision_budget, usual.fake_hardware), (100, false));
+    assert_eq!(
+        (usual.bmc_secrets, usual.plain_node_names),
+        (BmcSecrets::Labelled, false)
+    );
     let given = options(
         "--controllers=hosts --controller-concurrency=3 --max-provisioning-retries=0 --deprovision-budget=7 \
-         --lab-fake-hardware --enable-leader-election --provisioner=ironic --dev",
+         --lab-fake-hardware --enable-leader-election --provisioner=ironic --dev --bmc-secrets=any --adopt-plain-node-names",
     );
     assert_eq!((given.hosts_at_once, given.retries), (Some(3), 0));
     assert_eq!((given.deprovision_budget, given.fake_hardware), (7, true));
+    assert_eq!((given.bmc_secrets, given.plain_node_names), (BmcSecrets::Any, true));
     assert!(given.election.is_some());
     assert_eq!(
         options("--controllers=hosts,ipam,hosts").controllers,
@@ -169,17 +175,19 @@ fn capm3_flags_have_the_go_manager_s_defaults() {
         (at_once(10, 10, 10, 10, 10), false)
     );
     assert_eq!(usual.workload_pace, None);
+    assert_eq!((usual.adopts_namesakes, usual.wakes_control_planes), (false, false));
     let line = "--controllers=capm3 --webhook-port=9443 --enable-bmh-name-based-preallocation=true \
                 --diagnostics-address=:8443 --insecure-diagnostics=false --metal3cluster-concurrency=1 \
                 --metal3machine-concurrency=2 --metal3datatemplate-concurrency=3 --metal3data-concurrency=4 \
                 --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
-                --metal3remediation-concurrency=5";
+                --metal3remediation-concurrency=5 --adopt-same-name-clusters --nudge-control-plane";
     let given = options(line);
     assert_eq!(
         (given.at_once, given.names_claims_by_host),
         (at_once(1, 2, 3, 4, 5), true)
     );
     assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
+    assert_eq!((given.adopts_namesakes, given.wakes_control_planes), (true, true));
     assert_eq!(given.warnings.len(), 1, "{:?}", given.warnings);
     assert_eq!(options("--controllers=ipam,capm3,hosts").controllers, Owner::ALL);
 }
@@ -197,18 +205,24 @@ fn zero_disables_servers() {
 fn values_are_typed() {
     let options = options(
         "--controllers=ipam --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
-         --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed --tls-cipher-suites=A,B \
-         --tls-curve-preferences=X25519,CurveP256 --foreign-deployments=ipam=metal/addresses",
+         --leader-elect-retry-period=3s --kube-api-qps=20 --kube-api-burst=30 --webhook-certificates=self-managed \
+         --tls-cipher-suites=A,B --tls-min-version=VersionTLS13 --tls-max-version=TLS13 \
+         --tls-curve-preferences=X25519,CurveP256 --foreign-deployments=ipam=metal/addresses --ippool-concurrency=3 \
+         --kubeconfig=/x --insecure-diagnostics --watch-filter=blue",
     );
     let election = options.election.unwrap();
     assert_eq!(
         (election.lease, election.renew_deadline),
         (Duration::from_secs(60), Duration::from_secs(40))
     );
-    assert_eq!(election.retry, Duration::from_secs(2));
+    assert_eq!(election.retry, Duration::from_secs(3));
     assert_eq!(options.pace, Some((20.0, 30)));
     assert_eq!(options.certificates, CertificateSource::SelfManaged);
     assert_eq!(options.tls.cipher_suites, ["A", "B"]);
+    assert_eq!(
+        (options.tls.min_version.as_str(), options.tls.max_version.as_str()),
+        ("VersionTLS13", "TLS13")
+    );
     assert_eq!(options.tls.curves, ["X25519", "CurveP256"]);
     assert_eq!(
         options.foreign,
@@ -218,6 +232,50 @@ fn values_are_typed() {
             name: "addresses".to_owned(),
         }]
     );
+    assert_eq!(options.pools_at_once, 3);
+    assert_eq!(options.kubeconfig.as_deref(), Some("/x".as_ref()));
+    assert!(options.insecure_diagnostics);
+    assert_eq!(options.watch_filter.as_deref(), Some("blue"));
+}
+
+/// A flag and a value of it, where the type alone allows values that are invalid, or are set already.
+const VALUES: [(&str, &str); 11] = [
+    ("allowed-bmc-networks", "192.0.2.0/24"),
+    ("bmc-secrets", "any"),
+    ("controllers", "capm3"),
+    ("enable-leader-election", "false"),
+    ("foreign-deployments", "ipam=metal/addresses"),
+    ("leader-elect", "false"),
+    ("lease-duration-seconds", "7"),
+    ("renew-deadline-seconds", "7"),
+    ("retry-period-seconds", "7"),
+    ("tls-min-version", "VersionTLS13"),
+    ("webhook-certificates", "self-managed"),
+];
+
+#[test]
+fn each_flag_changes_the_options() {
+    // Some flags have no effect without one of these.
+    let line = "--controllers=ipam --leader-elect --kube-api-qps=1 --clustercache-client-qps=1 \
+                --webhook-client-ca-file=/ca.crt";
+    let usual = options(line);
+    for flag in TABLE {
+        let is_read = matches!(flag.handling, Handling::Supported | Handling::Alias(_));
+        if !is_read || ["help", "version"].contains(&flag.name) {
+            continue;
+        }
+        let any = match flag.shape {
+            Shape::Switch => "true",
+            Shape::Number => "7",
+            Shape::Span => "7s",
+            Shape::Text | Shape::List => "x",
+        };
+        let known = VALUES.iter().find(|(name, _)| *name == flag.name);
+        let value = known.map_or(any, |(_, value)| value);
+        let mut given = options(&format!("{line} --{}={value}", flag.name));
+        given.warnings.clear();
+        assert_ne!(given, usual, "{}", flag.name);
+    }
 }
 
 #[test]
@@ -306,6 +364,9 @@ fn unsupported_host_flags_are_rejected() {
             "--controllers=hosts --provisioner=demo",
             ["--provisioner:", "no plugins"],
         ),
+        ("--controllers=hosts --demo-mode", ["--demo-mode:", "no plugins"]),
+        ("--controllers=hosts --test-mode", ["--test-mode:", "no plugins"]),
+        ("--controllers=hosts --hostclaims", ["--hostclaims:", "not served yet"]),
     ] {
         let text = errors(line).join("\n");
         assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");
