@@ -243,8 +243,8 @@ mod tests {
 
     use super::*;
 
-    /// The metrics that the Go manager registers, with their labels.
-    const REGISTERED: [(&str, &str); 22] = [
+    /// The metrics that the Go manager counts, with their labels.
+    const REGISTERED: [(&str, &str); 23] = [
         ("metal3_reconcile_total", "namespace,host"),
         ("metal3_reconcile_error_total", ""),
         ("metal3_host_error_total", "error_type"),
@@ -265,6 +265,7 @@ mod tests {
         ("metal3_host_registration_required_total", ""),
         ("metal3_host_unmanaged_total", ""),
         ("metal3_delete_without_deprovisioning_total", ""),
+        ("metal3_delete_without_powering_off_total", ""),
         ("metal3_provisioner_not_ready_total", ""),
         ("metal3_delete_delayed_for_detached_total", ""),
     ];

@@ -161,7 +161,7 @@ fn debug_contains_no_credentials() {
 
 #[test]
 fn unsupported_features_are_rejected_by_name() {
-    let oci = json!({"url": "OCI://192.0.2.9/os"});
+    let oci = json!({"url": "OCI://192.0.2.9/os", "ociAuthSecretName": "registry"});
     let rows = [
         (json!({}), vec![]),
         (json!({"image": {"url": "http://192.0.2.9/oci://"}, "raid": {}}), vec![]),
