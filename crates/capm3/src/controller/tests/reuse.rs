@@ -22,7 +22,7 @@ use crate::tests::sweep;
 #[tokio::test(start_paused = true)]
 async fn host_comes_back_to_its_deployment_with_every_fault_in_every_write() {
     let report = sweep(Scenario {
-        name: "the worker of a MachineDeployment is replaced, and a spare host is more to its liking",
+        name: "the worker of a MachineDeployment is replaced, and a spare host is preferred",
         stages: &[
             &[
                 Cluster,

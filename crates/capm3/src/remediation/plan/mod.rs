@@ -10,7 +10,7 @@
 //! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A Node is changed only
 //!   while its host is off, or to restore it.
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
-//!   read and is not back. Silence never fails an attempt.
+//!   read and is not back. A missing answer never fails an attempt.
 //! - A workload cluster that cannot be reached keeps the host off for half of the time of an attempt: then the host is
 //!   powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 

@@ -241,11 +241,11 @@ impl Core {
         self.locked(ident, context.now, |core, serial| {
             let node = core.node_mut(serial)?;
             let (uuid, state) = (node.uuid.clone(), node.provision.state.clone());
-            if !node.in_maintenance() {
-                if let Some(instance) = node.text("instance_uuid") {
-                    let message = format!("Node {uuid} is associated with instance {instance}.");
-                    return Err(Refusal::conflict(message).into());
-                }
+            if !node.in_maintenance()
+                && let Some(instance) = node.text("instance_uuid")
+            {
+                let message = format!("Node {uuid} is associated with instance {instance}.");
+                return Err(Refusal::conflict(message).into());
             }
             if node.is_protected() {
                 return Err(Refusal::protected(&uuid).into());
