@@ -25,7 +25,7 @@ use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};
-use super::refusals::{Cause, Refusals, is_unavailable};
+use super::refusals::{Cause, Refusals, is_unavailable, with_ports_before};
 use crate::action::{Action, Count, Impact, Order, Plan, Request};
 use crate::facts::{FoundNode, NodeFreshness, Read, RefusalClass, Refused};
 use crate::needs::Hosts;
@@ -226,6 +226,7 @@ impl Executor<'_> {
             is_over: false,
             is_lock,
         };
+        let refused = with_ports_before(&observed.host, observed.refused.as_ref(), refused);
         tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;
         let cause = Cause::of(error, node, self.ironic.is_answering());

@@ -213,6 +213,18 @@ fn without_ids(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// Completes the rejection of a port with those of ports that are left out already: they stay so.
+pub(super) fn with_ports_before(host: &BareMetalHost, before: Option<&Refused>, refused: Refused) -> Refused {
+    let before = before.filter(|before| is_port_left_out(host, before));
+    match before.filter(|_| is_port_left_out(host, &refused)) {
+        Some(before) => Refused {
+            message: format!("{}; {}", before.message, refused.message),
+            ..refused
+        },
+        None => refused,
+    }
+}
+
 /// Whether Ironic cannot serve any request at present.
 pub(super) const fn is_unavailable(error: &Error) -> bool {
     match error {
@@ -378,6 +390,41 @@ mod tests {
         ] {
             let last = refusals.last(&host_in(state, 1), Monotonic::new(Duration::from_mins(minutes)));
             assert_eq!(last.is_some(), is_kept, "{state} after {minutes} min");
+        }
+    }
+
+    /// Otherwise each of them would be requested again because the other was rejected last.
+    #[test]
+    fn ports_that_are_left_out_stay_so_when_another_one_is_rejected() {
+        let refused = |request, message: &str| Refused {
+            request,
+            class: RefusalClass::Invalid,
+            message: message.to_owned(),
+            is_fresh: false,
+            is_over: false,
+            is_lock: false,
+        };
+        let port = |message| refused("create port", message);
+        for (state, before, now, expected) in [
+            ("provisioned", None, port("b exists"), "b exists"),
+            (
+                "provisioned",
+                Some(port("a exists")),
+                port("b exists"),
+                "a exists; b exists",
+            ),
+            (
+                "provisioned",
+                Some(refused("adopt", "no")),
+                port("b exists"),
+                "b exists",
+            ),
+            ("provisioned", Some(port("a exists")), refused("adopt", "no"), "no"),
+            // It waits for its port and requests it again and again.
+            ("provisioning", Some(port("a exists")), port("a exists"), "a exists"),
+        ] {
+            let known = with_ports_before(&host_in(state, 1), before.as_ref(), now);
+            assert_eq!(known.message, expected, "{state}");
         }
     }
 

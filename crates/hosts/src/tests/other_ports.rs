@@ -6,8 +6,9 @@ use metal3_domain::allowed::Allowed;
 use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
-use super::fixture::{Fixture, UID};
+use super::fixture::{Fixture, MAC, UID, requests};
 use super::rows::given::{deprovisioning, provisioned, provisioning, withheld, written, written_for};
+use crate::action::Request;
 use crate::facts::RefusalClass;
 
 fn refused(fixture: Fixture) -> Fixture {
@@ -75,6 +76,39 @@ fn port_of_another_node_is_tried_again_while_the_host_is_at_rest() {
     assert_eq!(recheck, Some(Duration::from_hours(1)));
     let conditions = settled.host["status"]["conditions"].to_string();
     assert!(conditions.contains("about every hour"), "{conditions}");
+}
+
+/// The addresses of the ports that the plan creates.
+fn created(fixture: &Fixture) -> Vec<String> {
+    let address = |request: &Request| match request {
+        Request::CreatePort { address, .. } => Some(address.to_string()),
+        _ => None,
+    };
+    requests(&fixture.plan()).filter_map(address).collect()
+}
+
+#[test]
+fn rejected_port_leaves_out_no_other_one() {
+    const OTHERS: [&str; 2] = ["52:54:00:00:00:02", "52:54:00:00:00:03"];
+    let cards = json!({ "hardware": { "nics": OTHERS.map(|mac| json!({ "name": mac, "mac": mac })) } });
+    let left = |address: &str| format!("A port with MAC address {address} already exists.");
+    for fixture in [
+        deprovisioning().node_with("active", written_for("a", UID)),
+        deprovisioning().node("enroll"),
+        provisioned().node("enroll"),
+    ] {
+        let fixture = fixture.live().status(cards.clone());
+        let after = |message: &str| {
+            let fixture = refused(fixture.clone());
+            fixture.refused("create port", RefusalClass::Invalid, message)
+        };
+        let one = after(&left(&MAC.to_uppercase()));
+        assert_eq!(created(&one), OTHERS, "{}", one.summary());
+        let two = after(&format!("{}; {}", left(MAC), left(OTHERS[0])));
+        assert_eq!(created(&two), OTHERS[1..], "{}", two.summary());
+        let unnamed = after("this project may not create ports");
+        assert!(created(&unnamed).is_empty(), "{}", unnamed.summary());
+    }
 }
 
 /// The status alone records that the budget withholds the host.
