@@ -67,25 +67,27 @@ fn has_failed(planner: &Planner<'_>, on: bool) -> bool {
 }
 
 /// The error of switching the power on, or off. Ironic keeps an error until the next request and uses the field for other
-/// errors too, so it counts only after a request of this process, or when the status records it.
+/// errors too, so it counts only after a request of this process.
 fn power_error<'a>(planner: &Planner<'_>, node: &'a Node, on: bool) -> Option<&'a str> {
     // differs: `host-power-error-of-request`. The Go manager takes any error of the node for one of its request.
-    if planner.facts.requested_power != Some(on) && !has_failed(planner, on) {
+    if planner.facts.requested_power != Some(on) {
         return None;
     }
     let error = node.last_error.as_deref()?;
     error.to_ascii_lowercase().contains("power").then_some(error)
 }
 
-/// Waits for the backoff after a failure to switch the power on, or off.
+/// Waits for the backoff after a failure to switch the power on, or off. One that is recorded counts whatever the node
+/// shows: Ironic erases the error when it next reads the power state, which does not repair the machine.
 fn retry(planner: &mut Planner<'_>, node: &Node, on: bool, prefix: &str) -> PlanResult<()> {
-    let Some(error) = power_error(planner, node, on) else {
-        return Ok(());
-    };
     let recorded = planner.recorded_error(ErrorType::PowerManagement);
-    let message = match recorded.filter(|_| has_failed(planner, on)) {
-        Some(recorded) => recorded.to_owned(),
-        None => format!("{prefix}{error}"),
+    let message = match (
+        recorded.filter(|_| has_failed(planner, on)),
+        power_error(planner, node, on),
+    ) {
+        (Some(recorded), _) => recorded.to_owned(),
+        (None, Some(error)) => format!("{prefix}{error}"),
+        (None, None) => return Ok(()),
     };
     planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))
 }

@@ -149,6 +149,26 @@ pub(super) fn power() -> Vec<Row> {
         to_be_off()
             .node_with("active", on())
             .live()
+            .status(failing("power management error", recorded, 1))
+            .row(
+                "powering off failed, recorded, and Ironic erased the error of the node since",
+                "waits for a time",
+            ),
+        provisioned()
+            .node_with("active", off())
+            .status(json!({ "poweredOn": false }))
+            .status(failing(
+                "power management error",
+                "PowerOn operation failed: power: timeout",
+                1,
+            ))
+            .row(
+                "powering on failed, recorded, and Ironic erased the error of the node since",
+                "waits for a time",
+            ),
+        to_be_off()
+            .node_with("active", on())
+            .live()
             .refused("soft power off", RefusalClass::Invalid, "unsupported")
             .row("soft unsupported", "requests power off, waits for the node"),
         to_be_off()
