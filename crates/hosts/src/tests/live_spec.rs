@@ -1,14 +1,13 @@
 //! A deployment follows the spec as it is when it begins, in every field that decides about the disk.
 
-use metal3_ironic::calls::provision::Transition;
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, requests};
 use super::rows::given::provisioning;
 use crate::action::Request;
 
-/// What the first change of the instance writes.
-fn written(mut fixture: Fixture) -> (Value, Fixture) {
+/// What the first change of the instance writes; `None`: no plan writes it, or another request comes before it.
+fn written(mut fixture: Fixture) -> Option<(Value, Fixture)> {
     for _ in 0..6 {
         let plan = fixture.plan();
         for request in requests(&plan) {
@@ -16,7 +15,7 @@ fn written(mut fixture: Fixture) -> (Value, Fixture) {
                 Request::PatchNode(_, patch) => {
                     let body = patch.clone().into_body().unwrap();
                     if body.to_string().contains("/instance_info/") {
-                        return (body, fixture);
+                        return Some((body, fixture));
                     }
                     let capabilities = body
                         .as_array()
@@ -27,13 +26,12 @@ fn written(mut fixture: Fixture) -> (Value, Fixture) {
                     let change = json!({ "properties": { "capabilities": capabilities } });
                     metal3_runtime::patch::apply(&change, &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0);
                 }
-                Request::Provision(_, Transition::Deploy { .. }) => panic!("deployed without the change"),
-                other => panic!("{}", other.verb()),
+                _ => return None,
             }
         }
         fixture = fixture.performed();
     }
-    panic!("nothing is written: {}", fixture.summary());
+    None
 }
 
 fn value<'a>(body: &'a Value, path: &str) -> &'a Value {
@@ -50,7 +48,7 @@ fn image_of_an_edit_is_written_to_the_root_device_of_the_same_edit() {
             .spec_image(image)
             .node("available")
             .live();
-        let (body, fixture) = written(fixture);
+        let (body, fixture) = written(fixture).unwrap();
         assert_eq!(
             value(&body, "/instance_info/root_device"),
             &json!({ "name": "s== /dev/sdb" }),
@@ -76,7 +74,7 @@ fn image_of_an_edit_is_deployed_in_the_boot_mode_of_the_same_edit() {
             .spec_image("b")
             .node("available")
             .live();
-        let (body, fixture) = written(fixture);
+        let (body, fixture) = written(fixture).unwrap();
         assert_eq!(value(&body, "/instance_info/capabilities"), &instance, "{mode}");
         assert_eq!(fixture.host["status"]["provisioning"]["bootMode"], mode);
         assert_eq!(
@@ -105,7 +103,7 @@ fn root_device_that_ironic_cannot_get_is_reported_and_can_be_corrected() {
     let fixture = fixture.performed();
     let message = fixture.host["status"]["errorMessage"].as_str().unwrap();
     assert!(message.contains("spec.rootDeviceHints.deviceName"), "{message}");
-    let (body, _) = written(fixture.spec(with("/dev/sdb")));
+    let (body, _) = written(fixture.spec(with("/dev/sdb"))).unwrap();
     assert_eq!(
         value(&body, "/instance_info/root_device"),
         &json!({ "name": "s== /dev/sdb" })
