@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Namespace};
@@ -39,6 +39,23 @@ async fn a_process_waits_for_missing_kinds_and_names_them() {
     world.install();
     until("work", async || at_work() == 1).await;
     assert!(replica.ready().await);
+    assert_eq!(replica.end().await, Ended::Stopped);
+}
+
+#[tokio::test]
+async fn insecure_diagnostics_serve_metrics_without_tls() {
+    let world = TestCluster::with_kinds().await;
+    let address = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let replica = world.start("a", &format!("--insecure-diagnostics --diagnostics-address={address}"));
+    until("work", async || at_work() == 1).await;
+    let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+    let scraper = kube::Client::try_from(config).unwrap();
+    let request = Request::get("/metrics").body(Vec::new()).unwrap();
+    let text = scraper.request_text(request).await.unwrap();
+    assert!(text.contains("\n# TYPE "), "{text}");
     assert_eq!(replica.end().await, Ended::Stopped);
 }
 

@@ -65,6 +65,7 @@ fn each_variable_sets_its_field() {
         ("DEPLOY_KERNEL_BY_ARCH", "x86_64:http://images/kernel"),
     ];
     let read = read(&variables, &["/login/ironic/password", "/ca"]).unwrap();
+    assert_eq!(Ok(&read.ironic.endpoint), Endpoint::parse(ENDPOINT.1).as_ref());
     assert!(matches!(&read.ironic.login, Login::Folder(folder) if folder == Path::new("/login/ironic")));
     assert_eq!(read.ironic.trust.ca.as_deref(), Some(Path::new("/ca")));
     assert!(read.ironic.trust.insecure);
@@ -161,6 +162,20 @@ fn a_certificate_without_its_key_is_refused() {
     assert_eq!(
         faults.first().map(|fault| fault.variable),
         Some("IRONIC_CLIENT_PRIVATE_KEY_FILE")
+    );
+}
+
+#[test]
+fn certificate_and_key_are_read_from_the_files_of_their_variables() {
+    let variables = [
+        ENDPOINT,
+        ("IRONIC_CLIENT_CERT_FILE", "/c"),
+        ("IRONIC_CLIENT_PRIVATE_KEY_FILE", "/k"),
+    ];
+    let client = read(&variables, &["/c", "/k"]).unwrap().ironic.trust.client.unwrap();
+    assert_eq!(
+        (client.certificate.as_path(), client.key.as_path()),
+        (Path::new("/c"), Path::new("/k"))
     );
 }
 
