@@ -249,4 +249,19 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn speed_is_read_as_it_was_written() {
+        // A fixed walk over numbers with many digits.
+        let mut speed = 2399.998_f64;
+        for _ in 0..1000 {
+            speed = (speed * 1.618_033_988_7) % 4999.9 + 0.1;
+            let cpu = Cpu {
+                clock_megahertz: Some(speed),
+                ..Cpu::default()
+            };
+            let text = serde_json::to_string(&cpu).unwrap();
+            assert_eq!(serde_json::from_str::<Cpu>(&text).unwrap(), cpu, "{text}");
+        }
+    }
 }
