@@ -1,10 +1,12 @@
 //! Test thoroughness, the crash sweep over the controllers of this crate, and the log of a test.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use metal3_harness::{CrashSweep, Report, TestEnv, WriteFault};
 use serde_json::Value;
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 /// When set, the sweeps run every case instead of a sample.
 const EVERY: &str = "METAL3_MACHINES_EVERY_CASE";
@@ -60,6 +62,9 @@ impl io::Write for Log {
 impl Log {
     /// Records the log of this thread while the guard exists.
     pub(crate) fn of_this_thread() -> (Self, tracing::subscriber::DefaultGuard) {
+        // With one subscriber only, a line that a thread of another test reaches first is switched off for all threads.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()

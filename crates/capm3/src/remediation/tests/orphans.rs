@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::lab::Step;
 use super::refused::Site;
 use crate::data::reconciler::tests::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE};
 
@@ -32,7 +31,6 @@ async fn host_is_not_kept_off_for_a_remediation_that_does_not_exist() {
 #[tokio::test(start_paused = true)]
 async fn host_of_a_remediation_whose_finalizer_is_removed_by_hand_is_powered_on() {
     let mut site = Site::new("v1.31.0").await;
-    site.take(&[Step::Power], 5).await;
     site.stop();
     let change = json!({ "metadata": { "finalizers": null } });
     let object = "metal3remediations/w-0";

@@ -7,13 +7,14 @@ use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::lab::{Step, kinds, start};
 use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE, User};
 use crate::tests::Log;
 
+const STORAGE: &str = "/apis/storage.k8s.io/v1";
 /// The time of an attempt, in seconds.
 const TIME: i32 = 600;
 
@@ -163,4 +164,23 @@ async fn deletion_of_a_node_without_an_answer_is_in_the_audit_log() {
             .any(|(line, _)| line.starts_with("perhaps deleting the Node")),
         "{lines:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn host_is_off_until_pods_and_volumes_have_left_its_node() {
+    let site = Site::new("v1.31.0").await;
+    let attachment = json!({
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": { "name": "disk" },
+        "spec": { "attacher": "example.org", "nodeName": "n0", "source": { "persistentVolumeName": "disk" } },
+    });
+    site.user.make(STORAGE, "volumeattachments", attachment).await;
+    site.take(&[Step::Terminating(true), Step::Power], 60).await;
+    assert!(site.is_held().await);
+    assert!(remediated(&site.remediation().await).1.contains("Pods are terminating"));
+    site.take(&[Step::Terminating(false)], 60).await;
+    assert!(site.is_held().await);
+    assert!(remediated(&site.remediation().await).1.contains("volumes are attached"));
+    site.user.delete(STORAGE, "volumeattachments/disk").await;
+    site.take(&[], 10).await;
+    assert!(!site.is_held().await);
 }

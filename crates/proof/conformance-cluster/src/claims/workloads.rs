@@ -15,6 +15,8 @@ pub(super) fn rows() -> Vec<Claim> {
         "kinds", "ServiceAccount", "it has only metadata" => service_account;
         "kinds", "EndpointSlice", "the address type is required and immutable, and generations count" => endpoint_slice;
         "kinds", "Pod", "containers are required, it is pending, and it has a status path" => pod;
+        "kinds", "Pod", "a field selector selects Pods by Node" => pods_of_node;
+        "kinds", "VolumeAttachment", "it has no namespace and no generation" => volume_attachment;
     }
 }
 
@@ -152,4 +154,36 @@ async fn pod(s: Subject) -> CheckResult {
         .merge(&s.core("pods/a/status"), &json!({"status": {"phase": "Running"}}))
         .await?;
     reply.expect("status", 200, "/status/phase", "Running")
+}
+
+async fn pods_of_node(s: Subject) -> CheckResult {
+    s.create("serviceaccounts", json!({"metadata": {"name": "default"}}))
+        .await?;
+    let node = format!("node-of-{}", s.namespace());
+    for (name, node) in [("a", "another"), ("b", node.as_str())] {
+        let containers = json!([{"name": "c", "image": "i:1"}]);
+        let spec = json!({"nodeName": node, "containers": containers, "terminationGracePeriodSeconds": 0});
+        let reply = s
+            .create("pods", json!({"metadata": {"name": name}, "spec": spec}))
+            .await?;
+        expect("made", reply.code, 201)?;
+    }
+    let list = s
+        .get(&format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"))
+        .await?;
+    expect("names", list.names().join(" "), "b".into())
+}
+
+async fn volume_attachment(s: Subject) -> CheckResult {
+    let (path, name) = (
+        "/apis/storage.k8s.io/v1/volumeattachments",
+        format!("of-{}", s.namespace()),
+    );
+    let spec = json!({"attacher": "example.org", "nodeName": "n", "source": {"persistentVolumeName": "v"}});
+    let reply = s.post(path, &json!({"metadata": {"name": name}, "spec": spec})).await?;
+    reply.expect("made", 201, "/metadata/generation", Value::Null)?;
+    let found = s.get(path).await?;
+    expect("listed", found.names().contains(&name), true)?;
+    let reply = s.delete(&format!("{path}/{name}"), &Value::Null).await?;
+    expect("deleted", reply.code, 200)
 }

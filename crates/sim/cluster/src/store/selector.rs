@@ -82,10 +82,11 @@ impl FieldTest {
 }
 
 /// Fields of built-in kinds besides name and namespace.
-const FIELDS: [(&str, &[&str]); 4] = [
+const FIELDS: [(&str, &[&str]); 5] = [
     ("Secret", &["type"]),
     ("Namespace", &["status.phase"]),
     ("Node", &["spec.unschedulable"]),
+    ("Pod", &["spec.nodeName", "status.phase"]),
     (
         "Event",
         &[

@@ -3,7 +3,7 @@
 use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Version};
 
 /// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
+pub const TAKEN_AS_GIVEN: [(&str, &str); 13] = [
     ("Namespace", "spec and status; no managed fields"),
     ("Node", "everything; no taint is added; no managed fields"),
     (
@@ -28,6 +28,7 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 12] = [
         "EndpointSlice",
         "endpoints and ports; of the address type only its presence and immutability are checked",
     ),
+    ("VolumeAttachment", "everything; no managed fields"),
     (
         "Lease",
         "the holder; `strategy` and `preferredHolder` are dropped as by a server without coordinated election",
@@ -52,7 +53,7 @@ struct BuiltIn {
     generations: bool,
 }
 
-const BUILT_IN: [BuiltIn; 12] = [
+const BUILT_IN: [BuiltIn; 13] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
@@ -68,6 +69,10 @@ const BUILT_IN: [BuiltIn; 12] = [
         group: "discovery.k8s.io",
         generations: true,
         ..core("EndpointSlice", "endpointslices", &[], true, false)
+    },
+    BuiltIn {
+        group: "storage.k8s.io",
+        ..core("VolumeAttachment", "volumeattachments", &[], false, true)
     },
     BuiltIn {
         group: "coordination.k8s.io",
