@@ -3,7 +3,7 @@
 //!
 //! The real controllers run on the simulated API server and Ironic under paused time, so each number is exact and
 //! reproducible. A machine has metadata and network data with an address of one pool; its host has one network
-//! interface and is inspected by an agent. Events are not counted, nor is the change feed of Ironic, which serves all
+//! interface and is inspected by an agent. A remediation powers the host of another machine off and on. Events are not counted, nor is the change feed of Ironic, which serves all
 //! hosts. Fractions are rounded up, so that one additional request is visible. The numbers of machines can be given as
 //! arguments.
 
@@ -19,6 +19,7 @@ mod counting;
 mod lab;
 mod nodes;
 mod programs;
+mod remediation;
 mod site;
 
 use std::collections::BTreeMap;
@@ -90,6 +91,7 @@ fn detail(phase: &str, requests: &Requests, machines: u64) {
         ("write", &requests.writes),
         ("read", &requests.reads),
         ("Ironic", &requests.ironic),
+        ("Nodes", &requests.workload),
     ] {
         for (what, number) in counts {
             let (whole, tenth) = (number / machines, number % machines * 10 / machines);
@@ -102,34 +104,32 @@ fn all(requests: &Requests) -> [u64; 3] {
     [sum(&requests.writes), sum(&requests.reads), sum(&requests.ironic)]
 }
 
-/// The requests while machines are enrolled, provisioned, idle, released, and their hosts deleted.
-async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
-    let count = usize::try_from(machines)?;
-    site.requests();
+async fn enrol(site: &Site, machines: u32) -> Result<()> {
     for number in 1..=machines {
         site.enrol(number).await?;
     }
+    let count = usize::try_from(machines)?;
     site.until(Awaited::Hosts, "/status/provisioning/state", &json!("available"), count)
-        .await?;
-    let enrolled = site.requests();
+        .await
+}
+
+async fn provision(site: &Site, machines: u32) -> Result<()> {
     for number in 1..=machines {
         site.machine(number).await;
     }
-    site.until(
-        Awaited::Hosts,
-        "/status/provisioning/state",
-        &json!("provisioned"),
-        count,
-    )
-    .await?;
+    let (count, state) = (usize::try_from(machines)?, "/status/provisioning/state");
+    site.until(Awaited::Hosts, state, &json!("provisioned"), count).await?;
     site.join_nodes().await;
-    site.until(
-        Awaited::Machines,
-        "/status/initialization/provisioned",
-        &json!(true),
-        count,
-    )
-    .await?;
+    let is_provisioned = "/status/initialization/provisioned";
+    site.until(Awaited::Machines, is_provisioned, &json!(true), count).await
+}
+
+/// The requests while machines are enrolled, provisioned, idle, released, and their hosts deleted.
+async fn phases(site: &Site, machines: u32) -> Result<[Requests; 5]> {
+    site.requests();
+    enrol(site, machines).await?;
+    let enrolled = site.requests();
+    provision(site, machines).await?;
     let provisioned = site.requests();
     tokio::time::sleep(Duration::from_hours(24)).await;
     let idle = site.requests();
@@ -200,6 +200,7 @@ async fn main() -> Result<ExitCode> {
             life(&mut ledger, machines, smallest.is_none()).await?,
             u64::from(machines),
         );
+        remediation::rows(&mut ledger, machines, several == 1).await?;
         let (few, least) = *smallest.get_or_insert((several, whole));
         for (what, (now, then)) in NAMES.iter().zip(whole.into_iter().zip(least)) {
             let (each, goal) = (now.div_ceil(several), then.div_ceil(few));

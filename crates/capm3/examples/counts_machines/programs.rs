@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use metal3_capi::workload::{ConnectFn, Remote, Repairs};
+use metal3_capm3::controller::caches::Caches as MachineCaches;
 use metal3_capm3::controller::standalone::Standalone;
+use metal3_capm3::needs::{Machines, Remediations};
+use metal3_capm3::remediation::reconciler::{Parts as RemediationParts, controller as remediations, own_watches};
 use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::caches::Caches as HostCaches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts as HostParts, controller as hosts};
@@ -10,6 +14,7 @@ use metal3_hosts::settings::Settings as HostSettings;
 use metal3_ipam::reconciler as ipam;
 use metal3_ironic::Client;
 use metal3_runtime::access::Role;
+use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
@@ -25,6 +30,9 @@ use crate::nodes::WorkloadNodes;
 const MACHINES: &str = "machines";
 const HOSTS: &str = "hosts";
 const ADDRESSES: &str = "addresses";
+const REMEDIATIONS: &str = "remediations";
+/// User name in the workload cluster.
+pub(crate) const WORKLOAD: &str = "workload";
 /// Workers per controller.
 const WORKERS: usize = 4;
 
@@ -49,6 +57,7 @@ pub(crate) fn start(environment: &Environment<'_>) -> JoinSet<()> {
     start_machines(environment, &mut tasks);
     start_hosts(environment, &mut tasks);
     start_addresses(environment, &mut tasks);
+    start_remediations(environment, &mut tasks);
     tasks
 }
 
@@ -116,6 +125,45 @@ fn start_addresses(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
         tasks,
         caches.watches(&WatchConfig::everywhere(&client, environment.clock, &stop)),
     );
+    tasks.spawn(async move {
+        controller.run(stop).await;
+    });
+}
+
+fn start_remediations(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
+    let (client, workload) = (
+        client(environment.cluster, REMEDIATIONS, environment.counts),
+        client(environment.cluster, WORKLOAD, environment.counts),
+    );
+    let (caches, own, stop) = (
+        MachineCaches::default(),
+        SharedCache::default(),
+        CancellationToken::new(),
+    );
+    let reader: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
+    let open: ConnectFn = Box::new(move |_| {
+        let client = workload.clone();
+        Box::pin(async move { Ok(client) })
+    });
+    let workloads = Arc::new(Remote::new(reader, open, Arc::clone(environment.clock)));
+    let (events, _) = EventRecorder::bounded(1);
+    let parts = RemediationParts {
+        remediations: own.clone(),
+        caches: caches.clone(),
+        workloads: Arc::new(Repairs::new(Arc::clone(&workloads))),
+        clock: Arc::clone(environment.clock),
+        events,
+        metrics: Metrics::new(),
+        watch_filter: None,
+        workers: WORKERS,
+    };
+    let writer: Writer<Remediations> = Writer::new(client.clone(), Mode::Perform);
+    let controller = remediations(parts, writer);
+    let config = WatchConfig::everywhere(&client, environment.clock, &stop);
+    run(tasks, caches.watches(&config));
+    run(tasks, own_watches(&own, &config));
+    let stopped = stop.clone();
+    tasks.spawn(async move { workloads.run(stopped).await });
     tasks.spawn(async move {
         controller.run(stop).await;
     });

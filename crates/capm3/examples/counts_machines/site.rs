@@ -15,9 +15,9 @@ use tokio::task::JoinSet;
 use crate::counting::{Kind, RequestCounts};
 use crate::lab::{CLUSTER_API, HOSTS, INFRASTRUCTURE, IPAM, User, kinds, owner};
 use crate::nodes::WorkloadNodes;
-use crate::programs::{self, Environment};
+use crate::programs::{self, Environment, WORKLOAD};
 
-const CORE: &str = "/api/v1/namespaces/default";
+pub(crate) const CORE: &str = "/api/v1/namespaces/default";
 
 const CLUSTER: &str = "edge";
 /// User name of the user's client.
@@ -31,7 +31,7 @@ pub(crate) struct Site {
     ironic: Ironic,
     nodes: WorkloadNodes,
     counts: RequestCounts,
-    user: User,
+    pub(crate) user: User,
     _programs: JoinSet<()>,
 }
 
@@ -42,6 +42,8 @@ pub(crate) struct Requests {
     pub(crate) reads: BTreeMap<String, u64>,
     pub(crate) host_lists: u64,
     pub(crate) ironic: BTreeMap<String, u64>,
+    /// To the API server of the workload cluster.
+    pub(crate) workload: BTreeMap<String, u64>,
 }
 
 impl Site {
@@ -208,7 +210,7 @@ impl Site {
     }
 
     /// Waits until no writes occur for a while.
-    async fn until_idle(&self) -> Result<()> {
+    pub(crate) async fn until_idle(&self) -> Result<()> {
         let mut before = None;
         for _ in 0..MAX_CHECKS {
             // The garbage collector runs here explicitly, so that its requests are not counted.
@@ -231,6 +233,7 @@ impl Site {
                 requests.host_lists = requests.host_lists.saturating_add(number);
             }
             let of = match kind {
+                _ if what.starts_with(WORKLOAD) => &mut requests.workload,
                 Kind::Write => &mut requests.writes,
                 Kind::Read => &mut requests.reads,
                 Kind::List => &mut requests.reads,
@@ -253,6 +256,7 @@ impl Site {
 pub(crate) enum Awaited {
     Hosts,
     Machines,
+    Remediations,
 }
 
 impl Awaited {
@@ -260,6 +264,7 @@ impl Awaited {
         match self {
             Self::Hosts => (HOSTS, "baremetalhosts"),
             Self::Machines => (INFRASTRUCTURE, "metal3machines"),
+            Self::Remediations => (INFRASTRUCTURE, "metal3remediations"),
         }
     }
 }
