@@ -7,7 +7,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::model::state::ProvisionState;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
@@ -151,6 +151,31 @@ async fn name_of_a_host_of_another_namespace_does_not_take_its_node() {
         tenant_status(&env, "old").await["provisioning"]["ID"],
         json!(plain.as_str())
     );
+}
+
+/// The first releases of the Go manager named nodes so.
+#[tokio::test(start_paused = true)]
+async fn node_with_the_plain_name_of_a_host_is_taken_only_with_the_flag() {
+    for plain_node_names in [true, false] {
+        let env = TestEnv::new(Setup {
+            plain_node_names,
+            ..Setup::default()
+        });
+        let new = metal3_ironic::calls::node::NewNode {
+            name: "host-1".to_owned(),
+            driver: "redfish".to_owned(),
+            driver_info: Map::default(),
+            properties: Map::default(),
+            more: Map::default(),
+            disable_power_off: None,
+        };
+        let create = metal3_ironic::calls::node::create(new).unwrap();
+        let older = env.ironic.client().unwrap().send(&create).await.unwrap().value;
+        env.host(1, json!({})).await;
+        env.until_state(1, "available").await;
+        let id = env.get(1).await.unwrap().status.provisioning.id;
+        assert_eq!(id == older.uuid.as_str(), plain_node_names, "{id}");
+    }
 }
 
 /// Ironic finds a node by its UUID where it finds it by its name, and a UUID is a valid name of a host.
