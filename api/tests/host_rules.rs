@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
+
 use metal3_api::catalog;
 use metal3_api::rules::{Decision, Operation, Reason};
 use serde_json::{Value, json};
@@ -340,6 +342,11 @@ fn network_interfaces_are_accepted_with_a_warning() {
     let decision = create(&host(&json!({ "online": true, "networkInterfaces": interfaces })));
     assert!(decision.allowed());
     assert_eq!(rules(&decision), ["network-interfaces-unserved"]);
+    assert_eq!(decision.findings[0].path.as_str(), "spec.networkInterfaces");
+    assert!(
+        decision.warnings()[0].contains("no switch is configured"),
+        "{decision:?}"
+    );
 }
 
 #[test]
@@ -432,16 +439,65 @@ fn warning_about_a_kind_without_controller_follows_the_spec_alone() {
 
 #[test]
 fn each_kind_of_the_group_without_a_controller_warns() {
+    let consequences = [
+        (
+            "BMCEventSubscription",
+            json!({ "hostName": "node-0", "destination": "https://192.0.2.50/events" }),
+            "the BMC sends no events",
+        ),
+        (
+            "BareMetalSwitch",
+            json!({ "address": "192.0.2.1", "deviceType": "x", "macAddress": "52:54:00:00:00:01" }),
+            "no switch is configured",
+        ),
+        (
+            "DataImage",
+            json!({ "url": "http://images/data.iso" }),
+            "no disc is inserted or removed",
+        ),
+        (
+            "FirmwareSchema",
+            json!({ "schema": {} }),
+            "no firmware setting is checked",
+        ),
+        ("HostClaim", json!({ "poweredOn": true }), "no host is chosen"),
+        ("HostDeployPolicy", json!({}), "no HostClaim is served"),
+        (
+            "HostFirmwareComponents",
+            json!({ "updates": [] }),
+            "no firmware is updated",
+        ),
+        (
+            "HostFirmwareSettings",
+            json!({ "settings": {} }),
+            "no firmware setting is read or changed",
+        ),
+        (
+            "HostNetworkAttachment",
+            json!({ "mode": "access", "nativeVLAN": 1 }),
+            "no switch is configured",
+        ),
+        ("HostUpdatePolicy", json!({}), "no firmware is changed"),
+        (
+            "PreprovisioningImage",
+            json!({}),
+            "no image is built, and no host reads one",
+        ),
+    ];
     let served = ["BareMetalHost", "HardwareData"];
-    let unserved: Vec<&str> = metal3_api::metal3::definitions()
-        .iter()
-        .map(|definition| definition.kind)
-        .filter(|kind| !served.contains(kind))
-        .collect();
-    assert_eq!(unserved.len(), 11);
-    for kind in unserved {
-        let rows = catalog::reviewers().into_iter().find(|reviewer| reviewer.kind == kind);
-        let rows = (rows.unwrap().rows)();
-        assert!(rows.iter().any(|row| row.name == "unserved"), "{kind}");
+    let definitions = metal3_api::metal3::definitions();
+    let kinds = definitions.iter().map(|definition| definition.kind);
+    let unserved: BTreeSet<&str> = kinds.filter(|kind| !served.contains(kind)).collect();
+    assert_eq!(unserved, consequences.iter().map(|(kind, ..)| *kind).collect());
+    for (kind, spec, consequence) in consequences {
+        let decision = create(&object(kind, &json!({}), &spec));
+        let warning = decision.findings.iter().find(|finding| finding.rule == "unserved");
+        let warning = warning.unwrap().to_string();
+        for text in [
+            format!("no controller of this program serves a {kind}: {consequence}"),
+            "keep the Go manager (baremetal-operator) for it, or delete the object".to_owned(),
+        ] {
+            assert!(warning.contains(&text), "{warning}");
+        }
     }
 }
