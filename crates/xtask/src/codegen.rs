@@ -10,7 +10,7 @@ use metal3_webhooks::table::SUITES;
 
 use metal3_files::workspace;
 
-use crate::{fields, pages, yaml};
+use crate::{pages, yaml};
 
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
@@ -23,7 +23,6 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     wanted.extend(webhooks(&root.join(WEBHOOKS)));
     wanted.extend(pages::wanted(&root.join("docs/controllers"))?);
     wanted.insert(root.join("docs/flags.md"), metal3_flags::page());
-    wanted.extend([fields::page(&root)?]);
     let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS)], &wanted)?;
     if check {
         for path in &drift {

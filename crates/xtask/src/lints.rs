@@ -62,7 +62,6 @@ pub(crate) fn run() -> Result<bool> {
     }
     let complaints = threats::complaints(&documents::text(&root.join(SECURITY))?, &tests);
     found.extend(complaints.iter().map(|complaint| format!("{SECURITY}: {complaint}")));
-    found.extend(crate::fields::complaints(&root)?);
     for page in pages(&root)? {
         let name = page.strip_prefix(&root).unwrap_or(&page);
         found.extend(coined(name, &documents::text(&page)?));

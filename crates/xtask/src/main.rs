@@ -30,7 +30,7 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Write the table of everything a user can say
+    /// Write the table of fields, keys, flags, variables and metrics
     Fields {
         /// Fail when the page differs from what would be written, and write nothing
         #[arg(long)]

@@ -1,5 +1,5 @@
-//! What a user can say in addition to members: annotations and labels, flags, environment variables, and the metrics that he can
-//! query. Flags and variables come from their tables, the rest from the source.
+//! Entries that are not members: annotations and labels, flags, environment variables and metrics. Flags and variables come from
+//! their tables, the rest from the source.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use metal3_files::documents;
 use metal3_flags::{Handling, TABLE, VARIABLES};
 
 use super::rows::{Class, Row};
-use super::{Said, Table};
+use super::{Entry, Table};
 
 /// Annotations and labels.
 pub(crate) const KEYS: &str = "Annotations and labels";
@@ -64,25 +64,25 @@ const METRIC_PREFIXES: [&str; 7] = [
 const KEY_CONSTANTS: [&str; 4] = ["_ANNOTATION", "_LABEL", "_ANNOTATION_PREFIX", "_LABEL_PREFIX"];
 
 /// All of them.
-pub(crate) fn all(root: &Path) -> Result<BTreeSet<Said>> {
-    let said = |subject: &str, name: &str| Said {
+pub(crate) fn all(root: &Path) -> Result<BTreeSet<Entry>> {
+    let entry = |subject: &str, name: &str| Entry {
         subject: subject.to_owned(),
         name: name.to_owned(),
     };
     let mut found = BTreeSet::new();
-    found.extend(TABLE.iter().map(|flag| said(FLAGS, flag.name)));
-    found.extend(VARIABLES.iter().map(|variable| said(ENVIRONMENT, variable.name)));
+    found.extend(TABLE.iter().map(|flag| entry(FLAGS, flag.name)));
+    found.extend(VARIABLES.iter().map(|variable| entry(ENVIRONMENT, variable.name)));
     for folder in SOURCES {
         for file in documents::files(&root.join(folder), &["rs"])? {
             if crate::lints::is_test(&file) {
                 continue;
             }
             let text = documents::text(&file)?;
-            found.extend(keys(&text).iter().map(|key| said(KEYS, key)));
+            found.extend(keys(&text).iter().map(|key| entry(KEYS, key)));
             if folder == PROGRAM {
-                found.extend(variables(&text).iter().map(|name| said(ENVIRONMENT, name)));
+                found.extend(variables(&text).iter().map(|name| entry(ENVIRONMENT, name)));
             }
-            found.extend(metrics(&text).iter().map(|name| said(METRICS, name)));
+            found.extend(metrics(&text).iter().map(|name| entry(METRICS, name)));
         }
     }
     Ok(found)

@@ -1,13 +1,13 @@
-//! `fields`: the table of everything that a user can say, and of what this program does with it.
+//! `fields`: the table of fields, keys, flags, environment variables and metrics, and of what this program does with each.
 //!
-//! What can be said is collected: members of the kinds from their schemas, keys of annotations and labels and names of
-//! metrics from the source, flags and environment variables from their tables. What is done with it is written by hand, as
-//! rows in `crates/xtask/fields`. `docs/fields.md` is the result of both. A thing without a row is an error, and so is a row
-//! that is about nothing, or that names a test that does not exist.
+//! The entries are collected: members of the kinds from their schemas, keys of annotations and labels and names of
+//! metrics from the source, flags and environment variables from their tables. What this program does with them is written by
+//! hand, as rows in `crates/xtask/fields`. `docs/fields.md` is the result of both. An entry without a row is an error, and so is a
+//! row, a pattern or an alternative of a pattern that matches no entry, and a test that does not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use metal3_files::{documents, workspace};
@@ -19,6 +19,7 @@ mod pattern;
 mod prove;
 mod rows;
 
+use pattern::Pattern;
 use rows::{Class, Row};
 
 /// Folder of the rows.
@@ -28,36 +29,36 @@ const PAGE: &str = "docs/fields.md";
 /// Folders with tests.
 const TESTED: [&str; 3] = ["api", "crates", "e2e"];
 
-/// A thing that a user can say.
+/// A member of a kind, or the name of a key, flag, environment variable or metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Said {
+pub(crate) struct Entry {
     /// A kind, or one of the subjects in [`keys`].
     subject: String,
     /// Path of the member, or name.
     name: String,
 }
 
-/// What can be said, the rows, and the number of members of `status`.
-struct Everything {
-    said: BTreeSet<Said>,
+/// The entries, the rows, and the number of members of `status`.
+struct Fields {
+    entries: BTreeSet<Entry>,
     rows: Vec<Row>,
     status: usize,
 }
 
-impl Everything {
+impl Fields {
     fn read(root: &Path) -> Result<Self> {
-        let (mut said, status) = members::all();
-        said.extend(keys::all(root)?);
+        let (mut entries, status) = members::all();
+        entries.extend(keys::all(root)?);
         let rows = rows::read(&root.join(ROWS))?;
-        Ok(Self { said, rows, status })
+        Ok(Self { entries, rows, status })
     }
 
     fn page(&self) -> String {
-        page::text(&Table::new(&self.said, &self.rows), &self.rows, self.status)
+        page::text(&Table::new(&self.entries, &self.rows), &self.rows, self.status)
     }
 
     fn complaints(&self, root: &Path) -> Result<Vec<String>> {
-        let table = Table::new(&self.said, &self.rows);
+        let table = Table::new(&self.entries, &self.rows);
         let mut found = rows::complaints(&self.rows, &tests(root)?);
         found.extend(table.complaints(&self.rows));
         found.extend(keys::contradictions(&table, &self.rows));
@@ -65,22 +66,12 @@ impl Everything {
     }
 }
 
-/// `docs/fields.md`.
-pub(crate) fn page(root: &Path) -> Result<(PathBuf, String)> {
-    Ok((root.join(PAGE), Everything::read(root)?.page()))
-}
-
-/// Things without rows, and rows that are about nothing or name no test.
-pub(crate) fn complaints(root: &Path) -> Result<Vec<String>> {
-    Everything::read(root)?.complaints(root)
-}
-
-/// Writes `docs/fields.md`, or with `check` reports whether it is up to date. Reports things without rows in either case.
+/// Writes `docs/fields.md`, or with `check` reports whether it is up to date. Reports entries without rows in either case.
 pub(crate) fn run(check: bool) -> Result<bool> {
     let root = workspace::root()?;
-    let everything = Everything::read(&root)?;
-    let mut complaints = everything.complaints(&root)?;
-    let (path, text) = (root.join(PAGE), everything.page());
+    let fields = Fields::read(&root)?;
+    let mut complaints = fields.complaints(&root)?;
+    let (path, text) = (root.join(PAGE), fields.page());
     if !check {
         fs::write(&path, &text).with_context(|| format!("write {}", path.display()))?;
     } else if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
@@ -91,15 +82,15 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     for complaint in &complaints {
         println!("{complaint}");
     }
-    let Everything { said, rows, status } = &everything;
-    let counts = Table::new(said, rows).counts(rows);
+    let Fields { entries, rows, status } = &fields;
+    let counts = Table::new(entries, rows).counts(rows);
     let all: usize = counts.values().sum();
     let counts: Vec<String> = counts
         .iter()
         .map(|(class, count)| format!("{count} {}", class.name()))
         .collect();
     println!(
-        "fields: {all} things that a user can say: {}; {status} members of status; {} complaints",
+        "fields: {all} entries: {}; {status} members of status; {} complaints",
         counts.join(", "),
         complaints.len()
     );
@@ -109,8 +100,8 @@ pub(crate) fn run(check: bool) -> Result<bool> {
 /// Removes the members that act, one at a time, and requires that their tests fail. `sample`: how many, all by default.
 pub(crate) fn prove(sample: Option<usize>) -> Result<bool> {
     let root = workspace::root()?;
-    let Everything { said, rows, .. } = Everything::read(&root)?;
-    prove::run(&root, &Table::new(&said, &rows), &rows, sample)
+    let Fields { entries, rows, .. } = Fields::read(&root)?;
+    prove::run(&root, &Table::new(&entries, &rows), &rows, sample)
 }
 
 /// Each test with the folder of its file: `crates/capm3/src/machine/tests/template.rs::paused_machine_takes_nothing_over`.
@@ -126,56 +117,57 @@ fn tests(root: &Path) -> Result<BTreeSet<(String, String)>> {
     Ok(found)
 }
 
-/// Things and their rows.
+/// Entries and their rows.
 pub(crate) struct Table<'a> {
-    /// Index of the row of each thing.
-    matched: BTreeMap<&'a Said, Option<usize>>,
+    /// Index of the row of each entry.
+    matched: BTreeMap<&'a Entry, Option<usize>>,
 }
 
 impl<'a> Table<'a> {
-    /// The first row that matches a thing is its row.
-    fn new(said: &'a BTreeSet<Said>, rows: &[Row]) -> Self {
-        let row = |thing: &Said| rows.iter().position(|row| row.is_about(&thing.subject, &thing.name));
+    /// The first row that matches an entry is its row.
+    fn new(entries: &'a BTreeSet<Entry>, rows: &[Row]) -> Self {
+        let row = |entry: &Entry| rows.iter().position(|row| row.is_about(&entry.subject, &entry.name));
         Self {
-            matched: said.iter().map(|thing| (thing, row(thing))).collect(),
+            matched: entries.iter().map(|entry| (entry, row(entry))).collect(),
         }
     }
 
-    /// Things without rows, and rows and patterns without things.
+    /// Entries without rows, and rows and patterns without entries.
     fn complaints(&self, rows: &[Row]) -> Vec<String> {
         let missing = self.matched.iter().filter(|(_, row)| row.is_none());
-        let missing = missing.map(|(thing, _)| {
+        let missing = missing.map(|(entry, _)| {
             format!(
                 "{} {} has no row: say in {ROWS} what is done with it",
-                thing.subject, thing.name
+                entry.subject, entry.name
             )
         });
         let superfluous = rows.iter().enumerate().flat_map(|(index, row)| {
-            let things: Vec<&str> = self.of_row(index).collect();
+            let names: Vec<&str> = self.of_row(index).collect();
             let patterns = row.patterns.iter().filter(|_| !row.is_external());
-            let idle = patterns.filter(move |pattern| !things.iter().any(|name| pattern.matches(name)));
+            let alternatives = patterns.flat_map(Pattern::alternatives);
+            let idle = alternatives.filter(move |pattern| !names.iter().any(|name| pattern::matches(pattern, name)));
             idle.map(move |pattern| {
                 format!(
-                    "{} {}: the row matches nothing, or nothing that an earlier row does not match",
-                    row.subject,
-                    pattern.text()
+                    "{} {pattern}: the row matches nothing, or nothing that an earlier row does not match",
+                    row.subject
                 )
             })
         });
         missing.chain(superfluous).collect()
     }
 
-    /// Names of the things of a row.
+    /// Names of the entries of a row.
     fn of_row(&self, index: usize) -> impl Iterator<Item = &str> {
         let matched = self.matched.iter().filter(move |(_, row)| **row == Some(index));
-        matched.map(|(thing, _)| thing.name.as_str())
+        matched.map(|(entry, _)| entry.name.as_str())
     }
 
-    /// Number of things in each class. Names that only Go managers know count once each.
+    /// Number of entries in each class. Names that only Go managers know count once each.
     fn counts(&self, rows: &[Row]) -> BTreeMap<Class, usize> {
         let mut counts: BTreeMap<Class, usize> = Class::ALL.iter().map(|class| (*class, 0)).collect();
         for (index, row) in rows.iter().enumerate() {
-            let external = if row.is_external() { row.patterns.len() } else { 0 };
+            let names = row.patterns.iter().flat_map(Pattern::alternatives);
+            let external = if row.is_external() { names.count() } else { 0 };
             *counts.entry(row.class).or_default() += self.of_row(index).count().max(external);
         }
         counts
@@ -186,17 +178,17 @@ impl<'a> Table<'a> {
 mod tests {
     use super::*;
 
-    fn said(names: &[&str]) -> BTreeSet<Said> {
-        let thing = |name: &&str| Said {
+    fn entries(names: &[&str]) -> BTreeSet<Entry> {
+        let entry = |name: &&str| Entry {
             subject: "Kind".to_owned(),
             name: (*name).to_owned(),
         };
-        names.iter().map(thing).collect()
+        names.iter().map(entry).collect()
     }
 
     fn complaints(names: &[&str], rows: &str) -> Vec<String> {
-        let (said, rows) = (said(names), rows::parse(rows).unwrap());
-        Table::new(&said, &rows).complaints(&rows)
+        let (entries, rows) = (entries(names), rows::parse(rows).unwrap());
+        Table::new(&entries, &rows).complaints(&rows)
     }
 
     #[test]
@@ -208,10 +200,24 @@ mod tests {
     }
 
     #[test]
+    fn alternative_without_a_member_is_reported() {
+        let rows = "Kind:\n- { at: 'spec.(a|b).(c|d)', acts: api::a_b_c }\n";
+        let found = complaints(&["spec.a.c", "spec.a.d", "spec.b.c"], rows);
+        assert!(found.len() == 1 && found[0].contains("Kind spec.b.d:"), "{found:?}");
+    }
+
+    #[test]
+    fn names_of_go_managers_count_once_each() {
+        let rows = rows::parse("Kind:\n- { at: '(A|B|C)', only-upstream: true, unread: a place }\n").unwrap();
+        let counts = Table::new(&BTreeSet::new(), &rows).counts(&rows);
+        assert_eq!(counts[&Class::Unread], 3);
+    }
+
+    #[test]
     fn first_row_that_matches_counts_and_a_hidden_row_is_reported() {
         let rows = "Kind:\n- { at: spec.a, acts: api::a_b_c }\n- { at: 'spec.**', unread: a place }\n";
-        let (things, parsed) = (said(&["spec.a", "spec.b.c"]), rows::parse(rows).unwrap());
-        let table = Table::new(&things, &parsed);
+        let (entries, parsed) = (entries(&["spec.a", "spec.b.c"]), rows::parse(rows).unwrap());
+        let table = Table::new(&entries, &parsed);
         assert_eq!(table.complaints(&parsed), [""; 0]);
         let counts = table.counts(&parsed);
         assert_eq!((counts[&Class::Acts], counts[&Class::Unread]), (1, 1));

@@ -10,10 +10,10 @@ use super::{ROWS, Table};
 /// The page.
 pub(crate) fn text(table: &Table<'_>, rows: &[Row], status: usize) -> String {
     let mut text = format!(
-        "# Everything a user can say\n\nWritten by `cargo run --bin xtask -- fields` from the schemas, the source and the rows in \
+        "# Fields, keys, flags, variables and metrics\n\nWritten by `cargo run --bin xtask -- fields` from the schemas, the source and the rows in \
          `{ROWS}`. Do not edit.\n\nMembers of equal paths in several versions are one, and `spec.template.spec` of a template \
-         is the `spec` of the objects made from it.\nA member that has members is said by them. `(a|b)` is either, `**` all \
-         members below. The {status} members of `status` are\nwritten by controllers, and no user's.\n\n\
+         is the `spec` of the objects made from it.\nA member that has members is not listed, its members are. `(a|b)` is either, `**` all \
+         members below. The {status} members of `status` are\nnot listed, because controllers write them.\n\n\
          | Class | Number | Meaning |\n| --- | --- | --- |\n"
     );
     for (class, count) in table.counts(rows) {
@@ -80,8 +80,8 @@ mod tests {
     fn kinds_come_first_and_bars_are_escaped() {
         let rows = rows::parse("Flags:\n- { at: v, acts: 'api::x' }\nKind:\n- { at: 'spec.(a|b)', unread: a place }\n")
             .unwrap();
-        let said = BTreeSet::new();
-        let page = text(&Table::new(&said, &rows), &rows, 3);
+        let entries = BTreeSet::new();
+        let page = text(&Table::new(&entries, &rows), &rows, 3);
         let (kind, flags) = (page.find("## Kind").unwrap(), page.find("## Flags").unwrap());
         assert!(kind < flags);
         assert!(

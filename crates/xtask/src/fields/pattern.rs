@@ -20,6 +20,11 @@ impl Pattern {
         &self.text
     }
 
+    /// The patterns without `(a|b)` that it stands for.
+    pub(crate) fn alternatives(&self) -> &[String] {
+        &self.alternatives
+    }
+
     pub(crate) fn matches(&self, path: &str) -> bool {
         self.alternatives.iter().any(|alternative| matches(alternative, path))
     }
@@ -38,7 +43,8 @@ fn expanded(text: &str) -> Vec<String> {
     words.split('|').flat_map(joined).collect()
 }
 
-fn matches(pattern: &str, path: &str) -> bool {
+/// Whether a pattern without `(a|b)` matches a path.
+pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
         Some((before, rest)) => {

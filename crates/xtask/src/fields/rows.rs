@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::pattern::Pattern;
 
-/// What is done with a thing that a user says.
+/// What this program does with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
     Acts,
@@ -52,18 +52,21 @@ impl Class {
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Acts => {
-                "it has the effect that it has with the Go managers, or that `docs/parity.md` states; the test fails without it"
+                "it has the effect that it has with the Go managers, or that `docs/parity.md` states. The test fails without it: \
+                 `make fields-prove` shows that for members, a review of the test for names"
             }
-            Self::Refused => "admission, or the start of the program, rejects it; the test sees the words",
+            Self::Refused => {
+                "admission, or the start of the program, rejects it; the test asserts that the error names it"
+            }
             Self::Condition => {
-                "it has no effect, or a partial one, and a condition of the object says so; the test sees the words"
+                "it has no effect, or a partial one, and a condition of the object names it; the test asserts the message"
             }
             Self::Warned => {
-                "it is accepted without effect, and a warning at admission, or in the log, says so; the test sees the words"
+                "it is accepted without effect, and a warning at admission, or in the log, names it; the test asserts that"
             }
             Self::Unread => "no controller reads it, neither those of the Go managers nor those of this program",
-            Self::Superseded => "an older form of another member; the test sees that it becomes that member",
-            Self::Untested => "it acts, and no test looks at it alone",
+            Self::Superseded => "an older form of another member; the test asserts that it becomes that member",
+            Self::Untested => "it acts, and no test asserts its effect alone",
             Self::Silent => "a defect: the Go managers act on it",
         }
     }
