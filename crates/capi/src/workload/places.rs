@@ -93,7 +93,7 @@ impl Places {
     }
 
     /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns the keys that lost
-    /// their place, and those to enqueue. Forgets namespaces without clusters and requests.
+    /// their place, and those to enqueue. Removes namespaces without clusters and requests.
     pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Key>, Woken) {
         let (mut lost, mut woken) = (Vec::new(), Vec::new());
         let mut state = self.0.lock();

@@ -190,11 +190,6 @@ impl<'a> HostChooser<'a> {
                 owner: format!("Cluster {other}"),
             });
         }
-        let names_no_cluster = consumer.is_none() && cluster_of(&host.metadata).is_none();
-        if self.has_namesake && names_no_cluster && kept_for.is_some() {
-            // differs (`host-kept-choice`): the Go manager gives it to either.
-            return Some(Refusal::KeptForOneOfTwo);
-        }
         if let Some(refusal) = consumer.and_then(|consumer| self.refusal_by_consumer(consumer, kept_for.is_some())) {
             return Some(refusal);
         }
@@ -213,7 +208,13 @@ impl<'a> HostChooser<'a> {
             // differs (`host-externally-provisioned`): the Go manager uses the state, which may be outdated.
             Some(Refusal::ExternallyProvisioned)
         } else {
-            self.refusal_by_use(host, kept_for.is_some())
+            let names_no_cluster = consumer.is_none() && cluster_of(&host.metadata).is_none();
+            let is_of_one_of_two = self.has_namesake && names_no_cluster && kept_for.is_some();
+            match self.refusal_by_use(host, kept_for.is_some()) {
+                // differs (`host-kept-choice`): the Go manager gives it to either.
+                None | Some(Refusal::KeptNotReady { .. }) if is_of_one_of_two => Some(Refusal::KeptForOneOfTwo),
+                refusal => refusal,
+            }
         }
     }
 

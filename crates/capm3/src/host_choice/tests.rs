@@ -489,3 +489,27 @@ fn machine_waits_for_a_host_that_one_of_two_owners_of_its_name_keeps_and_takes_n
         assert!(text.contains(part), "{text}");
     }
 }
+
+/// It may never become ready, and a decision between the two owners does not change that.
+#[test]
+fn host_of_one_of_two_owners_that_cannot_be_used_is_not_awaited() {
+    let machine = machine(json!({}));
+    let kept = json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": "md-workers" } } });
+    for unusable in [
+        json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }),
+        json!({ "metadata": { "annotations": { "capm3.metal3.io/unhealthy": "" } } }),
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "" } } }),
+        json!({ "status": { "operationalStatus": "detached" } }),
+        json!({ "status": { "operationalStatus": "error", "errorMessage": "disk" } }),
+        json!({ "spec": { "image": { "url": "http://images/a" } } }),
+    ] {
+        let mut document = kept.clone();
+        merge(&mut document, unusable.clone());
+        let hosts = [host("h0", document), host("h1", json!({}))];
+        let chooser = HostChooser::try_new(&machine, Some("md-workers")).unwrap();
+        let Choice::Take { host, .. } = chooser.with_namesake(true).choose(&hosts) else {
+            panic!("no host is taken: {unusable}");
+        };
+        assert_eq!(host.metadata.name.as_deref(), Some("h1"), "{unusable}");
+    }
+}
