@@ -2,22 +2,29 @@
 //! disk is erased.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use metal3_api::cluster::names::{CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
 use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_files::workspace;
+use parking_lot::Mutex;
 
 use super::*;
 
-/// The number of rolls, each with another seed of the faults.
+/// The seeds of the rolls, if others than those of every test run are wanted: `FIRST-LAST`.
 const ROLLS: &str = "METAL3_REUSE_ROLLS";
-/// The rolls that always run.
-const ALWAYS: u64 = 2;
+/// The number of machines of a roll, if another one is wanted.
+const MACHINES: &str = "METAL3_REUSE_MACHINES";
+/// The machines of every test run. Three of them are a control plane.
+const FEW: u32 = 5;
+/// No further rolls are started after this many failures.
+const FAILURES: usize = 8;
 
-/// Two sets of machines on five hosts.
+/// Two sets of machines, each on a host. `N_MODE` and the like are filled in.
 const BEFORE: &str = r#"
 about: a cluster whose sets keep their hosts
-hosts: 5
+hosts: N_ALL
 steps:
   - apply:
       file: objects/cluster.yaml
@@ -25,16 +32,17 @@ steps:
         CLUSTER_NAME: edge
         CONTROL_PLANE_MACHINE_COUNT: "3"
         CONTROL_PLANE_SURGE: "0"
+        WORKER_MACHINE_COUNT: "N_WORKERS"
         WORKER_SURGE: "0"
-        WORKER_UNAVAILABLE: "1"
+        WORKER_UNAVAILABLE: "N_AWAY"
   - change:
       object: Metal3MachineTemplate/edge-controlplane
-      patch: { spec: { nodeReuse: true, template: { spec: { automatedCleaningMode: MODE } } } }
+      patch: { spec: { nodeReuse: true, template: { spec: { automatedCleaningMode: N_MODE } } } }
   - change:
       object: Metal3MachineTemplate/edge-workers
-      patch: { spec: { nodeReuse: true, template: { spec: { automatedCleaningMode: MODE } } } }
-  - wait: { kind: Machine, count: 5, condition: { Ready: "True" } }
-  - wait: { kind: BareMetalHost, count: 5, where: { /status/provisioning/state: provisioned } }
+      patch: { spec: { nodeReuse: true, template: { spec: { automatedCleaningMode: N_MODE } } } }
+  - wait: { kind: Machine, count: N_ALL, condition: { Ready: "True" } }
+  - wait: { kind: BareMetalHost, count: N_ALL, where: { /status/provisioning/state: provisioned } }
 "#;
 
 /// Both sets are rolled at once, and two more hosts are free.
@@ -54,7 +62,7 @@ about: the user has to decide
 hosts: 0
 steps:
   - wait: { kind: Metal3Machine, count: 2, condition: { AssociateMetal3MachineMetaData: "False" } }
-  - holds: { wish: { kind: BareMetalHost, count: 5, where: { /status/provisioning/state: provisioned } }, during: 1h }
+  - holds: { wish: { kind: BareMetalHost, count: N_ALL, where: { /status/provisioning/state: provisioned } }, during: 1h }
   - check: { kind: Metal3Machine, count: 2, condition: { AssociateMetal3MachineMetaData: "False" } }
 "#;
 
@@ -76,9 +84,9 @@ const ROLLED: &str = r#"
 about: the sets are rolled
 hosts: 0
 steps:
-  - wait: { kind: Machine, count: 5, where: { /spec/version: v1.35.1 }, condition: { Ready: "True" } }
-  - wait: { kind: Machine, count: 5 }
-  - wait: { kind: BareMetalHost, count: 5, where: { /status/provisioning/state: provisioned } }
+  - wait: { kind: Machine, count: N_ALL, where: { /spec/version: v1.35.1 }, condition: { Ready: "True" } }
+  - wait: { kind: Machine, count: N_ALL }
+  - wait: { kind: BareMetalHost, count: N_ALL, where: { /status/provisioning/state: provisioned } }
 "#;
 
 /// What a host was used for, and what was done to its disk.
@@ -90,9 +98,32 @@ struct Use {
     written: u32,
 }
 
+/// How many machines there are, and whether their disks are cleaned.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    machines: u32,
+    mode: &'static str,
+}
+
+impl Size {
+    fn fill(self, text: &str) -> String {
+        let workers = self.machines - 3;
+        let text = text.replace("N_ALL", &self.machines.to_string());
+        let text = text.replace("N_WORKERS", &workers.to_string());
+        let text = text.replace("N_AWAY", &(workers / 5).max(1).to_string());
+        text.replace("N_MODE", self.mode)
+    }
+}
+
 impl Runner<'_> {
-    async fn perform_all(&mut self, text: &str, mode: &str) -> Result<()> {
-        let scenario = Scenario::read(&text.replace("MODE", mode))?;
+    /// How many disks of the first hosts were erased.
+    fn erasures(&self, hosts: u32) -> u32 {
+        let each = (1..=hosts).filter_map(|host| self.world.machine(host, |machine| machine.counts.erased));
+        each.sum()
+    }
+
+    async fn perform_all(&mut self, text: &str, size: Size) -> Result<()> {
+        let scenario = Scenario::read(&size.fill(text))?;
         for (number, step) in scenario.steps.iter().enumerate() {
             let result = self.perform(step).await;
             result.with_context(|| self.report(number, step))?;
@@ -134,8 +165,8 @@ impl Runner<'_> {
     }
 }
 
-/// Runs a cluster with faults of the seed, whose templates have this cleaning mode.
-fn run_with(seed: u64, mode: &str, test: impl AsyncFnOnce(&mut Runner<'_>) -> Result<()>) -> Result<()> {
+/// Runs a cluster of this size with faults of the seed.
+fn run_with(seed: u64, size: Size, test: impl AsyncFnOnce(&mut Runner<'_>) -> Result<()>) -> Result<()> {
     let folder = workspace::root()?.join("e2e/scenarios");
     let files = Files {
         own: &folder,
@@ -146,8 +177,8 @@ fn run_with(seed: u64, mode: &str, test: impl AsyncFnOnce(&mut Runner<'_>) -> Re
             seed,
             with_faults: true,
         };
-        let mut runner = Runner::start(&Scenario::read(BEFORE)?, files, options).await?;
-        runner.perform_all(BEFORE, mode).await?;
+        let mut runner = Runner::start(&Scenario::read(&size.fill(BEFORE))?, files, options).await?;
+        runner.perform_all(BEFORE, size).await?;
         test(&mut runner).await?;
         let run = runner.finish()?;
         anyhow::ensure!(!run.injected.is_none(), "no fault was injected");
@@ -181,26 +212,81 @@ fn paused() -> tokio::runtime::Runtime {
     builder.enable_all().start_paused(true).build().unwrap()
 }
 
-#[test]
-fn rolled_sets_get_their_hosts_back_with_disks_that_are_never_erased() {
-    let rolls = std::env::var_os(ROLLS).and_then(|number| number.to_str()?.parse().ok());
-    for seed in 1..=rolls.unwrap_or(ALWAYS) {
-        let rolled = run_with(seed, "disabled", async |runner| {
-            let before = runner.uses().await?;
-            runner.perform_all(ROLL, "").await?;
-            runner.perform_all(ROLLED, "").await?;
+/// Rolls both sets with faults of the seed. Returns how many disks were erased too.
+fn roll(seed: u64, machines: u32) -> (u32, Result<()>) {
+    let size = Size {
+        machines,
+        mode: "disabled",
+    };
+    let mut erased = 0;
+    let result = run_with(seed, size, async |runner| {
+        let (before, erasures) = (runner.uses().await?, runner.erasures(machines));
+        let rolled = async {
+            runner.perform_all(ROLL, size).await?;
+            runner.perform_all(ROLLED, size).await?;
             check(&before, &runner.uses().await?, 0)
-        });
-        rolled.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
-    }
+        };
+        let rolled = rolled.await;
+        erased = runner.erasures(machines) - erasures;
+        rolled
+    });
+    (erased, result)
+}
+
+/// The seeds, and the number of machines.
+fn wanted() -> (Range<u64>, u32) {
+    let text = |name| std::env::var_os(name).map(|text| text.into_string().unwrap());
+    let seeds = text(ROLLS).map_or(1..3, |range| {
+        let (first, end) = range.split_once('-').unwrap();
+        first.parse().unwrap()..end.parse().unwrap()
+    });
+    (seeds, text(MACHINES).map_or(FEW, |number| number.parse().unwrap()))
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the figures are for the test log")]
+fn rolled_sets_get_their_hosts_back_with_disks_that_are_never_erased() {
+    let (seeds, machines) = wanted();
+    let next = AtomicU64::new(seeds.start);
+    let (run, erased) = (AtomicU64::new(0), AtomicU32::new(0));
+    let failed = Mutex::new(Vec::<String>::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end || failed.lock().len() >= FAILURES {
+                        return;
+                    }
+                    let (disks, result) = roll(seed, machines);
+                    run.fetch_add(1, Ordering::Relaxed);
+                    erased.fetch_add(disks, Ordering::Relaxed);
+                    if let Err(error) = result {
+                        failed.lock().push(format!("seed {seed}: {error:#}"));
+                    }
+                }
+            });
+        }
+    });
+    let (run, erased, failed) = (run.into_inner(), erased.into_inner(), failed.into_inner());
+    println!(
+        "{run} rolls of {machines} machines, {erased} disks erased, {} failed ({ROLLS}=FIRST-LAST and {MACHINES}=NUMBER for others)",
+        failed.len()
+    );
+    assert!(failed.is_empty() && erased == 0, "{}", failed.join("\n"));
 }
 
 #[test]
 fn roll_that_would_erase_disks_waits_until_the_user_accepts_it() {
-    let rolled = run_with(1, "metadata", async |runner| {
+    let size = Size {
+        machines: FEW,
+        mode: "metadata",
+    };
+    let rolled = run_with(1, size, async |runner| {
         let before = runner.uses().await?;
-        runner.perform_all(ROLL, "").await?;
-        runner.perform_all(WAITS, "").await?;
+        runner.perform_all(ROLL, size).await?;
+        runner.perform_all(WAITS, size).await?;
         let waiting = runner.uses().await?;
         for (name, before) in &before {
             anyhow::ensure!(
@@ -209,8 +295,8 @@ fn roll_that_would_erase_disks_waits_until_the_user_accepts_it() {
                 waiting.get(name)
             );
         }
-        runner.perform_all(ACCEPT, "").await?;
-        runner.perform_all(ROLLED, "").await?;
+        runner.perform_all(ACCEPT, size).await?;
+        runner.perform_all(ROLLED, size).await?;
         check(&before, &runner.uses().await?, 1)
     });
     rolled.unwrap_or_else(|error| panic!("{error:#}"));
