@@ -179,12 +179,15 @@ fn object_with_extensions_that_contradicts_its_cluster_is_not_ready_and_machines
 #[test]
 fn fields_without_effect_are_named_while_they_are_set() {
     let cluster = cluster(json!({}));
-    let zones = json!({ "spec": { "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim" } });
+    let identity = json!({ "name": "elsewhere", "context": "admin" });
+    let zones = json!({ "spec": {
+        "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim", "identityRef": identity,
+    } });
     let plan = decide_in(&object(zones.clone()), &cluster);
     assert_eq!(state(&plan, "SpecServed"), (ConditionStatus::False, "NotYet"));
     let message = &condition(&plan, "SpecServed").message;
     assert!(
-        message.contains("spec.deploymentZones, spec.hostAPI: HostClaim;"),
+        message.contains("spec.deploymentZones, spec.identityRef, spec.hostAPI: HostClaim;"),
         "{message}"
     );
     assert_eq!(state(&plan, "Ready"), (ConditionStatus::True, "Ready"));
