@@ -2,7 +2,7 @@
 
 use metal3_api::cluster::Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::{LiveNode, NodeState};
+use metal3_capi::workload::{LiveNode, NodeChange, NodeState};
 
 use super::cleanup::FORBIDDEN;
 use super::{Action, CHANGED, Decision, Planner, Reads, Wait, node, reports_failure};
@@ -47,13 +47,16 @@ impl Planner<'_> {
         Decision::Wait(self.until_timeout(wait))
     }
 
-    /// The Node gets back what it had, then the finalizer is removed.
+    /// The Node gets back what it had, then the finalizer is removed. What another program removes again is added once.
     pub(super) fn restore(&mut self, node: &LiveNode) -> Decision {
         let machine = self.facts.metal3_machine.present();
         let provider_id = machine.and_then(|machine| machine.spec.provider_id.as_deref());
         if let Some(change) = node::restore(self.before, node, provider_id) {
+            let is_last = matches!(change, NodeChange::Add { .. });
             self.actions.push(Action::ChangeNode(change));
-            return Decision::After(CHANGED);
+            if !is_last {
+                return Decision::After(CHANGED);
+            }
         }
         self.release()
     }

@@ -95,7 +95,7 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
         (
             "deleted Node that is back",
             saved().node(present(live(""))),
-            "add 0 annotations and 1 labels, in 1 s",
+            "add 0 annotations and 1 labels, release with backup, again",
         ),
         (
             "deleted Node that is not back",
@@ -290,7 +290,7 @@ fn node_that_was_deleted_is_restored_when_its_host_is_turned_on_again() {
         (
             "back",
             failed().node(present(live(""))),
-            "add 0 annotations and 1 labels, in 1 s",
+            "add 0 annotations and 1 labels, release with backup, again",
         ),
         (
             "forbidden",

@@ -78,9 +78,14 @@ fn node_is_restored_before_the_finalizer_is_removed() {
         ("tainted", Case::waiting().node(present(tainted())), "0 taints, in 1 s"),
         ("not tainted", Case::waiting().node(present(live(""))), "release, again"),
         (
+            "registered again, before live reads",
+            backup().node(present(live(""))).unconfirmed(),
+            "read everything",
+        ),
+        (
             "registered without a provider ID",
             Case::waiting().node(present(without_id(""))),
-            "add 0 annotations and 0 labels and the ID, in 1 s",
+            "add 0 annotations and 0 labels and the ID, release, again",
         ),
         (
             "on another host",
@@ -90,7 +95,7 @@ fn node_is_restored_before_the_finalizer_is_removed() {
         (
             "registered again",
             backup().node(present(live(""))),
-            "add 0 annotations and 1 labels, in 1 s",
+            "add 0 annotations and 1 labels, release with backup, again",
         ),
         (
             "has its own labels",
@@ -151,7 +156,7 @@ fn restored_labels_are_only_those_that_the_node_lacks() {
         labels: [("zone".to_owned(), "1".to_owned())].into(),
         provider_id: None,
     };
-    assert_eq!(plan.actions, [Action::ChangeNode(expected)]);
+    assert_eq!(plan.actions[0], Action::ChangeNode(expected));
 }
 
 #[test]
