@@ -43,6 +43,8 @@ impl Remediations {
             self.workloads.remove_waiter(key);
         }
         let mut latest = Metal3Remediation::clone(&facts.remediation);
+        // Without effective writes another reconcile gives the same plan.
+        let is_repeated = writer.mode() == Mode::ObserveOnly && !plan.actions.is_empty();
         for action in plan.actions {
             match self.write(key, facts, action, &mut latest, writer).await? {
                 Written::Done => {}
@@ -67,7 +69,7 @@ impl Remediations {
                 .record(&latest, event.importance, event.reason, event.message);
         }
         Ok(Acted::Next(match plan.next {
-            // Without effective writes another reconcile gives the same plan.
+            _ if is_repeated => Next::Done,
             Next::Requeue if writer.mode() == Mode::ObserveOnly => Next::Done,
             next => next,
         }))
@@ -95,7 +97,9 @@ impl Remediations {
             Action::PatchHost { host, change, patch } => {
                 let host = key.sibling(&host);
                 writer.patch::<BareMetalHost>(&self.caches.hosts, &host, patch).await?;
-                audit(key, &host, change);
+                if writer.mode() == Mode::Perform {
+                    audit(key, &host, change);
+                }
             }
             Action::ChangeNode(change) => {
                 let (Some(cluster), Node::Read(NodeState::Present(node))) = (facts.cluster.present(), &facts.node)
@@ -105,7 +109,9 @@ impl Remediations {
                 let cluster = Key::of(&**cluster);
                 return Ok(match self.workloads.change(&cluster, node, &change).await? {
                     NodeChanged::Done => {
-                        audit_node(key, &node.name, &change, "");
+                        if writer.mode() == Mode::Perform {
+                            audit_node(key, &node.name, &change, "");
+                        }
                         Written::Done
                     }
                     NodeChanged::Stale => Written::NodeIs(Node::NotRead),
@@ -125,7 +131,9 @@ impl Remediations {
                     return Err(Fault::bug("a patch of a Machine that does not exist"));
                 };
                 writer.patch_status(&self.caches.machines, &machine, patch).await?;
-                tracing::info!(target: "metal3::audit", remediation = %key, %machine, "giving the Machine up: its owner replaces it");
+                if writer.mode() == Mode::Perform {
+                    tracing::info!(target: "metal3::audit", remediation = %key, %machine, "giving the Machine up: its owner replaces it");
+                }
             }
         }
         Ok(Written::Done)

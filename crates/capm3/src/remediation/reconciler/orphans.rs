@@ -13,7 +13,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::{owner, pause};
 use metal3_runtime::cache::Key;
 use metal3_runtime::work::{Category, Fault, Next};
-use metal3_runtime::write::Writer;
+use metal3_runtime::write::{Mode, Writer};
 
 use super::Remediations;
 use super::act::audit;
@@ -42,7 +42,9 @@ impl Remediations {
                 let name = Key::of(&**host);
                 if let Some(patch) = removal(host, &existing) {
                     writer.patch::<BareMetalHost>(&self.caches.hosts, &name, patch).await?;
-                    audit(key, &name, HostChange::Orphan);
+                    if writer.mode() == Mode::Perform {
+                        audit(key, &name, HostChange::Orphan);
+                    }
                 }
             }
         }

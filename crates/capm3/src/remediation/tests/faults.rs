@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use metal3_api::infrastructure::v1beta2::RemediationPhase;
 use metal3_harness::{Instance, State, TestEnv};
+use metal3_runtime::write::Mode;
 use metal3_sim_cluster::Cluster;
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ impl TestEnv for Scenario {
 
     fn run(&self, instance: Instance) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
-            let _tasks = start(&instance.client, &instance.clock);
+            let _tasks = start(&instance.client, &instance.clock, Mode::Perform);
             pending().await
         })
     }

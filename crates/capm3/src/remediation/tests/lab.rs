@@ -40,11 +40,11 @@ pub(super) fn kinds() -> Vec<Definition> {
 }
 
 /// Starts the controller with its watches. Dropping the set stops them.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>) -> JoinSet<()> {
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, mode: Mode) -> JoinSet<()> {
     let (caches, remediations, stop) = (Caches::default(), SharedCache::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(16);
-    let writer: Writer<Role> = Writer::new(client.clone(), Mode::Perform);
-    let reader: Writer<Machines> = Writer::new(client.clone(), Mode::Perform);
+    let writer: Writer<Role> = Writer::new(client.clone(), mode);
+    let reader: Writer<Machines> = Writer::new(client.clone(), mode);
     let workload = client.clone();
     let open: ConnectFn = Box::new(move |_| {
         let client = workload.clone();

@@ -1,5 +1,6 @@
 //! Hosts that are kept off for a remediation that does not exist.
 
+use metal3_runtime::write::Mode;
 use serde_json::{Value, json};
 
 use super::refused::Site;
@@ -38,7 +39,7 @@ async fn host_of_a_remediation_whose_finalizer_is_removed_by_hand_is_powered_on(
     site.user.delete(INFRASTRUCTURE, object).await;
     site.take(&[], 5).await;
     assert!(site.is_held().await);
-    site.start();
+    site.start(Mode::Perform);
     site.take(&[], 5).await;
     assert!(!site.is_held().await);
 }

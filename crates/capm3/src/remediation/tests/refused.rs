@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
+use metal3_runtime::write::Mode;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
@@ -34,15 +35,15 @@ impl Site {
             program: JoinSet::new(),
             server,
         };
-        site.start();
+        site.start(Mode::Perform);
         site.take(&[Step::Begin(kubelet), Step::Unhealthy(TIME)], 5).await;
         site
     }
 
     /// Starts the program, or another one in its place.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, mode: Mode) {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        self.program = start(&self.server.client("manager"), &clock);
+        self.program = start(&self.server.client("manager"), &clock, mode);
     }
 
     pub(super) fn stop(&mut self) {
@@ -183,4 +184,26 @@ async fn host_is_off_until_pods_and_volumes_have_left_its_node() {
     site.user.delete(STORAGE, "volumeattachments/disk").await;
     site.take(&[], 10).await;
     assert!(!site.is_held().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn program_that_only_observes_neither_repeats_its_plan_nor_records_it_in_the_audit_log() {
+    for kubelet in ["v1.31.0", "v1.27.3"] {
+        let mut site = Site::new(kubelet).await;
+        site.stop();
+        site.take(&[Step::Power], 5).await;
+        let (log, _guard) = Log::of_this_thread();
+        site.start(Mode::ObserveOnly);
+        site.take(&[], 60).await;
+        site.server.reset_audit();
+        site.take(&[], 3600).await;
+        let audit = site.server.audit();
+        let own = audit
+            .counts()
+            .filter(|((user, verb, _), _)| user == "manager" && *verb != "watch");
+        let requests: u64 = own.map(|(_, count)| count).sum();
+        assert!(requests < 10, "{kubelet}: {audit:?}");
+        assert!(site.is_held().await);
+        assert_eq!(log.on_record(), []);
+    }
 }
