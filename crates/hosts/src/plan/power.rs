@@ -254,14 +254,23 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
     Ok(Decision::Wait(wait::on_node("Ironic is rebooting the machine")))
 }
 
+/// Why Ironic did not reboot the machine. A conductor that restarts aborts what it was doing, and one that takes the node of
+/// another over releases it first, and records the error and removes the target later.
+fn reboot_error(node: &Node) -> Option<&str> {
+    const OF_REBOOTS: [&str; 2] = ["rebooting", "Pending power operation was aborted"];
+    let error = node.last_error.as_deref();
+    let error = error.filter(|error| OF_REBOOTS.iter().any(|part| error.contains(part)));
+    let is_left = node.target_power_state.is_some();
+    error.or_else(|| is_left.then_some("the conductor that rebooted the machine stopped before the end"))
+}
+
 /// The end of the reboot that this process requested. Ironic accepts the request first, and a machine that it cannot reboot
 /// stays on. The annotation stays until the reboot is over, so a failed one is repeated.
 ///
 /// An error in the status is of an earlier attempt: it was cleared after the request, and that write may be lost.
 fn reboot_ended(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     planner.add(Action::EndPowerRequest);
-    let error = node.last_error.as_deref().filter(|error| error.contains("rebooting"));
-    if let Some(error) = error {
+    if let Some(error) = reboot_error(node) {
         let message = format!("{REBOOT_FAILED}{error}");
         return Err(Decision::Fail(Failure::retryable(ErrorType::PowerManagement, message)));
     }

@@ -58,6 +58,24 @@ async fn reboot_that_the_bmc_fails_is_reported_and_repeated() {
     assert_eq!(starts(&env), before + 1, "it is rebooted once");
 }
 
+/// Ironic has accepted the request, and does not send it to the BMC before it restarts.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_a_restart_of_ironic_aborts_is_reported_and_repeated() {
+    let env = never_off().await;
+    let before = starts(&env);
+    env.set_faults(1, &[Fault::SlowBmc(60)]);
+    request(&env).await;
+    while env.node(1).await.is_none_or(|node| node.reservation.is_none()) {
+        sleep(Duration::from_secs(1)).await;
+    }
+    env.ironic.restart(Duration::from_secs(5));
+    env.set_faults(1, &[]);
+    assert_eq!(starts(&env), before);
+    env.until(1, "error", has_failed).await;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(starts(&env), before + 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_request_reboots_the_machine_once() {
     let env = never_off().await;

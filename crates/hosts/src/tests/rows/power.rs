@@ -303,6 +303,16 @@ pub(super) fn power() -> Vec<Row> {
             "the reboot is over, and the node has another error",
             "changes the host, replan",
         ),
+        rebooted(json!({ "last_error": "Pending power operation was aborted due to conductor restart" })).row(
+            "the conductor of the reboot restarted",
+            "writes the status, power management error: Reboot operation failed: Pending power operation was aborted \
+             due to conductor restart, waits for a time",
+        ),
+        rebooted(json!({ "target_power_state": "power on" })).row(
+            "the conductor of the reboot died, and another one has its node",
+            "writes the status, power management error: Reboot operation failed: the conductor that rebooted the \
+             machine stopped before the end, waits for a time",
+        ),
         rebooted(failed.clone()).row(
             "the reboot failed",
             "writes the status, power management error: Reboot operation failed: Failed to change power state to \

@@ -132,7 +132,9 @@ impl Core {
             };
             let Some(held) = node.lock.take() else { continue };
             node.jobs.remove(&Slot::Power);
-            node.target_power = None;
+            if node.target_power.take().is_some() {
+                node.last_error = Some("Pending power operation was aborted due to conductor restart".to_owned());
+            }
             if held == Slot::Life {
                 node.jobs.remove(&Slot::Life);
                 let state = node.provision.state.clone();
