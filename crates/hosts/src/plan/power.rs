@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use chrono::SecondsFormat;
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State, RebootMode};
 use metal3_ironic::calls::state::Power;
@@ -38,7 +39,7 @@ fn is_soft_unsupported(planner: &Planner<'_>) -> bool {
 
 /// Waits while Ironic may be changing the power: it holds a reservation until that is over. A target without one was left
 /// by a conductor that died, and a new request replaces it. A reservation that is left does not end: Ironic rejects the
-/// next request, which is reported.
+/// next request, which is reported. What was requested is not over while there is one.
 pub(crate) fn require_end_of_switching(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     // differs: `host-power-target-left`. The Go manager waits for the target, or requests the opposite.
     let Some(changed) = node.updated_at.filter(|_| node.reservation.is_some()) else {
@@ -130,15 +131,18 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let stays_on = planner.host().spec.disable_power_off == Some(true);
     match (planner.host().spec.online && reboots.mode.is_none(), now) {
         (_, None) => Ok(Decision::Wait(wait::on_node("Ironic does not know the power state"))),
-        (true, Some(true)) | (false, Some(false)) => Ok(power_reached(planner)),
+        (true, Some(true)) | (false, Some(false)) => Ok(power_reached(planner, node)),
         (true, Some(false)) => power_on(planner, node),
         (false, Some(true)) if stays_on => reboot_in_place(planner, node, &reboots),
         (false, Some(true)) => power_off(planner, node, &reboots),
     }
 }
 
-fn power_reached(planner: &mut Planner<'_>) -> Decision {
+fn power_reached(planner: &mut Planner<'_>, node: &Node) -> Decision {
     if planner.facts.requested_power.is_some() || planner.facts.requested_reboot {
+        if node.reservation.is_some() {
+            return Decision::Wait(wait::on_node("Ironic is changing the power state"));
+        }
         planner.add(Action::EndPowerRequest);
     }
     if planner.draft.status.error_type == Some(ErrorType::PowerManagement) {
@@ -269,6 +273,21 @@ fn reboot_error(node: &Node) -> Option<&str> {
 ///
 /// An error in the status is of an earlier attempt: it was cleared after the request, and that write may be lost.
 fn reboot_ended(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    if let Some(conductor) = &node.reservation {
+        // It lasts for longer than most do, or the clocks differ.
+        let since = node.updated_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
+        let message = format!(
+            "Ironic has not ended the reboot of the machine: the conductor {conductor} holds the node since {}; a lock that \
+             stays goes with a restart of that conductor",
+            since.as_deref().unwrap_or("an unknown time")
+        );
+        let next = wait::on_node("Ironic is rebooting the machine");
+        return Err(Decision::Fail(Failure::until(
+            ErrorType::PowerManagement,
+            message,
+            next,
+        )));
+    }
     planner.add(Action::EndPowerRequest);
     if let Some(error) = reboot_error(node) {
         let message = format!("{REBOOT_FAILED}{error}");

@@ -76,6 +76,23 @@ async fn reboot_that_a_restart_of_ironic_aborts_is_reported_and_repeated() {
     assert_eq!(starts(&env), before + 1);
 }
 
+/// The machine reboots while Ironic holds the node for longer than power changes take.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_takes_long_is_reported_and_is_over_when_ironic_ends_it() {
+    let env = never_off().await;
+    let before = starts(&env);
+    env.set_faults(1, &[Fault::SlowBmc(1000)]);
+    request(&env).await;
+    env.until(1, "report", has_failed).await;
+    assert!(is_requested(env.get(1).await.as_ref()), "the request is not fulfilled");
+    assert!(env.node(1).await.unwrap().reservation.is_some());
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert!(env.node(1).await.unwrap().reservation.is_none());
+    let is_well = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.is_empty());
+    env.until(1, "host without error", is_well).await;
+    assert_eq!(starts(&env), before + 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_request_reboots_the_machine_once() {
     let env = never_off().await;

@@ -249,6 +249,16 @@ pub(super) fn power() -> Vec<Row> {
         to_be_off()
             .node_with(
                 "active",
+                with(off(), json!({ "reservation": "c1", "updated_at": at(-900) })),
+            )
+            .requested_power(false)
+            .row(
+                "off, and Ironic has not ended the request yet",
+                "writes the status, waits for the node",
+            ),
+        to_be_off()
+            .node_with(
+                "active",
                 with(on(), json!({ "reservation": "c1", "updated_at": at(86_400) })),
             )
             .live()
@@ -299,6 +309,18 @@ pub(super) fn power() -> Vec<Row> {
         ),
         rebooted(json!({ "target_power_state": "power on", "reservation": "conductor", "updated_at": at(0) }))
             .row("the reboot is in progress", "waits for a time"),
+        rebooted(json!({ "reservation": "conductor", "updated_at": at(-900) })).row(
+            "the reboot is in progress for longer than most take",
+            "writes the status, power management error: Ironic has not ended the reboot of the machine: the conductor \
+             conductor holds the node since 2027-01-15T07:45:00Z; a lock that stays goes with a restart of that \
+             conductor, waits for the node",
+        ),
+        rebooted(json!({ "reservation": "conductor", "updated_at": at(86_400) })).row(
+            "the reboot is in progress, and Ironic has another clock",
+            "writes the status, power management error: Ironic has not ended the reboot of the machine: the conductor \
+             conductor holds the node since 2027-01-16T08:00:00Z; a lock that stays goes with a restart of that \
+             conductor, waits for the node",
+        ),
         rebooted(json!({ "last_error": "During sync_power_state, the power state was lost" })).row(
             "the reboot is over, and the node has another error",
             "changes the host, replan",
