@@ -8,6 +8,7 @@ use metal3_api::infrastructure::names::REMEDIATION_POWER_OFF_PREFIX;
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::pause;
 use metal3_capi::workload::{Drained, NodeState};
 use metal3_runtime::plan::Observed;
 
@@ -35,10 +36,24 @@ pub struct Facts {
     /// How long the attempt has lasted. It is measured from `status.lastRemediated`, and by the monotonic clock from the
     /// moment at which this process first observed the attempt.
     pub elapsed: Duration,
-    /// How long this process has observed in this attempt that the host is off and nothing is paused.
+    /// How long this process has observed in this attempt that the host is off, and neither Cluster nor remediation is
+    /// paused.
     pub off: Duration,
+    /// How long this process has observed in this attempt that the host is on, and nothing is paused.
+    pub on: Duration,
     /// The time for timestamps.
     pub now: Time,
+}
+
+impl Facts {
+    /// Whether this host, the Machine or its Metal3Machine is paused.
+    pub(super) fn is_machine_paused(&self, host: Option<&BareMetalHost>) -> bool {
+        let infrastructure = self.metal3_machine.present();
+        let owner = self.machine.present();
+        host.is_some_and(BareMetalHost::is_paused)
+            || infrastructure.is_some_and(|one| pause::is_reconcile_skipped(&one.metadata))
+            || owner.is_some_and(|one| pause::is_reconcile_skipped(&one.metadata))
+    }
 }
 
 /// What is known of the Node of a Machine.

@@ -5,12 +5,13 @@
 //! any number of replicas:
 //!
 //! - A host is powered off, excluded or given up with its Machine only when live reads of the same reconcile show that
-//!   the Machine has it and that neither is paused or deleted. Each write has the version that was read. No attempt ends
-//!   during a pause.
+//!   the Machine has it and that neither is paused or deleted. Each write has the version that was read. A retry, which
+//!   touches no host yet, is decided from the caches.
 //! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A Node is changed only
 //!   while its host is off, or to restore it.
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
-//!   read and is not back. A missing answer never fails an attempt.
+//!   read and is not back although the host was on for half of the time, without a pause. A missing
+//!   answer never fails an attempt.
 //! - A workload cluster that cannot be reached keeps the host off for half of the time of an attempt: then the host is
 //!   powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 
@@ -298,6 +299,18 @@ impl<'a> Planner<'a> {
     /// Whether the time for fencing the Node is over: half of that of an attempt.
     fn is_fencing_over(&self) -> bool {
         self.facts.off >= self.timeout() / 2
+    }
+
+    /// Whether the machine had its time to come back: that of the attempt is over, and its host was on for half of it at
+    /// least while nothing was paused. A pause, or a host that went off or on late, uses up no time of its Node.
+    fn is_node_late(&self) -> bool {
+        self.is_over() && self.facts.on >= self.timeout() / 2
+    }
+
+    fn until_node_is_late(&self, wait: Wait) -> Wait {
+        let timeout = self.timeout();
+        let left = timeout.saturating_sub(self.facts.elapsed);
+        wait.with_recheck(left.max((timeout / 2).saturating_sub(self.facts.on)))
     }
 
     /// The wait ends with the attempt at the latest.

@@ -5,7 +5,6 @@ use std::time::Duration;
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::RemediationPhase;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::pause;
 use metal3_capi::workload::{Drained, LiveNode, NodeChange, NodeState};
 use metal3_runtime::plan::PlannedEvent;
 
@@ -54,12 +53,8 @@ impl Planner<'_> {
 
     /// A pause of the machine or the host forbids a change of its power, and the end of an attempt.
     pub(super) fn paused(&self, host: Option<&BareMetalHost>) -> Option<Wait> {
-        let machine = self.facts.metal3_machine.present();
-        let owner = self.facts.machine.present();
-        let is_paused = host.is_some_and(BareMetalHost::is_paused)
-            || machine.is_some_and(|machine| pause::is_reconcile_skipped(&machine.metadata))
-            || owner.is_some_and(|owner| pause::is_reconcile_skipped(&owner.metadata));
         let name = host.and_then(|host| host.metadata.name.as_deref());
+        let is_paused = self.facts.is_machine_paused(host);
         is_paused.then(|| Wait::host_paused(name))
     }
 

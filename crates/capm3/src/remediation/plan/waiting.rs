@@ -24,7 +24,7 @@ impl Planner<'_> {
             return Decision::Wait(self.until_timeout(Wait::for_power_on(name)));
         }
         let has_finalizer = self.has_finalizer();
-        if has_finalizer || self.is_over() {
+        if has_finalizer || self.is_node_late() {
             match &self.facts.node {
                 Node::NotRead => return Decision::Read(Reads::Node),
                 // differs (`remediation-node-unknown`)
@@ -36,7 +36,7 @@ impl Planner<'_> {
                 Node::NeverRegistered | Node::Read(_) => {}
             }
         }
-        if self.is_over() {
+        if self.is_node_late() {
             return self.end_attempt(machine, Some(host));
         }
         let wait = if has_finalizer {
@@ -44,7 +44,7 @@ impl Planner<'_> {
         } else {
             Wait::for_health()
         };
-        Decision::Wait(self.until_timeout(wait))
+        Decision::Wait(self.until_node_is_late(wait))
     }
 
     /// The Node gets back what it had, then the finalizer is removed. What another program removes again is added once.

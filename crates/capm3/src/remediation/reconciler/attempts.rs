@@ -24,6 +24,8 @@ struct Attempt {
     before: Duration,
     /// Since when the host is observed to be off.
     off: Option<Monotonic>,
+    /// Since when it is observed to be on, and nothing to be paused.
+    on: Option<Monotonic>,
 }
 
 impl Attempts {
@@ -40,6 +42,7 @@ impl Attempts {
                 observed,
                 before: before.to_std().unwrap_or_default(),
                 off: None,
+                on: None,
             }
         });
         attempts.insert(key.clone(), attempt);
@@ -48,13 +51,29 @@ impl Attempts {
 
     /// How long the host has been observed to be off in this attempt. To be called after [`Attempts::elapsed`].
     pub(super) fn off(&self, key: &Key, is_off: bool, clock: &dyn Clock) -> Duration {
+        self.lasts(key, is_off, clock, |attempt| &mut attempt.off)
+    }
+
+    /// The same of a host that is on while nothing is paused.
+    pub(super) fn on(&self, key: &Key, is_on: bool, clock: &dyn Clock) -> Duration {
+        self.lasts(key, is_on, clock, |attempt| &mut attempt.on)
+    }
+
+    fn lasts(
+        &self,
+        key: &Key,
+        holds: bool,
+        clock: &dyn Clock,
+        begin: fn(&mut Attempt) -> &mut Option<Monotonic>,
+    ) -> Duration {
         let now = clock.monotonic();
         let mut attempts = self.0.lock();
         let Some(attempt) = attempts.get_mut(key) else {
             return Duration::ZERO;
         };
-        attempt.off = is_off.then(|| attempt.off.unwrap_or(now));
-        attempt.off.map_or(Duration::ZERO, |since| now.since(since))
+        let begin = begin(attempt);
+        *begin = holds.then(|| begin.unwrap_or(now));
+        begin.map_or(Duration::ZERO, |since| now.since(since))
     }
 
     pub(super) fn remove(&self, key: &Key) {
@@ -115,6 +134,12 @@ mod tests {
             [off(30, true), off(37, true), off(40, false), off(41, true)],
             [0, 7, 0, 0]
         );
+        let on = |monotonic: u64, is_on: bool| {
+            clock.monotonic.store(monotonic, Ordering::Relaxed);
+            attempts.on(&key, is_on, &clock).as_secs()
+        };
+        assert_eq!([on(42, true), off(45, true), on(46, true), on(47, false)], [0, 4, 4, 0]);
         assert_eq!((elapsed(10, 50, 3000), off(51, true)), (0, 0), "another attempt");
+        assert_eq!(on(52, true), 0);
     }
 }

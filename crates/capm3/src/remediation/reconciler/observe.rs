@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
@@ -72,7 +73,7 @@ impl Remediations {
         let is_paused = pause::is_cluster_paused(cluster.present().map(|cluster| &**cluster))
             || pause::is_reconcile_skipped(&remediation.metadata);
         let is_off = !is_paused && host.present().is_some_and(|host| !host.status.powered_on);
-        let facts = Facts {
+        let mut facts = Facts {
             is_confirmed: false,
             held: self.held(key, &remediation),
             node: match &machine {
@@ -82,6 +83,7 @@ impl Remediations {
             drained: None,
             elapsed,
             off: self.attempts.off(key, is_off, &*self.clock),
+            on: Duration::ZERO,
             now: Time::new(self.clock.now()),
             remediation,
             machine,
@@ -89,6 +91,10 @@ impl Remediations {
             metal3_machine,
             host,
         };
+        let host = facts.host.present().map(|host| &**host);
+        let is_on = host.is_some_and(|host| host.status.powered_on);
+        let is_on = is_on && !is_paused && !facts.is_machine_paused(host);
+        facts.on = self.attempts.on(key, is_on, &*self.clock);
         (facts, names)
     }
 

@@ -100,6 +100,7 @@ impl Case {
             drained: None,
             elapsed: Duration::from_secs(10),
             off: Duration::ZERO,
+            on: Duration::from_secs(600),
             now: Time::new(DateTime::from_timestamp(10, 0).unwrap()),
         };
         Self { facts }
@@ -196,6 +197,11 @@ impl Case {
     /// The host has been off for a while.
     pub(super) fn off_for(self, seconds: u64) -> Self {
         self.facts(|facts| facts.off = Duration::from_secs(seconds))
+    }
+
+    /// The host has been on for a while.
+    pub(super) fn on_for(self, seconds: u64) -> Self {
+        self.facts(|facts| facts.on = Duration::from_secs(seconds))
     }
 
     pub(super) fn unconfirmed(self) -> Self {

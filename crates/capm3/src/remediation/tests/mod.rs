@@ -5,6 +5,7 @@ mod ends;
 mod faults;
 mod lab;
 mod orphans;
+mod pauses;
 mod refused;
 mod running;
 mod waiting;

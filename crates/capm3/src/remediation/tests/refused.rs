@@ -20,7 +20,7 @@ const STORAGE: &str = "/apis/storage.k8s.io/v1";
 const TIME: i32 = 600;
 
 pub(super) struct Site {
-    server: Cluster,
+    pub(super) server: Cluster,
     pub(super) user: User,
     program: JoinSet<()>,
 }
@@ -137,7 +137,7 @@ async fn every_step_that_cannot_be_undone_is_in_the_audit_log() {
     let site = Site::new("v1.27.3").await;
     site.take(&[Step::Power], 20).await;
     for _ in 0..4 {
-        site.take(&[Step::Power], 300).await;
+        site.take(&[Step::Power], 310).await;
     }
     let lines: Vec<String> = log.on_record().into_iter().map(|(message, _)| message).collect();
     let expected = [

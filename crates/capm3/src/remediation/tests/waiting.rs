@@ -333,3 +333,43 @@ fn paused_machine_is_neither_excluded_nor_given_up() {
         ),
     ]);
 }
+
+/// A pause, a host that went on late and a short time leave it no less.
+#[test]
+fn attempt_fails_only_after_the_host_was_on_for_half_of_its_time() {
+    let over = |on: u64| Case::waiting().node(NodeState::Absent).after(600).on_for(on);
+    let tried = |case: Case| case.remediation(|one| one.status.retry_count = Some(1));
+    check(vec![
+        (
+            "on for a moment",
+            over(0),
+            "Remediated=False WaitingForNode, waits 300 s",
+        ),
+        (
+            "on for a moment, without a retry",
+            tried(over(0)),
+            "Remediated=False WaitingForNode, waits 300 s",
+        ),
+        (
+            "shortly before",
+            over(299),
+            "Remediated=False WaitingForNode, waits 1 s",
+        ),
+        ("half", over(300), "phase Running, retry 1, new time, again"),
+        (
+            "half, without a retry",
+            tried(over(300)),
+            "exclude h0, give the Machine up, phase Deleting machine, again",
+        ),
+        (
+            "restored",
+            restored().after(600).on_for(0),
+            "Remediated=True NodeRestored, waits 300 s",
+        ),
+        (
+            "on late",
+            over(0).after(500),
+            "Remediated=False WaitingForNode, waits 300 s",
+        ),
+    ]);
+}
