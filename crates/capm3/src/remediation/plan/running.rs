@@ -48,10 +48,11 @@ impl Planner<'_> {
         if host.status.powered_on {
             return Decision::Wait(self.until_timeout(Wait::for_power_off(name)));
         }
-        self.fence(name)
+        self.fence(host)
     }
 
-    /// A pause of the machine or the host forbids a change of its power, and the end of an attempt.
+    /// A pause of the machine or the host forbids that the host is powered off, that its Node is tainted or deleted, and
+    /// the end of an attempt. It does not forbid what ends a remediation: powering on and restoring the Node.
     pub(super) fn paused(&self, host: Option<&BareMetalHost>) -> Option<Wait> {
         let name = host.and_then(|host| host.metadata.name.as_deref());
         let is_paused = self.facts.is_machine_paused(host);
@@ -71,16 +72,17 @@ impl Planner<'_> {
     }
 
     /// The host is off: nothing runs on the Node any more.
-    fn fence(&mut self, host: &str) -> Decision {
+    fn fence(&mut self, host: &BareMetalHost) -> Decision {
+        let name = host.metadata.name.as_deref().unwrap_or_default();
         match &self.facts.node {
             Node::NotRead => Decision::Read(Reads::Node),
             // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
             Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unfenced(&format!(
-                "{host} is powered on before its Node is fenced, as after a reboot: {why}"
+                "{name} is powered on before its Node is fenced, as after a reboot: {why}"
             )),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
             Node::Read(NodeState::Forbidden) => self.end_unfenced(&format!(
-                "{host} is powered on, and its Node is not fenced, as after a reboot: the workload cluster does not permit \
+                "{name} is powered on, and its Node is not fenced, as after a reboot: the workload cluster does not permit \
                  to read or to change it"
             )),
             // differs (`remediation-without-node`): the Go manager retries for ever.
@@ -90,7 +92,7 @@ impl Planner<'_> {
         }
     }
 
-    fn fence_node(&mut self, host: &str, node: &LiveNode) -> Decision {
+    fn fence_node(&mut self, host: &BareMetalHost, node: &LiveNode) -> Decision {
         let is_tainted = node::has_taint(node);
         if is_tainted && self.facts.drained == Some(Drained::Yes) {
             return self.end_fencing();
@@ -102,7 +104,8 @@ impl Planner<'_> {
                 (false, true) => "the deletion of its Node ends",
                 (false, false) => "its Node is fenced",
             };
-            return self.end_unfenced(&format!("{host} is powered on before {what}, as after a reboot"));
+            let name = host.metadata.name.as_deref().unwrap_or_default();
+            return self.end_unfenced(&format!("{name} is powered on before {what}, as after a reboot"));
         }
         if is_tainted {
             return match self.facts.drained {
@@ -112,6 +115,9 @@ impl Planner<'_> {
                         .with_recheck(DRAIN_POLL),
                 ),
             };
+        }
+        if let Some(wait) = self.paused(Some(host)) {
+            return Decision::Wait(self.until_fenced(wait));
         }
         if node::permits_taint(node) && !node::has_backup(self.before) {
             return self.change_node(NodeChange::Taints(node::with_taint(node, self.facts.now)), TAINTED);

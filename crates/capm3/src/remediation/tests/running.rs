@@ -388,3 +388,31 @@ fn host_that_is_powered_on_before_its_node_is_fenced_has_an_event() {
         assert!(has_reason("NodeNotFenced"), "{name}");
     }
 }
+
+#[test]
+fn node_of_a_paused_machine_is_neither_tainted_nor_deleted() {
+    let pause = |annotations: &mut Option<std::collections::BTreeMap<String, String>>, key: &str| {
+        annotations
+            .get_or_insert_default()
+            .insert(key.to_owned(), String::new());
+    };
+    let host = |case: Case| case.host(|host| pause(&mut host.metadata.annotations, "baremetalhost.metal3.io/paused"));
+    let machine = |case: Case| case.machine(|one| pause(&mut one.metadata.annotations, "cluster.x-k8s.io/paused"));
+    let infrastructure =
+        |case: Case| case.metal3_machine(|one| pause(&mut one.metadata.annotations, "cluster.x-k8s.io/paused"));
+    let older = || Case::off().node(present(live("v1.27.9")));
+    let recent = || Case::off().node(present(live("v1.31.0")));
+    let held = "Remediated=False HostPaused, waits 300 s";
+    check(vec![
+        ("host", host(older()), held),
+        ("Machine", machine(older()), held),
+        ("Metal3Machine", infrastructure(older()), held),
+        ("host, with a recent kubelet", host(recent()), held),
+        ("Machine, with a recent kubelet", machine(recent()), held),
+        (
+            "for half of the time",
+            machine(older()).off_for(300),
+            "phase Waiting, again",
+        ),
+    ]);
+}
