@@ -3,6 +3,7 @@
 use metal3_api::cluster::Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{LiveNode, NodeChange, NodeState};
+use metal3_runtime::plan::Observed;
 
 use super::cleanup::FORBIDDEN;
 use super::{Action, CHANGED, Decision, Planner, Reads, Wait, node, reports_failure};
@@ -61,13 +62,26 @@ impl Planner<'_> {
         self.release()
     }
 
-    /// Removes the finalizer and the saved labels. The cached host may lack a request to keep it off.
+    /// Removes the finalizer and the saved labels. The cached host may lack a request to keep it off, and what an object
+    /// that cannot be decoded contains is unknown.
     pub(super) fn release(&mut self) -> Decision {
+        if let Some(wait) = self.unreadable() {
+            return Decision::Wait(wait);
+        }
         if !self.facts.is_confirmed {
             return Decision::Read(Reads::Everything);
         }
         let patch = node::release(self.before);
         self.actions.extend(patch.map(Action::PatchRemediation));
         Decision::Continue
+    }
+
+    fn unreadable(&self) -> Option<Wait> {
+        let (machine, host) = (&self.facts.metal3_machine, &self.facts.host);
+        match (machine, host) {
+            (Observed::Unknown(why), _) => Some(Wait::unreadable("the Metal3Machine", why)),
+            (_, Observed::Unknown(why)) => Some(Wait::unreadable("the host of the machine", why)),
+            _ => None,
+        }
     }
 }

@@ -11,10 +11,11 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{Drained, NodeState};
 use metal3_capi::{owner, pause};
+use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::Key;
-use metal3_runtime::plan::Observed;
-use metal3_runtime::work::Fault;
-use metal3_runtime::write::Writer;
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::write::{Writable, WriteTarget, Writer};
 
 use super::Remediations;
 use crate::cluster::reconciler::is_served;
@@ -170,20 +171,11 @@ impl Remediations {
             return Ok(None);
         };
         let (_, names) = self.observe_named(key, Arc::new(live.clone()));
-        let (mut machine, mut metal3_machine, mut host, mut cluster) = (true, true, true, true);
-        if let Some(name) = &names.machine {
-            machine = writer.read::<Machine>(&caches.machines, name).await?.is_some();
-        }
-        if let Some(name) = &names.metal3_machine {
-            let found = writer.read::<Metal3Machine>(&caches.metal3_machines, name).await?;
-            metal3_machine = found.is_some();
-        }
-        if let Some(name) = &names.host {
-            host = writer.read::<BareMetalHost>(&caches.hosts, name).await?.is_some();
-        }
-        if let Some(name) = &names.cluster {
-            cluster = writer.read::<Cluster>(&caches.clusters, name).await?.is_some();
-        }
+        let machine = read_live::<Machine>(writer, &caches.machines, names.machine.as_ref()).await?;
+        let metal3_machine =
+            read_live::<Metal3Machine>(writer, &caches.metal3_machines, names.metal3_machine.as_ref()).await?;
+        let host = read_live::<BareMetalHost>(writer, &caches.hosts, names.host.as_ref()).await?;
+        let cluster = read_live::<Cluster>(writer, &caches.clusters, names.cluster.as_ref()).await?;
         let (mut confirmed, now) = self.observe_named(key, Arc::new(live));
         // An object that was not read live appeared meanwhile.
         let is_same = (now.machine, now.metal3_machine, now.host, now.cluster)
@@ -191,18 +183,10 @@ impl Remediations {
         if !is_same {
             return Ok(None);
         }
-        if !machine {
-            confirmed.machine = Observed::Absent;
-        }
-        if !metal3_machine {
-            confirmed.metal3_machine = Observed::Absent;
-        }
-        if !host {
-            confirmed.host = Observed::Absent;
-        }
-        if !cluster {
-            confirmed.cluster = Observed::Absent;
-        }
+        machine.apply(&mut confirmed.machine);
+        metal3_machine.apply(&mut confirmed.metal3_machine);
+        host.apply(&mut confirmed.host);
+        cluster.apply(&mut confirmed.cluster);
         confirmed.is_confirmed = true;
         confirmed.drained = facts.drained;
         if facts.node != Node::NotRead {
@@ -214,4 +198,44 @@ impl Remediations {
 
 fn find<K>(name: Option<&Key>, find: impl FnOnce(&Key) -> Observed<Arc<K>>) -> Observed<Arc<K>> {
     name.map_or(Observed::Absent, find)
+}
+
+/// What a live read of an object showed.
+enum Live {
+    /// The cache has it, at the version that was read or a later one.
+    Cached,
+    Absent,
+    /// It exists, and this version of the program cannot decode it.
+    Unreadable,
+}
+
+impl Live {
+    fn apply<K>(self, observed: &mut Observed<Arc<K>>) {
+        match (self, &*observed) {
+            (Self::Cached, _) | (Self::Unreadable, Observed::Unknown(_)) => {}
+            (Self::Absent, _) => *observed = Observed::Absent,
+            (Self::Unreadable, _) => {
+                let why = "it cannot be decoded".to_owned();
+                *observed = Observed::Unknown(UnknownReason::Unreadable(why));
+            }
+        }
+    }
+}
+
+/// One that cannot be decoded is a wait: its next change enqueues the key. Other faults are retried.
+async fn read_live<K: Writable>(
+    writer: &Writer<Role>,
+    cache: &impl WriteTarget<K>,
+    name: Option<&Key>,
+) -> Result<Live, Fault>
+where
+    Role: Permits<verb::Get, K>,
+{
+    let Some(name) = name else { return Ok(Live::Cached) };
+    match writer.read::<K>(cache, name).await {
+        Ok(Some(_)) => Ok(Live::Cached),
+        Ok(None) => Ok(Live::Absent),
+        Err(fault) if fault.category() == Category::UNREADABLE.as_str() => Ok(Live::Unreadable),
+        Err(fault) => Err(fault),
+    }
 }

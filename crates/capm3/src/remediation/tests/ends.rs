@@ -2,7 +2,7 @@
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::NodeState;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::json;
 
 use super::case::{Case, check, live, present, read, tainted, unreachable_cluster};
@@ -323,4 +323,27 @@ fn remediation_that_may_not_restore_its_node_has_an_event() {
         let reasons: Vec<&str> = plan.events.iter().map(|event| event.reason.as_str()).collect();
         assert_eq!(reasons, ["NodeNotRestored"]);
     }
+}
+
+#[test]
+fn remediation_whose_machine_or_host_is_unreadable_is_kept_and_says_so() {
+    let unknown = || UnknownReason::Unreadable("no".to_owned());
+    let machine = |case: Case| case.facts(|facts| facts.metal3_machine = Observed::Unknown(unknown()));
+    let host = |case: Case| case.facts(|facts| facts.host = Observed::Unknown(unknown()));
+    let deleted = || Case::running().deleted().node(present(live("")));
+    let given_up = || Case::new("Deleting machine").node(NodeState::Absent);
+    let unreadable = "Remediated=Unknown ObjectUnreadable, waits";
+    check(vec![
+        ("deleted, and its Metal3Machine", machine(deleted()), unreadable),
+        ("deleted, and its host", host(deleted()), unreadable),
+        ("in the cache", machine(deleted()).unconfirmed(), unreadable),
+        ("given up, and its Metal3Machine", machine(given_up()), unreadable),
+        ("kept off", machine(Case::off()).deleted(), "power on h0, again"),
+        (
+            "its Machine in deletion",
+            machine(Case::off())
+                .machine(|one| one.metadata.deletion_timestamp = Some(read(json!("1970-01-01T00:00:05Z")))),
+            "power on h0, Remediated=Unknown ObjectUnreadable, waits",
+        ),
+    ]);
 }
