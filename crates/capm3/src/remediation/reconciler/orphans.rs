@@ -48,8 +48,6 @@ impl Remediations {
                 }
             }
         }
-        // The end of a pause of these enqueues the key.
-        self.related.set(key, objects);
         Ok(Next::Done)
     }
 
@@ -83,7 +81,9 @@ impl Remediations {
             return Ok(true);
         };
         let name = key.sibling(name);
+        // Before the read: the end of a pause enqueues the key, also while the answer is on its way.
         objects.insert(Object::Metal3Machine(name.clone()));
+        self.related.set(key, objects.clone());
         let machine = writer
             .read::<Metal3Machine>(&self.caches.metal3_machines, &name)
             .await?;
@@ -97,6 +97,7 @@ impl Remediations {
         };
         let name = key.sibling(cluster);
         objects.insert(Object::Cluster(name.clone()));
+        self.related.set(key, objects.clone());
         let cluster = writer.read::<Cluster>(&self.caches.clusters, &name).await?;
         Ok(!pause::is_cluster_paused(cluster.as_ref()))
     }

@@ -1,10 +1,15 @@
 //! Pauses, on the simulated API server.
 
-use serde_json::Value;
+use std::time::Duration;
+
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::{Value, json};
 
 use super::lab::Step;
 use super::refused::Site;
-use crate::data::reconciler::tests::lab::INFRASTRUCTURE;
+use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE};
+
+const ORPHAN: &str = "reboot.metal3.io/metal3-remediation-9d1f0c5e";
 
 async fn phase(site: &Site) -> Value {
     let remediation = site.user.get(INFRASTRUCTURE, "metal3remediations/w-0").await;
@@ -21,4 +26,32 @@ async fn machine_has_half_of_the_time_to_come_back_after_a_pause() {
     assert_eq!(phase(&site).await, "Waiting");
     site.take(&[], 60).await;
     assert_eq!(phase(&site).await, "Running", "the retry");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pause_that_ends_while_the_machine_is_read_leaves_no_host_off() {
+    let site = Site::new("v1.31.0").await;
+    let annotate = async |group: &str, object: &str, key: &str, value: Value| {
+        let change = json!({ "metadata": { "annotations": { key: value } } });
+        site.user.change(group, object, change).await;
+    };
+    let (host, machine) = ("baremetalhosts/h0", "metal3machines/w-0");
+    let is_left = async || {
+        site.user.get(HOSTS, host).await["metadata"]["annotations"]
+            .get(ORPHAN)
+            .is_some()
+    };
+    let paused = "cluster.x-k8s.io/paused";
+    annotate(INFRASTRUCTURE, machine, paused, json!("")).await;
+    let slow = Rule::random(1000, Fault::Delay(Duration::from_secs(5)));
+    let slow = slow.verb("get").resource("metal3machines");
+    site.server.inject_for(&["manager"], Plan::none().with(slow));
+    annotate(HOSTS, host, ORPHAN, json!("{}")).await;
+    site.take(&[], 2).await;
+    assert!(site.server.injected() > 0);
+    annotate(INFRASTRUCTURE, machine, paused, Value::Null).await;
+    site.take(&[], 1).await;
+    assert!(is_left().await, "the answer is on its way");
+    site.take(&[], 60).await;
+    assert!(!is_left().await);
 }
