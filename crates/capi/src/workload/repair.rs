@@ -69,6 +69,8 @@ pub enum NodeChanged {
     Rejected,
     /// The workload cluster does not answer, or answers that it failed, and why.
     Failed(String),
+    /// No request was sent, and why.
+    NotSent(String),
 }
 
 /// Whether a Node still has something that must end before its machine starts again.
@@ -157,10 +159,10 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
             let op = || format!("change Node {}", node.name);
             let writer = match self.0.connected(cluster) {
                 Ok((writer, _)) => writer,
-                Err(why) => return Ok(NodeChanged::Failed(why)),
+                Err(why) => return Ok(NodeChanged::NotSent(why)),
             };
             let Ok(version) = ResourceVersion::parse(&node.version) else {
-                return Ok(NodeChanged::Failed("the Node has no resource version".to_owned()));
+                return Ok(NodeChanged::NotSent("the Node has no resource version".to_owned()));
             };
             let key = node_key(&node.name);
             let write = async {

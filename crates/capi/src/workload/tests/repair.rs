@@ -95,3 +95,17 @@ async fn remediation_whose_server_does_not_answer_holds_a_worker_for_a_short_tim
     };
     tokio::join!(remote.run(stop.clone()), actions);
 }
+
+#[tokio::test(start_paused = true)]
+async fn change_that_was_not_sent_is_told_from_one_without_an_answer() {
+    let management = Cluster::start(&Options::seeded(1));
+    let client = management.client("user");
+    let repairs = Repairs::new(Arc::new(remote(&management, move || client.clone())));
+    let read = LiveNode {
+        name: "n0".to_owned(),
+        version: "1".to_owned(),
+        ..LiveNode::default()
+    };
+    let changed = repairs.change(&key("edge"), &read, &NodeChange::Delete).await;
+    assert!(matches!(changed, Ok(NodeChanged::NotSent(_))), "{changed:?}");
+}

@@ -119,6 +119,7 @@ impl Remediations {
                         tracing::warn!(remediation = %key, node = node.name, "the workload cluster rejects the change of the Node");
                         Written::NodeIs(Node::Read(NodeState::Forbidden))
                     }
+                    NodeChanged::NotSent(why) => Written::NodeIs(Node::Read(NodeState::Unknown(why))),
                     NodeChanged::Failed(why) => {
                         audit_node(key, &node.name, &change, "perhaps ");
                         Written::NodeIs(Node::Read(NodeState::Unknown(why)))
