@@ -253,6 +253,28 @@ const VALUES: [(&str, &str); 11] = [
     ("webhook-certificates", "self-managed"),
 ];
 
+/// A value of a type.
+const fn any(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Switch => "true",
+        Shape::Number => "7",
+        Shape::Span => "7s",
+        Shape::Text | Shape::List => "x",
+    }
+}
+
+#[test]
+fn each_flag_without_effect_is_named_with_the_reason() {
+    let ignored = TABLE.iter().filter_map(|flag| match flag.handling {
+        Handling::Ignored(why) => Some((flag, why)),
+        _ => None,
+    });
+    for (flag, why) in ignored {
+        let options = options(&format!("--controllers=ipam --{}={}", flag.name, any(flag.shape)));
+        assert_eq!(options.warnings, [format!("--{} does nothing: {why}", flag.name)]);
+    }
+}
+
 #[test]
 fn each_flag_changes_the_options() {
     // Some flags have no effect without one of these.
@@ -264,14 +286,8 @@ fn each_flag_changes_the_options() {
         if !is_read || ["help", "version"].contains(&flag.name) {
             continue;
         }
-        let any = match flag.shape {
-            Shape::Switch => "true",
-            Shape::Number => "7",
-            Shape::Span => "7s",
-            Shape::Text | Shape::List => "x",
-        };
         let known = VALUES.iter().find(|(name, _)| *name == flag.name);
-        let value = known.map_or(any, |(_, value)| value);
+        let value = known.map_or(any(flag.shape), |(_, value)| value);
         let mut given = options(&format!("{line} --{}={value}", flag.name));
         given.warnings.clear();
         assert_ne!(given, usual, "{}", flag.name);
