@@ -97,7 +97,7 @@ async fn remediation_whose_server_does_not_answer_holds_a_worker_for_a_short_tim
 }
 
 #[tokio::test(start_paused = true)]
-async fn change_that_was_not_sent_is_told_from_one_without_an_answer() {
+async fn change_that_was_not_sent_is_distinguished_from_one_without_an_answer() {
     let management = Cluster::start(&Options::seeded(1));
     let client = management.client("user");
     let repairs = Repairs::new(Arc::new(remote(&management, move || client.clone())));
