@@ -219,6 +219,8 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
             // The user took it back; its end must not be taken for the end of the next one.
             planner.add(Action::EndPowerRequest);
         }
+        // Nothing is attempted any more, so no failure is recorded.
+        status::clear_kind(&mut planner.draft.status, ErrorType::PowerManagement);
         let what = match &reboots.held_by {
             Some(name) => format!("the annotation {name} requests power off"),
             None => "spec.online is false".to_owned(),

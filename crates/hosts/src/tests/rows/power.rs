@@ -357,6 +357,17 @@ pub(super) fn power() -> Vec<Row> {
             "a host kept off that is never off",
             "withheld: RequestRefused, waits for the user",
         ),
+        never_off()
+            .spec(json!({ "online": false }))
+            .status(failing(
+                "power management error",
+                "Reboot operation failed: no answer",
+                1,
+            ))
+            .row(
+                "a host to be off that is never off, after a failed reboot that is not requested any more",
+                "writes the status, error cleared, withheld: RequestRefused, waits for the user",
+            ),
         provisioned()
             .node_with("active", json!({ "power_state": null }))
             .row("power unknown", "waits for the node"),
