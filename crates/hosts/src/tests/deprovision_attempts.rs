@@ -1,10 +1,11 @@
-//! The number of deprovisioning attempts does not depend on earlier failures.
+//! The number of attempts to deprovision, or to power off before the deletion.
 
 use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 use serde_json::json;
 
 use super::fixture::{Fixture, UID};
-use super::rows::given::{deprovisioning, failing, provisioning, written_for};
+use super::rows::given::{deprovisioning, failing, powering_off, provisioning, written_for};
+use crate::facts::RefusalClass;
 
 /// The number of failures after which a deletion skips deprovisioning.
 fn failures_until_given_up(deprovisioning: Fixture) -> usize {
@@ -118,4 +119,33 @@ fn deletion_that_something_delays_at_first_has_all_its_attempts() {
             .host(json!({ "metadata": { "annotations": { detached: null } } }));
         assert_eq!(failures_until_given_up(goes_on), 4, "{why}");
     }
+}
+
+/// The number of rejections of the power-off after which the deletion goes on without it, if it does.
+fn rejections_until_given_up(is_lock: bool) -> Option<usize> {
+    let node = json!({ "power_state": "power on", "reservation": "c1" });
+    let mut fixture = powering_off().node_with("available", node);
+    for rejections in 0..12 {
+        // The next attempt is due.
+        fixture = fixture.hours_later(24).performed();
+        if fixture.state() != State::PoweringOffBeforeDelete {
+            return Some(rejections);
+        }
+        let rejected = fixture.refused("power off", RefusalClass::ServerError, "500: no database");
+        let rejected = rejected.with(|fixture| {
+            let refused = fixture.refused.as_mut().unwrap();
+            (refused.is_fresh, refused.is_lock) = (true, is_lock);
+        });
+        fixture = rejected.performed().with(|fixture| {
+            fixture.refused.as_mut().unwrap().is_fresh = false;
+        });
+    }
+    None
+}
+
+/// There is nothing to clean any more.
+#[test]
+fn powering_off_that_ironic_cannot_do_has_the_same_number_of_attempts() {
+    assert_eq!(rejections_until_given_up(false), Some(4));
+    assert_eq!(rejections_until_given_up(true), None, "a lock ends, or is ended");
 }

@@ -352,6 +352,20 @@ async fn failing_ironic_delays_a_deletion_and_does_not_skip_the_cleaning() {
     env.machine(1, |machine| assert!(machine.disk.is_none(), "the disk was not cleaned"));
 }
 
+/// Its power-off was repeated for ever.
+#[tokio::test(start_paused = true)]
+async fn failing_power_off_does_not_keep_a_deletion() {
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    env.until(1, "on", |host| host.is_some_and(|host| host.status.powered_on))
+        .await;
+    env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 500));
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    assert!(env.node(1).await.is_none());
+}
+
 /// A detachment that Ironic rejected was repeated without a pause.
 #[tokio::test(start_paused = true)]
 async fn detachment_that_ironic_rejects_is_repeated_with_pauses() {

@@ -125,7 +125,9 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     // differs: `host-refusals-reported`. The Go manager repeats the request without a word.
     let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
-    let is_removed = planner.is_deleting() || *planner.state() == State::Deprovisioning;
+    // A power-off before the deletion comes after the cleaning: it has its attempts, and a lock ends.
+    let is_last = *planner.state() == State::PoweringOffBeforeDelete && !refused.is_lock;
+    let is_removed = (planner.is_deleting() || *planner.state() == State::Deprovisioning) && !is_last;
     let failure = match refused.class {
         // A repair of the access does not wake every host: none waits for hours because of it.
         RefusalClass::Access => failure.uncounted(),
