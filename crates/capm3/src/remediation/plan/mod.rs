@@ -74,6 +74,12 @@ pub fn plan(facts: &Facts) -> Plan {
     planner.finish(decision)
 }
 
+/// Whether a host is kept off although the time for fencing its Node is over. Then its Node is not awaited, not even by a
+/// request that waits for others.
+pub(super) fn is_kept_off_too_long(facts: &Facts) -> bool {
+    !facts.held.is_empty() && facts.off >= timeout(&facts.remediation) / 2
+}
+
 /// How a plan ends.
 enum Decision {
     /// Read before any action.
@@ -284,9 +290,7 @@ impl<'a> Planner<'a> {
     }
 
     fn timeout(&self) -> Duration {
-        let stated = self.strategy().and_then(|strategy| strategy.timeout_seconds);
-        let stated = stated.and_then(|seconds| u64::try_from(seconds).ok());
-        Duration::from_secs(stated.filter(|seconds| *seconds > 0).unwrap_or(USUAL_TIMEOUT))
+        timeout(self.before)
     }
 
     /// Whether the time of the attempt is over.
@@ -350,6 +354,13 @@ impl<'a> Planner<'a> {
             self.actions.push(Action::PatchHost { host, change, patch });
         }
     }
+}
+
+fn timeout(remediation: &Metal3Remediation) -> Duration {
+    let strategy = remediation.spec.strategy.as_ref();
+    let stated = strategy.and_then(|strategy| strategy.timeout_seconds);
+    let stated = stated.and_then(|seconds| u64::try_from(seconds).ok());
+    Duration::from_secs(stated.filter(|seconds| *seconds > 0).unwrap_or(USUAL_TIMEOUT))
 }
 
 /// Whether the host itself reports that it cannot do what it is asked for.

@@ -10,10 +10,11 @@ mod observe;
 mod orphans;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::kind::Kind as _;
-use metal3_capi::workload::{NodeRepair, NodeState};
+use metal3_capi::workload::{BUSY, NodeRepair, NodeState};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
@@ -24,7 +25,7 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use super::action::Reads;
-use super::facts::Node;
+use super::facts::{Facts, Node};
 use super::plan::plan;
 use super::related::Related;
 use crate::controller::caches::Caches;
@@ -39,6 +40,14 @@ const ROUNDS: usize = 9;
 
 /// How often a reconcile reads a Node again whose change is rejected with a conflict.
 const MOST_STALE: usize = 1;
+
+/// Between attempts to send a request for a host that is kept off, while another one of its namespace is under way. The
+/// growing delays of a fault could last longer than a host may be off.
+const BUSY_POLL: Duration = Duration::from_secs(1);
+
+fn is_busy(fault: &Fault) -> bool {
+    fault.category() == BUSY.as_str()
+}
 
 /// A Node that is never at the version that was read.
 fn contended() -> Node {
@@ -130,11 +139,22 @@ impl Reconciler for Remediations {
             }
             Observed::Unknown(why) => return Ok(reason::unreadable(Metal3Remediation::KIND, key, &why)),
         };
-        let mut facts = self.observe(key, remediation);
+        let facts = self.observe(key, remediation);
         if !self.is_served(&facts) {
             self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
+        let is_held = !facts.held.is_empty();
+        match self.perform(key, facts, writer).await {
+            Err(fault) if is_held && is_busy(&fault) => Ok(Next::RequeueAfter(BUSY_POLL)),
+            next => next,
+        }
+    }
+}
+
+impl Remediations {
+    /// Plans, reads what a plan requires, and performs the one that requires nothing.
+    async fn perform(&self, key: &Key, mut facts: Facts, writer: &Writer<Role>) -> Result<Next, Fault> {
         let mut stale: usize = 0;
         for _ in 0..ROUNDS {
             let plan = plan(&facts);
@@ -159,9 +179,7 @@ impl Reconciler for Remediations {
         }
         Ok(Next::Requeue)
     }
-}
 
-impl Remediations {
     fn forget(&self, key: &Key) {
         self.workloads.remove_waiter(key);
         self.related.set(key, std::collections::BTreeSet::new());

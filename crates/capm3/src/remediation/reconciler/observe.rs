@@ -17,11 +17,12 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{Writable, WriteTarget, Writer};
 
-use super::Remediations;
+use super::{Remediations, is_busy};
 use crate::cluster::reconciler::is_served;
 use crate::machine::facts::associated;
 use crate::needs::Remediations as Role;
 use crate::remediation::facts::{Facts, Node, power_off_annotation};
+use crate::remediation::plan::is_kept_off_too_long;
 use crate::remediation::related::Object;
 
 /// The names of the objects of a remediation.
@@ -144,7 +145,12 @@ impl Remediations {
         };
         let cluster = Key::of(&**cluster);
         self.workloads.wait(&cluster, key);
-        Ok(Node::Read(self.workloads.node(&cluster, &node.name).await?))
+        Ok(Node::Read(match self.workloads.node(&cluster, &node.name).await {
+            Err(fault) if is_busy(&fault) && is_kept_off_too_long(facts) => {
+                NodeState::Unknown("other requests to workload clusters of the namespace are under way".to_owned())
+            }
+            read => read?,
+        }))
     }
 
     pub(super) async fn drained(&self, facts: &Facts) -> Result<Drained, Fault> {

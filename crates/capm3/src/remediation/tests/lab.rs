@@ -41,6 +41,15 @@ pub(super) fn kinds() -> Vec<Definition> {
 
 /// Starts the controller with its watches. Dropping the set stops them.
 pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, mode: Mode) -> JoinSet<()> {
+    start_shared(client, clock, mode).0
+}
+
+/// The same, and its access to workload clusters.
+pub(super) fn start_shared(
+    client: &kube::Client,
+    clock: &Arc<dyn Clock>,
+    mode: Mode,
+) -> (JoinSet<()>, Arc<Repairs<Machines>>) {
     let (caches, remediations, stop) = (Caches::default(), SharedCache::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(16);
     let writer: Writer<Role> = Writer::new(client.clone(), mode);
@@ -51,10 +60,11 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, mode: Mode) -
         Box::pin(async move { Ok(client) })
     });
     let workloads = Arc::new(Remote::new(reader, open, Arc::clone(clock)));
+    let repairs = Arc::new(Repairs::new(Arc::clone(&workloads)));
     let parts = Parts {
         remediations: remediations.clone(),
         caches: caches.clone(),
-        workloads: Arc::new(Repairs::new(Arc::clone(&workloads))),
+        workloads: Arc::<Repairs<Machines>>::clone(&repairs),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
@@ -70,7 +80,7 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, mode: Mode) -
         controller.run(stopped).await;
     });
     tasks.spawn(async move { workloads.run(stop).await });
-    tasks
+    (tasks, repairs)
 }
 
 /// A step of a user, of Cluster API, of the controller of hosts or of a kubelet.

@@ -1,11 +1,17 @@
-//! Pauses, on the simulated API server.
+//! Pauses, and requests that wait for others, on the simulated API server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use metal3_capi::workload::NodeRepair;
+use metal3_domain::clock::Clock;
+use metal3_runtime::cache::Key;
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::write::Mode;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
-use super::lab::Step;
+use super::lab::{Step, start_shared};
 use super::refused::Site;
 use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE};
 
@@ -54,4 +60,34 @@ async fn pause_that_ends_while_the_machine_is_read_leaves_no_host_off() {
     assert!(is_left().await, "the answer is on its way");
     site.take(&[], 60).await;
     assert!(!is_left().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_others_keep_no_host_off_longer_than_half_of_the_time() {
+    let mut site = Site::new("v1.31.0").await;
+    site.stop();
+    let slow = Rule::random(1000, Fault::Delay(Duration::from_secs(4)));
+    let slow = slow.verb("get").resource("nodes");
+    site.server.inject_for(&["manager"], Plan::none().with(slow));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let (mut program, repairs) = start_shared(&site.server.client("manager"), &clock, Mode::Perform);
+    program.spawn(async move {
+        let key = |name: &str| Key {
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        };
+        repairs.wait(&key("alpha"), &key("w-1"));
+        loop {
+            let begin = tokio::time::Instant::now();
+            drop(repairs.node(&key("alpha"), "n0").await);
+            if begin.elapsed().is_zero() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    });
+    site.take(&[], 30).await;
+    site.take(&[Step::Power], 290).await;
+    assert!(site.server.injected() > 60 && site.is_held().await);
+    site.take(&[], 15).await;
+    assert!(!site.is_held().await);
 }
