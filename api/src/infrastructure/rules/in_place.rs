@@ -1,14 +1,15 @@
 //! Warnings about changed members that machines do not take over.
 
 use crate::cluster::names::UPDATE_IN_PROGRESS_ANNOTATION;
+use crate::infrastructure::names::HOST_ANNOTATION;
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::rules::{FieldPath, Findings, WriteRequest};
 
 pub(super) const OF_TEMPLATE: &str = "A warning is returned for each changed member that applies to new machines only: all but \
     `automatedCleaningMode`.";
-pub(super) const OF_MACHINE: &str = "A warning is returned for each changed member of a provisioned machine that its host does not \
-    take over: `image`, `customDeploy`, `hostSelector`, `dataTemplate`, `metaData` and `networkData`. Not while Cluster API \
-    updates the machine in place.";
+pub(super) const OF_MACHINE: &str = "A warning is returned for each changed member of a machine with a host that the host does not \
+    take over, or may not before it is provisioned: `image`, `customDeploy`, `hostSelector`, `dataTemplate`, `metaData` and \
+    `networkData`. Not while Cluster API updates the machine in place.";
 pub(super) const DIFFERS: &str = "change-in-place-warned";
 
 /// The members that a machine takes over from its template, or a host from its machine, only once, if they differ.
@@ -51,15 +52,23 @@ pub(super) fn warn_of_machine(machine: &WriteRequest<'_, Metal3Machine>, finding
     let status = old.status.initialization.as_ref();
     let is_provisioned = status.is_some_and(|status| status.provisioned == Some(true));
     let annotations = machine.new.metadata.annotations.as_ref();
-    let is_updated = annotations.is_some_and(|all| all.contains_key(UPDATE_IN_PROGRESS_ANNOTATION));
-    if !is_provisioned || is_updated {
+    let has = |key: &str| annotations.is_some_and(|all| all.contains_key(key));
+    let is_begun = is_provisioned || has(HOST_ANNOTATION);
+    if !is_begun || has(UPDATE_IN_PROGRESS_ANNOTATION) {
         return;
     }
     let path = FieldPath::new("spec");
     for member in changed(&old.spec, &machine.new.spec) {
+        let message = if is_provisioned {
+            format!("{path}.{member} of a provisioned machine is not changed in place: its host keeps what it has")
+        } else {
+            format!(
+                "{path}.{member} of a machine with a host may not be applied any more: its deployment may have begun"
+            )
+        };
         findings.warn(
             path.child(member),
-            format!("{path}.{member} of a provisioned machine is not changed in place: its host keeps what it has"),
+            message,
             "replace the machine: delete it, or roll its control plane or MachineDeployment out",
         );
     }
