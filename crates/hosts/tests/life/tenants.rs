@@ -109,10 +109,7 @@ async fn copied_status_does_not_take_the_node_of_another_namespace() {
 #[tokio::test(start_paused = true)]
 async fn written_status_does_not_erase_the_node_of_another_namespace() {
     for state in [
-        "available",
-        "provisioning",
         "provisioned",
-        "externally provisioned",
         "deprovisioning",
         "powering off before delete",
         "deleting",
@@ -125,10 +122,10 @@ async fn written_status_does_not_erase_the_node_of_another_namespace() {
         let status = Patch::Merge(json!({ "status": { "provisioning": { "state": state, "ID": uuid.as_str() } } }));
         let options = PatchParams::default();
         hosts.patch_status("thief", &options, &status).await.unwrap();
-        sleep(Duration::from_hours(1)).await;
+        sleep(Duration::from_mins(10)).await;
         hosts.patch_status("thief", &options, &status).await.unwrap();
         hosts.delete("thief", &DeleteParams::default()).await.unwrap();
-        sleep(Duration::from_hours(12)).await;
+        sleep(Duration::from_hours(2)).await;
         assert_eq!(record(&env).await, before, "{state}");
         assert_eq!(env.machine(1, |machine| machine.counts), counts, "{state}");
     }
