@@ -28,6 +28,19 @@ pub(crate) use host_ports::is_port_left_out;
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
     match planner.state() {
+        // differs: `host-restored-deletion`. The Go manager goes on with a deletion that was not ordered.
+        state @ (State::PoweringOffBeforeDelete | State::Deleting)
+            if !planner.is_deleting() && planner.rules.keep_saved_status() =>
+        {
+            Err(Decision::reject(
+                ErrorType::Registration,
+                format!(
+                    "status.provisioning.state is {:?}, a state of a deletion, and this host is not deleted; delete it, \
+                     or write the state before the deletion into its status",
+                    state.to_string()
+                ),
+            ))
+        }
         State::None | State::Unmanaged => begin(planner),
         State::Registering => registering::run(planner),
         State::MatchProfile => Ok(Decision::ChangeState(graph::Trigger::Inspected)),
