@@ -236,7 +236,11 @@ mod tests {
     #[test]
     fn built_in_profiles_parse_and_large_has_eight_nics_and_forty_disks() {
         let profiles = parse(BUILT_IN).unwrap();
-        assert_eq!(profiles.keys().collect::<Vec<_>>(), ["arm", "broken", "large", "small"]);
+        assert_eq!(
+            profiles.keys().collect::<Vec<_>>(),
+            ["arm", "broken", "large", "small", "storage"]
+        );
+        assert_eq!(profiles["storage"].each_disk().count(), 2);
         assert_eq!(profiles["large"].each_nic().count(), 8);
         assert_eq!(profiles["large"].each_disk().count(), 40);
         assert_eq!(profiles["arm"].architecture.as_str(), "aarch64");
