@@ -1,6 +1,6 @@
 //! Removes one member from every decoded object of a kind, for `xtask fields --prove`: the test of a row must then fail. A member
-//! without which the object does not decode gets the same value in every object instead. Only with the feature `drop-member`,
-//! which no package enables.
+//! without which the object does not decode gets the same value in every object instead. Only builds with debug assertions do
+//! it, so that the tests of `make test` serve the proof; released programs have none.
 
 use std::sync::OnceLock;
 
@@ -13,21 +13,22 @@ const VARIABLE: &str = "METAL3_DROP_MEMBER";
 const LISTED: &str = "METAL3_DROP_LISTED";
 
 /// The member that the environment names.
-struct Member {
+pub(crate) struct Member {
     kind: String,
     path: Vec<String>,
     listed: Option<String>,
 }
 
-/// Decodes a document without the member that the environment names, if it is one of this kind.
-pub(crate) fn decoded<W: DeserializeOwned>(kind: &str, document: Value) -> serde_json::Result<W> {
+/// The member to remove, if it is one of this kind.
+pub(crate) fn member_of(kind: &str) -> Option<&'static Member> {
     static NAMED: OnceLock<Option<Member>> = OnceLock::new();
-    match NAMED.get_or_init(named) {
-        Some(member) if member.kind == kind => without(member, document),
-        _ => serde_json::from_value(document),
-    }
+    NAMED.get_or_init(named).as_ref().filter(|member| member.kind == kind)
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the proof reaches a test that another process runs by the environment only"
+)]
 fn named() -> Option<Member> {
     let text = std::env::var(VARIABLE).ok()?;
     let (kind, path) = text.split_once(' ')?;
@@ -38,21 +39,24 @@ fn named() -> Option<Member> {
     })
 }
 
-fn without<W: DeserializeOwned>(member: &Member, document: Value) -> serde_json::Result<W> {
-    let mut shortened = document.clone();
-    change(&mut shortened, &member.path, &|members, name| {
-        members.remove(name);
-    });
-    if let Ok(decoded) = serde_json::from_value(shortened) {
-        return Ok(decoded);
-    }
-    let mut replaced = document;
-    change(&mut replaced, &member.path, &|members, name| {
-        if let Some(value) = members.get_mut(name) {
-            *value = member.listed.as_deref().map_or_else(|| constant(value), Value::from);
+impl Member {
+    /// Decodes a document without the member.
+    pub(crate) fn drop_from<W: DeserializeOwned>(&self, document: Value) -> serde_json::Result<W> {
+        let mut shortened = document.clone();
+        change(&mut shortened, &self.path, &|members, name| {
+            members.remove(name);
+        });
+        if let Ok(decoded) = serde_json::from_value(shortened) {
+            return Ok(decoded);
         }
-    });
-    serde_json::from_value(replaced)
+        let mut replaced = document;
+        change(&mut replaced, &self.path, &|members, name| {
+            if let Some(value) = members.get_mut(name) {
+                *value = self.listed.as_deref().map_or_else(|| constant(value), Value::from);
+            }
+        });
+        serde_json::from_value(replaced)
+    }
 }
 
 /// A value of the type of another, and the same for all of the type.
@@ -128,7 +132,7 @@ mod tests {
                 path: path_of(path),
                 listed: listed.map(str::to_owned),
             };
-            super::without::<Wire>(&member, json!({ "name": "a", "size": 7 })).unwrap()
+            member.drop_from::<Wire>(json!({ "name": "a", "size": 7 })).unwrap()
         };
         let wire = |name: &str, size| Wire {
             name: name.to_owned(),

@@ -16,7 +16,6 @@
 pub mod catalog;
 pub mod cluster;
 pub mod crd;
-#[cfg(feature = "drop-member")]
 mod dropped;
 pub mod infrastructure;
 pub mod ipam;

@@ -1,13 +1,12 @@
 //! `fields --prove`: removes each member that acts from the decoded objects, and requires that a test of its row fails. A member
 //! without which an object does not decode gets one value in all objects instead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use metal3_api::catalog;
-use metal3_files::documents;
 use serde_json::Value;
 
 use super::keys;
@@ -23,11 +22,12 @@ pub(crate) fn run(root: &Path, table: &Table<'_>, rows: &[Row], sample: Option<u
         .filter(|(entry, row)| row.class == Class::Acts && !keys::SUBJECTS.contains(&entry.subject.as_str()))
         .collect();
     let step = sample.map_or(1, |sample| acting.len().div_ceil(sample.max(1)).max(1));
-    let (mut proven, mut unproven, mut built) = (0, 0, BTreeMap::new());
+    let mut tests = Tests::build(root)?;
+    let (mut proven, mut unproven) = (0, 0);
     for (entry, row) in acting.iter().step_by(step) {
         let mut has_failed = false;
         for test in &row.tests {
-            has_failed = has_failed || fails_without(root, entry, test, &mut built)?;
+            has_failed = has_failed || tests.fails_without(entry, test)?;
         }
         if has_failed {
             proven += 1;
@@ -48,81 +48,102 @@ pub(crate) fn run(root: &Path, table: &Table<'_>, rows: &[Row], sample: Option<u
     Ok(unproven == 0)
 }
 
-/// Programs with the tests of a folder. They are built once.
-type Built = BTreeMap<String, Vec<PathBuf>>;
-
-/// Whether a test fails when the member is removed from every decoded object.
-fn fails_without(root: &Path, entry: &Entry, test: &str, built: &mut Built) -> Result<bool> {
-    let (folder, name) = test.split_once("::").unwrap_or_default();
-    if !built.contains_key(folder) {
-        built.insert(folder.to_owned(), build(root, folder)?);
-    }
-    let mut has_passed = false;
-    for program in built.get(folder).into_iter().flatten() {
-        let mut command = Command::new(program);
-        if let Some(value) = listed(entry) {
-            command.env("METAL3_DROP_LISTED", value);
-        }
-        let output = command
-            .args(["--quiet", name])
-            .env("METAL3_DROP_MEMBER", format!("{} {}", entry.subject, entry.name))
-            .current_dir(root.join(folder))
-            .output()
-            .with_context(|| format!("start {}", program.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        match (output.status.success(), text.contains("test result: FAILED")) {
-            (true, _) => has_passed |= text.contains(" 1 passed"),
-            (false, true) => return Ok(true),
-            (false, false) => bail!("{test} did not run:\n{text}{}", String::from_utf8_lossy(&output.stderr)),
-        }
-    }
-    if !has_passed {
-        bail!("{test} did not run");
-    }
-    Ok(false)
+/// The programs with the tests of the workspace.
+struct Tests<'a> {
+    root: &'a Path,
+    programs: Programs,
+    /// Tests that pass when nothing is dropped: only their failure shows something.
+    passing: BTreeSet<String>,
 }
 
-/// Builds the tests of a folder with the feature that removes members.
-fn build(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
-    let manifest = documents::text(&root.join(folder).join("Cargo.toml"))?;
-    let package = manifest.lines().find_map(|line| line.strip_prefix("name = "));
-    let package = package
-        .with_context(|| format!("{folder} has no package"))?
-        .trim_matches('"');
-    let feature = if package == "metal3-api" {
-        "drop-member"
-    } else {
-        "metal3-api/drop-member"
-    };
-    let output = Command::new("cargo")
-        .args([
-            "test",
-            "--no-run",
-            "--quiet",
-            "--locked",
-            "--tests",
-            "--message-format=json",
-        ])
-        .args(["--package", package, "--features", feature])
-        .current_dir(root)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("start cargo")?;
-    if !output.status.success() {
-        bail!("the tests of {folder} do not build with the feature {feature}");
+/// Programs by the folder of their package.
+type Programs = BTreeMap<PathBuf, Vec<PathBuf>>;
+
+impl<'a> Tests<'a> {
+    /// Builds them as `make test` does, so that after it nothing is left to build.
+    fn build(root: &'a Path) -> Result<Self> {
+        let mut command = Command::new("cargo");
+        // `cargo run`, which started this program, set them. Build scripts that read them would run again.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
+        let output = command
+            .args(["test", "--workspace", "--locked", "--no-run", "--quiet"])
+            .arg("--message-format=json")
+            .current_dir(root)
+            .stderr(Stdio::inherit())
+            .output()
+            .context("start cargo")?;
+        if !output.status.success() {
+            bail!("the tests do not build");
+        }
+        Ok(Self {
+            root,
+            programs: programs(&String::from_utf8_lossy(&output.stdout)),
+            passing: BTreeSet::new(),
+        })
     }
-    Ok(programs(&String::from_utf8_lossy(&output.stdout)))
+
+    /// Whether a test fails when the member is removed from every decoded object, and only then.
+    fn fails_without(&mut self, entry: &Entry, test: &str) -> Result<bool> {
+        if !self.passing.contains(test) {
+            if !self.passes(test, &[])? {
+                bail!("{test} fails although nothing is dropped");
+            }
+            self.passing.insert(test.to_owned());
+        }
+        let mut variables = vec![("METAL3_DROP_MEMBER", format!("{} {}", entry.subject, entry.name))];
+        variables.extend(listed(entry).map(|value| ("METAL3_DROP_LISTED", value)));
+        Ok(!self.passes(test, &variables)?)
+    }
+
+    /// Whether a test passes in the program that contains it.
+    fn passes(&self, test: &str, variables: &[(&str, String)]) -> Result<bool> {
+        let (folder, name) = test.split_once("::").unwrap_or_default();
+        let folder = self.root.join(folder);
+        let mut has_passed = false;
+        for program in self.programs.get(&folder).into_iter().flatten() {
+            let output = Command::new(program)
+                .args(["--quiet", name])
+                .envs(variables.iter().map(|(name, value)| (name, value)))
+                .current_dir(&folder)
+                .output()
+                .with_context(|| format!("start {}", program.display()))?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            match (output.status.success(), text.contains("test result: FAILED")) {
+                (true, _) => has_passed |= text.contains(" 1 passed"),
+                (false, true) => return Ok(false),
+                (false, false) => bail!("{test} did not run:\n{text}{}", String::from_utf8_lossy(&output.stderr)),
+            }
+        }
+        if !has_passed {
+            bail!("{test} did not run");
+        }
+        Ok(true)
+    }
+}
+
+/// Whether cargo sets a variable for the program of a package.
+fn is_of_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
+        .iter()
+        .any(|begin| variable.starts_with(begin))
 }
 
 /// The programs with tests that the messages of cargo name.
-fn programs(messages: &str) -> Vec<PathBuf> {
+fn programs(messages: &str) -> Programs {
     let messages = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let tests = messages.filter(|message| message.pointer("/profile/test") == Some(&Value::Bool(true)));
-    tests
-        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
-        .collect()
+    let mut programs = Programs::new();
+    for message in messages.filter(|message| message.pointer("/profile/test") == Some(&Value::Bool(true))) {
+        let path = |member: &str| message.get(member)?.as_str().map(PathBuf::from);
+        if let (Some(mut folder), Some(program)) = (path("manifest_path"), path("executable")) {
+            folder.pop();
+            programs.entry(folder).or_default().push(program);
+        }
+    }
+    programs
 }
 
 /// The last value that the schema of a member lists, if it lists any.
@@ -156,12 +177,13 @@ mod tests {
     #[test]
     fn programs_with_tests_are_found_in_the_messages_of_cargo() {
         let messages = [
-            r#"{"reason":"compiler-artifact","profile":{"test":false},"executable":"/a"}"#,
-            r#"{"reason":"compiler-artifact","profile":{"test":true},"executable":"/b"}"#,
-            r#"{"reason":"compiler-artifact","profile":{"test":true},"executable":null}"#,
+            r#"{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","profile":{"test":false},"executable":"/a"}"#,
+            r#"{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","profile":{"test":true},"executable":"/b"}"#,
+            r#"{"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","profile":{"test":true},"executable":null}"#,
             r#"{"reason":"build-finished","success":true}"#,
         ];
-        assert_eq!(programs(&messages.join("\n")), [PathBuf::from("/b")]);
+        let expected = Programs::from([(PathBuf::from("/w/a"), vec![PathBuf::from("/b")])]);
+        assert_eq!(programs(&messages.join("\n")), expected);
     }
 
     #[test]
