@@ -5,8 +5,8 @@ use crate::infrastructure::names::HOST_ANNOTATION;
 use crate::infrastructure::v1beta2::{Metal3Machine, Metal3MachineSpec, Metal3MachineTemplate};
 use crate::rules::{FieldPath, Findings, WriteRequest};
 
-pub(super) const OF_TEMPLATE: &str = "A warning is returned for each changed member that applies to new machines only: all but \
-    `automatedCleaningMode`.";
+pub(super) const OF_TEMPLATE: &str = "A warning is returned for each changed member that applies to new machines only: `image`, \
+    `customDeploy`, `hostSelector`, `dataTemplate`, `metaData`, `networkData` and `metal3ClusterRef`.";
 pub(super) const OF_MACHINE: &str = "A warning is returned for each changed member of a machine with a host that the host does not \
     take over, or may not before it is provisioned: `image`, `customDeploy`, `hostSelector`, `dataTemplate`, `metaData` and \
     `networkData`. Not while Cluster API updates the machine in place.";
