@@ -18,7 +18,7 @@ use metal3_webhooks::certificates::{CertificateScope, SelfManaged};
 role! {
     /// Leader election, in the namespace of the process.
     pub struct LeaderElection {
-        Lease: Get, Create, Update;
+        Lease: Get, Watch, Create, Update;
     }
 }
 

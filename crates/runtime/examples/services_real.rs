@@ -49,7 +49,7 @@ const MANAGER: &str = "capm3-controller-manager";
 metal3_runtime::role! {
     /// All requests of this program, in one role.
     struct Services {
-        Lease: Get, Create, Update;
+        Lease: Get, Watch, Create, Update;
         Deployment: List, Watch;
         TokenReview: Create;
         SubjectAccessReview: Create;

@@ -19,6 +19,13 @@ pub enum Step {
     Update(Box<Lease>),
     /// Wait for this long.
     Wait(Duration),
+    /// Wait for a change of the lease since this version, at most for this long, then call [`Election::observed`] with it.
+    Watch {
+        /// The resourceVersion of the known lease.
+        from: String,
+        /// After this time the leader counts as dead, unless a read finds a new record.
+        within: Duration,
+    },
     /// Leadership is lost, for good.
     Lost,
 }
@@ -27,6 +34,8 @@ pub enum Step {
 enum Phase {
     /// Waits until then.
     Waiting(Monotonic),
+    /// Another candidate leads: watches its record, until it is free by then.
+    Watching(Monotonic),
     /// Reads next.
     Reading,
     /// Decides by the lease that was read.
@@ -91,7 +100,12 @@ impl Election {
                 self.phase = Phase::Renewing;
                 self.next(now, wall)
             }
-            Phase::Waiting(_) | Phase::Reading => {
+            Phase::Watching(until) if now < until => Step::Watch {
+                from: self.version(),
+                within: until.since(now),
+            },
+            // A watch whose connection is dead reports nothing either: only a read shows that the leader is gone.
+            Phase::Waiting(_) | Phase::Watching(_) | Phase::Reading => {
                 self.phase = Phase::Reading;
                 Step::Read
             }
@@ -107,7 +121,7 @@ impl Election {
         }
     }
 
-    /// The lease was read, or it does not exist.
+    /// The lease was read or reported by a watch, or it does not exist.
     pub fn observed(&mut self, now: Monotonic, lease: Option<Lease>) {
         self.remember(now, lease);
         self.phase = Phase::Deciding;
@@ -117,7 +131,7 @@ impl Election {
     pub fn written(&mut self, sent: Monotonic, now: Monotonic, lease: Lease) {
         self.remember(now, Some(lease));
         self.renewed = Some(sent);
-        self.wait(now);
+        self.phase = Phase::Waiting(sent.after(self.timings.renewal()));
     }
 
     /// A request failed or its outcome is unknown: the known lease may be out of date. Returns whether this candidate
@@ -127,8 +141,8 @@ impl Election {
             // Another candidate wrote in between, or the response was lost: read without a wait.
             Phase::Renewing => Phase::Reading,
             Phase::Lost => Phase::Lost,
-            Phase::Waiting(_) | Phase::Reading | Phase::Deciding => {
-                let again = now.after(self.timings.retry);
+            Phase::Waiting(_) | Phase::Watching(_) | Phase::Reading | Phase::Deciding => {
+                let again = now.after(self.pause_after_failure(now));
                 self.forget_if_leading();
                 Phase::Waiting(again)
             }
@@ -157,7 +171,7 @@ impl Election {
                 }
                 let free = since.after(record::duration(lease).unwrap_or(self.timings.lease));
                 if now < free {
-                    self.wait(now);
+                    self.phase = Phase::Watching(free);
                     return self.next(now, wall);
                 }
             }
@@ -179,8 +193,18 @@ impl Election {
         });
     }
 
-    fn wait(&mut self, now: Monotonic) {
-        self.phase = Phase::Waiting(now.after(self.timings.retry));
+    /// A leader tries again the sooner the closer its deadline is.
+    fn pause_after_failure(&self, now: Monotonic) -> Duration {
+        let retry = self.timings.retry;
+        let urgent = |deadline: Monotonic| (deadline.since(now) / 4).clamp(retry / 8, retry);
+        self.deadline().map_or(retry, urgent)
+    }
+
+    fn version(&self) -> String {
+        let known = self.seen.as_ref();
+        known
+            .and_then(|(lease, _)| lease.metadata.resource_version.clone())
+            .unwrap_or_default()
     }
 
     /// After a failure a leader reads before it writes again.

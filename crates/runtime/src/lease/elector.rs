@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::PostParams;
+use kube::api::{PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use metal3_domain::clock::{Clock, Monotonic};
 use tokio::sync::watch;
@@ -37,6 +39,12 @@ pub enum Ended {
     Lost,
 }
 
+/// How long a watch of the lease lasts: the client accepts no longer one.
+const WATCH_SECONDS: u32 = 290;
+
+/// Changes of the lease, as the server reports them.
+type Changes = BoxStream<'static, kube::Result<WatchEvent<Lease>>>;
+
 /// One candidate for one lease, ready to run.
 #[derive(Debug)]
 pub struct LeaderElector {
@@ -61,7 +69,10 @@ impl LeaderElector {
         metrics: LeaseMetrics,
     ) -> (Self, Leadership)
     where
-        R: Permits<verb::Get, Lease> + Permits<verb::Create, Lease> + Permits<verb::Update, Lease>,
+        R: Permits<verb::Get, Lease>
+            + Permits<verb::Watch, Lease>
+            + Permits<verb::Create, Lease>
+            + Permits<verb::Update, Lease>,
     {
         let (until, leadership) = Leadership::with_election(&place.name, Arc::clone(&clock));
         metrics.leading(false);
@@ -96,13 +107,19 @@ impl LeaderElector {
 
     /// Returns when leadership is lost.
     async fn campaign(&mut self) {
+        // Open while another candidate leads.
+        let mut changes = None;
         loop {
             let next = self.election.next(self.clock.monotonic(), self.clock.now());
+            if !matches!(next, Step::Watch { .. }) {
+                changes = None;
+            }
             match next {
                 Step::Read => self.read().await,
                 Step::Create(lease) => self.write(&lease, true).await,
                 Step::Update(lease) => self.write(&lease, false).await,
                 Step::Wait(pause) => tokio::time::sleep(pause).await,
+                Step::Watch { from, within } => self.watch(&mut changes, &from, within).await,
                 Step::Lost => return,
             }
         }
@@ -112,13 +129,35 @@ impl LeaderElector {
         let answer = tokio::time::timeout(self.time_left(), self.api.get_opt(&self.place.name)).await;
         let now = self.clock.monotonic();
         match answer {
-            Ok(Ok(lease)) => {
-                let before = self.election.leader().map(str::to_owned);
-                self.election.observed(now, lease);
-                self.log_leader(before.as_deref());
-            }
+            Ok(Ok(lease)) => self.observed(now, lease),
             Ok(Err(error)) => self.log_failure(now, &error),
             Err(late) => self.log_failure(now, &late),
+        }
+    }
+
+    fn observed(&mut self, now: Monotonic, lease: Option<Lease>) {
+        let before = self.election.leader().map(str::to_owned);
+        self.election.observed(now, lease);
+        self.log_leader(before.as_deref());
+    }
+
+    /// Waits for the next change. The watch stays open, so that a renewal by the leader costs no request.
+    async fn watch(&mut self, changes: &mut Option<Changes>, from: &str, within: Duration) {
+        let next = next_change(changes, &self.api, &self.place.name, from);
+        let change = tokio::time::timeout(within, next).await;
+        let now = self.clock.monotonic();
+        match change {
+            Ok(Some(Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease)))) => self.observed(now, Some(lease)),
+            Ok(Some(Ok(WatchEvent::Deleted(_)))) => self.observed(now, None),
+            Ok(Some(Ok(WatchEvent::Bookmark(_)))) => {}
+            Ok(Some(Ok(WatchEvent::Error(status)))) => self.log_failure(now, &kube::Error::Api(status)),
+            Ok(Some(Err(error))) => self.log_failure(now, &error),
+            // The server ended the watch.
+            Ok(None) => {
+                self.election.failed(now);
+            }
+            // The election reads the lease next.
+            Err(_) => {}
         }
     }
 
@@ -178,11 +217,11 @@ impl LeaderElector {
         }
     }
 
-    /// The request timeout: for a leader until its deadline.
+    /// The request timeout: for a leader half of the time until its deadline, so that there is time for another request.
     fn time_left(&self) -> Duration {
         let now: Monotonic = self.clock.monotonic();
         let deadline = self.election.deadline();
-        deadline.map_or(self.timings.renew_deadline, |deadline| deadline.since(now))
+        deadline.map_or(self.timings.renew_deadline, |deadline| deadline.since(now) / 2)
     }
 
     fn log_failure(&mut self, now: Monotonic, error: &dyn std::error::Error) {
@@ -201,4 +240,24 @@ impl LeaderElector {
             tracing::info!(lease = self.place.name, leader, "the lease is held");
         }
     }
+}
+
+/// Opens the watch where it is not open, and waits for the next event. May be dropped at any time without a loss.
+async fn next_change(
+    changes: &mut Option<Changes>,
+    api: &Api<Lease>,
+    name: &str,
+    from: &str,
+) -> Option<kube::Result<WatchEvent<Lease>>> {
+    if changes.is_none() {
+        let params = WatchParams::default()
+            .fields(&format!("metadata.name={name}"))
+            .disable_bookmarks()
+            .timeout(WATCH_SECONDS);
+        match api.watch(&params, from).await {
+            Ok(stream) => *changes = Some(stream.boxed()),
+            Err(error) => return Some(Err(error)),
+        }
+    }
+    changes.as_mut()?.next().await
 }

@@ -13,12 +13,14 @@
 //! - A leader that has not renewed within the renew deadline stops leading. That deadline ends before others may take
 //!   over.
 //! - A clean exit releases the lease, so the next leader need not wait.
+//! - differs: `lease-watched`: the others watch the Lease, and read it before they take it over; the leader renews it when two
+//!   retry periods are left before its deadline, every 6 seconds by default. The Go library reads and renews every 2 seconds.
 //!
 //! differs: `lease-deadline-at-write`: the deadline counts from when the renewal was *sent*, is checked at each write,
 //! and so also stops a process that was suspended and continues later; a leader that reads another holder in the record
 //! stops at once. There is no jitter: candidates are few, and of two concurrent ones one wins.
 //!
-//! A role without the three verbs on a Lease does not compile:
+//! A role without these verbs on a Lease does not compile:
 //!
 //! ```compile_fail,E0277
 //! # use metal3_runtime::lease::{LeaderElector, LeaseTarget, LeaseTimings};
@@ -101,6 +103,12 @@ impl LeaseTimings {
             renew_deadline,
             retry,
         })
+    }
+
+    /// How long after a renewal a leader sends the next one. The rest of its time is for repetitions.
+    fn renewal(&self) -> Duration {
+        let latest = self.renew_deadline.saturating_sub(self.retry.saturating_mul(2));
+        latest.max(self.retry)
     }
 
     /// How long a leader may lead without a renewal.

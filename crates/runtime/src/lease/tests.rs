@@ -7,6 +7,6 @@ use k8s_openapi::api::coordination::v1::Lease;
 crate::role! {
     /// What a candidate declares.
     pub(crate) struct Leading {
-        Lease: Get, Create, Update;
+        Lease: Get, Watch, Create, Update;
     }
 }

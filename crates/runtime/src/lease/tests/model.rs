@@ -91,6 +91,16 @@ impl Candidate {
                     Step::Create(lease) => Call::Put { lease, create: true },
                     Step::Update(lease) => Call::Put { lease, create: false },
                     Step::Wait(_) => return,
+                    Step::Watch { from, .. } => {
+                        let version = server
+                            .lease
+                            .as_ref()
+                            .map(|lease| lease.metadata.resource_version.clone());
+                        if version == Some(Some(from)) {
+                            return;
+                        }
+                        Call::Look
+                    }
                     Step::Lost => {
                         self.lost = true;
                         return;

@@ -41,6 +41,14 @@ fn updated(step: Step) -> Box<Lease> {
     }
 }
 
+/// Waits for a change of the lease.
+fn watch(from: &str, seconds: u64) -> Step {
+    Step::Watch {
+        from: from.to_owned(),
+        within: Duration::from_secs(seconds),
+    }
+}
+
 /// A leader since a renewal sent at 0.
 fn leader() -> Election {
     let mut election = candidate("me");
@@ -86,16 +94,12 @@ fn a_record_of_another_candidate_is_measured_by_the_own_clock_whatever_its_times
     for stamp in [WALL, WALL + TimeDelta::days(1000), WALL - TimeDelta::days(1000)] {
         let mut election = candidate("me");
         election.observed(at(100), Some(held_by("other", "1", stamp)));
-        assert_eq!(election.next(at(100), WALL), Step::Wait(Duration::from_secs(2)));
-        election.next(at(114), WALL);
-        election.observed(at(114), Some(held_by("other", "1", stamp)));
-        assert!(
-            matches!(election.next(at(114), WALL), Step::Wait(_)),
-            "a second is left"
-        );
-        election.next(at(116), WALL);
-        election.observed(at(116), Some(held_by("other", "1", stamp)));
-        assert!(matches!(election.next(at(116), WALL), Step::Update(_)));
+        assert_eq!(election.next(at(100), WALL), watch("1", 15));
+        election.observed(at(114), Some(held_by("other", "2", stamp)));
+        assert_eq!(election.next(at(114), WALL), watch("2", 1));
+        assert_eq!(election.next(at(115), WALL), Step::Read);
+        election.observed(at(115), Some(held_by("other", "2", stamp)));
+        assert!(matches!(election.next(at(115), WALL), Step::Update(_)));
     }
 }
 
@@ -111,7 +115,7 @@ fn only_a_new_record_counts_as_a_renewal() {
     let mut election = candidate_behind(held_by("other", "1", WALL));
     election.observed(at(16), Some(held_by("other", "2", WALL + TimeDelta::seconds(1))));
     assert!(
-        matches!(election.next(at(16), WALL), Step::Wait(_)),
+        matches!(election.next(at(16), WALL), Step::Watch { .. }),
         "a renewal is a new record"
     );
 }
@@ -119,7 +123,9 @@ fn only_a_new_record_counts_as_a_renewal() {
 #[test]
 fn failed_reads_do_not_restart_the_lease_duration() {
     let mut election = candidate_behind(held_by("other", "1", WALL));
-    assert_eq!(election.next(at(2), WALL), Step::Read);
+    assert_eq!(election.next(at(2), WALL), watch("1", 13));
+    assert!(!election.failed(at(2)), "the watch");
+    assert_eq!(election.next(at(4), WALL), Step::Read);
     assert!(!election.failed(at(12)));
     election.next(at(16), WALL);
     election.observed(at(16), Some(held_by("other", "1", WALL)));
@@ -141,10 +147,8 @@ fn a_record_without_duration_counts_for_the_own_duration() {
     lease.spec.as_mut().unwrap().lease_duration_seconds = Some(-5);
     let mut election = candidate("me");
     election.observed(at(0), Some(lease.clone()));
-    assert!(matches!(election.next(at(0), WALL), Step::Wait(_)));
-    election.next(at(14), WALL);
-    election.observed(at(14), Some(lease.clone()));
-    assert!(matches!(election.next(at(14), WALL), Step::Wait(_)));
+    assert_eq!(election.next(at(0), WALL), watch("1", 15));
+    assert_eq!(election.next(at(14), WALL), watch("1", 1));
     election.next(at(16), WALL);
     election.observed(at(16), Some(lease));
     assert!(matches!(election.next(at(16), WALL), Step::Update(_)));
@@ -153,22 +157,43 @@ fn a_record_without_duration_counts_for_the_own_duration() {
 #[test]
 fn a_leader_renews_without_reading_and_reads_when_that_fails() {
     let mut election = leader();
-    assert_eq!(election.next(at(0), WALL), Step::Wait(Duration::from_secs(2)));
-    assert!(matches!(election.next(at(2), WALL), Step::Update(_)));
-    assert!(election.failed(at(2)));
-    assert_eq!(election.next(at(2), WALL), Step::Read);
+    assert_eq!(election.next(at(0), WALL), Step::Wait(Duration::from_secs(6)));
+    assert!(matches!(election.next(at(6), WALL), Step::Update(_)));
+    assert!(election.failed(at(6)));
+    assert_eq!(election.next(at(6), WALL), Step::Read);
+}
+
+#[test]
+fn two_retry_periods_are_left_after_a_renewal_is_due() {
+    for (durations, expected) in [
+        ([15, 10, 2], 6),
+        ([60, 40, 10], 20),
+        ([15, 10, 6], 6),
+        ([137, 107, 26], 55),
+    ] {
+        let [lease, renew, retry] = durations.map(Duration::from_secs);
+        let timings = LeaseTimings::new(lease, renew, retry).unwrap();
+        assert_eq!(timings.renewal(), Duration::from_secs(expected), "{durations:?}");
+    }
+}
+
+#[test]
+fn deleted_lease_is_created_at_once() {
+    let mut election = candidate_behind(held_by("other", "1", WALL));
+    election.observed(at(3), None);
+    assert!(matches!(election.next(at(3), WALL), Step::Create(_)));
 }
 
 #[test]
 fn a_leader_keeps_trying_and_loses_at_its_deadline() {
     let mut election = leader();
-    election.next(at(2), WALL);
-    election.failed(at(2));
-    for now in [2, 4, 6, 8] {
+    election.next(at(6), WALL);
+    election.failed(at(6));
+    for now in 6..10 {
         assert_eq!(election.next(at(now), WALL), Step::Read, "at {now}");
         election.failed(at(now));
     }
-    assert_eq!(election.next(at(9), WALL), Step::Wait(Duration::from_secs(1)));
+    assert_eq!(election.next(at(9), WALL), Step::Wait(Duration::from_millis(250)));
     assert_eq!(election.next(at(10), WALL), Step::Lost);
     assert_eq!(election.next(at(11), WALL), Step::Lost);
     assert_eq!(election.deadline(), None);
@@ -177,10 +202,10 @@ fn a_leader_keeps_trying_and_loses_at_its_deadline() {
 #[test]
 fn a_leader_that_reads_another_holder_has_lost() {
     let mut election = leader();
-    election.next(at(2), WALL);
-    election.failed(at(2));
-    election.observed(at(3), Some(held_by("other", "9", WALL)));
-    assert_eq!(election.next(at(3), WALL), Step::Lost);
+    election.next(at(6), WALL);
+    election.failed(at(6));
+    election.observed(at(7), Some(held_by("other", "9", WALL)));
+    assert_eq!(election.next(at(7), WALL), Step::Lost);
 }
 
 #[test]
