@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use metal3_api::infrastructure::names::MACHINE_FINALIZER;
+use metal3_api::infrastructure::names::{DATA_CLAIM_FINALIZER, MACHINE_FINALIZER};
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::cluster_of;
-use metal3_runtime::patch::{Changes, remove_finalizer};
+use metal3_runtime::patch::{Changes, has_finalizer, remove_finalizer};
 use metal3_runtime::work::Next;
 
 use super::host_changes;
@@ -76,9 +76,13 @@ fn release(host: &BareMetalHost) -> Option<Action> {
     })
 }
 
-/// Removes this controller's finalizer from a claim in deletion.
+/// Removes this controller's finalizer from a claim in deletion. The controller of data removes its own first: if both wrote at the
+/// same time, the precondition of one would fail.
 pub(super) fn remove_claim_finalizer(claim: &Metal3DataClaim) -> Option<Action> {
     claim.metadata.deletion_timestamp.as_ref()?;
+    if has_finalizer(claim, DATA_CLAIM_FINALIZER) {
+        return None;
+    }
     let present = claim.metadata.finalizers.as_deref().unwrap_or_default();
     let patch = remove_finalizer(present, MACHINE_FINALIZER, &version(&claim.metadata)?)?;
     let claim = claim.metadata.name.clone()?;
