@@ -58,7 +58,7 @@ const PROVISION: Goal = Goal {
 };
 const LIFE: Goal = Goal {
     name: "life",
-    most: [65, 20, 20],
+    most: [63, 18, 20],
     least: ["36, aim 59", "4, aim 4", "16, aim 20"],
 };
 
