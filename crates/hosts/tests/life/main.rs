@@ -11,6 +11,7 @@ mod faults;
 mod happy_path;
 mod interceptor;
 mod late_edits;
+mod moves;
 mod phases;
 mod ports;
 mod reboots;
