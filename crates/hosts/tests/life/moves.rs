@@ -14,7 +14,9 @@ use crate::env::{Setup, TestEnv};
 /// Requests to Ironic with one of these methods.
 fn requests(env: &TestEnv, methods: &[&str]) -> u64 {
     let audit = env.ironic.audit();
-    let counts = audit.counts().filter(|((method, _), _)| methods.contains(&method.as_str()));
+    let counts = audit
+        .counts()
+        .filter(|((method, _), _)| methods.contains(&method.as_str()));
     counts.map(|(_, number)| number).sum()
 }
 
@@ -40,7 +42,10 @@ async fn moved_free_host_gets_no_order() {
         let mut login = secrets.get("bmc-1").await.unwrap();
         let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
         secrets.delete("bmc-1", &DeleteParams::default()).await.unwrap();
-        secrets.patch("bmc-1", &PatchParams::default(), &released).await.unwrap();
+        secrets
+            .patch("bmc-1", &PatchParams::default(), &released)
+            .await
+            .unwrap();
         login.metadata = ObjectMeta {
             name: login.metadata.name,
             labels: login.metadata.labels,

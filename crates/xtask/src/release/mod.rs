@@ -5,11 +5,14 @@
 //! and machines have `infrastructure-components.yaml`. `hosts-components.yaml` and `all-in-one.yaml`, which runs all
 //! three in one process, are installed by `kubectl`.
 //!
+//! `clusterctl.yaml` and the folders that it names are a repository of both providers.
+//!
 //! `PRODUCT-namespaced.yaml` replaces the roles for a process that watches one namespace.
 //!
 //! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
 //! are derived from the permissions that the code declares.
 
+mod clusterctl;
 mod install;
 mod layout;
 mod namespaced;
@@ -23,6 +26,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use metal3_api::catalog;
 use metal3_flags::CertificateSource;
+use metal3_flags::version::version;
 use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 
@@ -44,20 +48,31 @@ const TEMPLATES: &str = "manifests/templates";
 
 /// Writes the files of a release into a folder.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
-    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
+    create(folder)?;
     let metadata = documents::text(&workspace::root()?.join(METADATA))?;
-    for (name, text) in files(image, metadata)? {
+    let mut files = files(image, metadata)?;
+    let repository = fs::canonicalize(folder).with_context(|| format!("find {}", folder.display()))?;
+    files.extend(clusterctl::repository(&files, &repository, &version())?);
+    for (name, text) in files {
         let path = folder.join(name);
+        create(path.parent().unwrap_or(folder))?;
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         println!("{}", path.display());
     }
     Ok(true)
 }
 
-/// The files of a release, by name.
-fn files(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
-    let mut files = BTreeMap::from([(PathBuf::from("metadata.yaml"), metadata)]);
-    for name in std::iter::once(TEMPLATE).chain(FLAVOURS) {
+fn create(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))
+}
+
+/// The files of a release, by path.
+type Files = BTreeMap<PathBuf, String>;
+
+/// The files of a release.
+fn files(image: &str, metadata: String) -> Result<Files> {
+    let mut files = Files::from([(PathBuf::from("metadata.yaml"), metadata)]);
+    for name in templates() {
         let text = documents::text(&workspace::root()?.join(TEMPLATES).join(name))?;
         files.insert(PathBuf::from(name), text);
     }
@@ -80,6 +95,10 @@ fn files(image: &str, metadata: String) -> Result<BTreeMap<PathBuf, String>> {
         }
     }
     Ok(files)
+}
+
+fn templates() -> impl Iterator<Item = &'static str> {
+    std::iter::once(TEMPLATE).chain(FLAVOURS)
 }
 
 /// All objects of a product, beginning with its namespace.
