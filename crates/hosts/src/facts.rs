@@ -55,6 +55,8 @@ pub struct Facts<'a> {
     /// with `--adopt-plain-node-names`, plain name without a result, or Ironic confirmed its deletion in this
     /// reconcile. Unknown: not read, the read failed, or the change feed does not contain it.
     pub node: &'a Observed<FoundNode>,
+    /// How long this process observes the node with its present reservation and without a change. `None`: it has none.
+    pub reserved_for: Option<Duration>,
     /// This process has seen the port of the boot MAC address on this node.
     pub boot_port_exists: bool,
     /// All ports of the node.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{backoff, status, wait};
 use crate::action::{Action, Audit, Count, Order, Request};
-use crate::facts::{Facts, FoundNode, NodeFreshness, Read};
+use crate::facts::{Facts, FoundNode, LOCK_THRESHOLD, NodeFreshness, Read};
 use crate::plan::error::{Failure, is_of_inoperable_node};
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
@@ -110,6 +110,14 @@ impl<'a> Planner<'a> {
             Observed::Present(FoundNode::Own(node, _)) => Ok(Some(node)),
             Observed::Unknown(_) | Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => Ok(None),
         }
+    }
+
+    /// How long a reservation of the node may still be that of an ordinary operation. `None`: the node has none.
+    ///
+    /// The time of its last change is not compared with now: it is of Ironic's clock.
+    pub(crate) fn remaining_reservation(&self, node: &Node) -> Option<Duration> {
+        node.reservation.as_ref()?;
+        Some(LOCK_THRESHOLD.saturating_sub(self.facts.reserved_for.unwrap_or_default()))
     }
 
     /// Requires an observation of the node that is newer than the host's state.

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use chrono::SecondsFormat;
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{ErrorType, ProvisioningState as State, RebootMode};
 use metal3_ironic::calls::state::Power;
@@ -42,16 +41,10 @@ fn is_soft_unsupported(planner: &Planner<'_>) -> bool {
 /// next request, which is reported. What was requested is not over while there is one.
 pub(crate) fn require_end_of_switching(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     // differs: `host-power-target-left`. The Go manager waits for the target, or requests the opposite.
-    let Some(changed) = node.updated_at.filter(|_| node.reservation.is_some()) else {
-        return Ok(());
-    };
-    // The clock of Ironic may be ahead of this one.
-    let passed = planner.facts.now.get().signed_duration_since(changed).abs();
-    let left = LOCK_THRESHOLD.saturating_sub(passed.to_std().unwrap_or(Duration::MAX));
-    if left.is_zero() {
-        return Ok(());
+    match planner.remaining_reservation(node) {
+        None | Some(Duration::ZERO) => Ok(()),
+        Some(left) => Err(Decision::Wait(wait::on_power_change(left))),
     }
-    Err(Decision::Wait(wait::on_power_change(left)))
 }
 
 /// Messages of recorded failures begin so.
@@ -276,12 +269,10 @@ fn reboot_error(node: &Node) -> Option<&str> {
 /// An error in the status is of an earlier attempt: it was cleared after the request, and that write may be lost.
 fn reboot_ended(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     if let Some(conductor) = &node.reservation {
-        // It lasts for longer than most do, or the clocks differ.
-        let since = node.updated_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Secs, true));
         let message = format!(
-            "Ironic has not ended the reboot of the machine: the conductor {conductor} holds the node since {}; a lock that \
-             stays goes with a restart of that conductor",
-            since.as_deref().unwrap_or("an unknown time")
+            "Ironic has not ended the reboot of the machine: the conductor {conductor} holds the node for more than {} minutes; \
+             a lock that stays goes with a restart of that conductor",
+            LOCK_THRESHOLD.as_secs() / 60
         );
         let next = wait::on_node("Ironic is rebooting the machine");
         return Err(Decision::Fail(Failure::until(

@@ -20,6 +20,7 @@ mod metrics;
 mod observations;
 mod observer;
 mod refusals;
+mod reservations;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,7 @@ use metrics::HostMetrics;
 use observations::Observations;
 use observer::{Observer, ReadOutcome};
 use refusals::Refusals;
+use reservations::Reservations;
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
@@ -100,6 +102,7 @@ pub struct HostReconciler {
     observer: Observer,
     index: HostIndex,
     refusals: Refusals,
+    reservations: Reservations,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
     boot_ports: BootPorts,
@@ -158,6 +161,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         observer,
         index,
         refusals,
+        reservations: Reservations::default(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         boot_ports: BootPorts::default(),
@@ -317,6 +321,9 @@ impl HostReconciler {
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
+            reserved_for: self
+                .reservations
+                .held_for(key, observed.newest_node(), self.clock.monotonic()),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),
@@ -373,6 +380,7 @@ impl HostReconciler {
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.refusals.remove(key);
+        self.reservations.remove(key);
         self.boot_ports.remove(key);
         self.metrics.remove(key);
     }

@@ -88,6 +88,7 @@ pub(crate) struct Fixture {
     pub(crate) user_data: Option<Option<Stored>>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
+    pub(crate) reserved_for: Option<Duration>,
     pub(crate) foreign: Option<ForeignNode>,
     pub(crate) boot_port_exists: bool,
     pub(crate) ports: Option<Vec<Port>>,
@@ -151,6 +152,7 @@ impl Fixture {
             user_data: None,
             hardware_data: Some(None),
             node: None,
+            reserved_for: None,
             foreign: None,
             boot_port_exists: true,
             ports: None,
@@ -200,6 +202,11 @@ impl Fixture {
         apply(&change, &mut node);
         self.node = Some(Some((node, NodeFreshness::InState)));
         self
+    }
+
+    /// This process observes the reservation of the node for so long.
+    pub(crate) fn reserved_for(self, seconds: u64) -> Self {
+        self.with(|fixture| fixture.reserved_for = Some(Duration::from_secs(seconds)))
     }
 
     pub(crate) fn no_node(mut self) -> Self {
@@ -288,6 +295,7 @@ impl Fixture {
             agent_network_on_node: self.agent_network_on_node,
             hardware_data: observed(&self.hardware_data),
             node: &node,
+            reserved_for: self.reserved_for,
             boot_port_exists: self.boot_port_exists,
             ports: self
                 .ports

@@ -5,7 +5,7 @@ use std::time::Duration;
 use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
-use super::fixture::{Fixture, at, node};
+use super::fixture::{Fixture, node};
 use super::rows::given::{powering_off, written};
 use crate::facts::NodeFreshness;
 use crate::plan::wait::FEED_RECHECK;
@@ -34,7 +34,7 @@ fn node_is_checked_again_after_a_request_that_only_the_feed_shows() {
 /// Nothing reports that a conductor died with the lock of a node.
 #[test]
 fn reservation_of_a_node_is_waited_for_until_it_is_too_old() {
-    let reservation = json!({ "power_state": "power on", "reservation": "c1", "updated_at": at(-60) });
+    let reservation = json!({ "power_state": "power on", "reservation": "c1" });
     for held in [
         Fixture::new("provisioned")
             .spec_image("a")
@@ -43,6 +43,7 @@ fn reservation_of_a_node_is_waited_for_until_it_is_too_old() {
             .node_with("active", reservation.clone()),
         powering_off().node_with("available", reservation.clone()),
     ] {
+        let held = held.reserved_for(60);
         assert_eq!(recheck(&held), Some(Duration::from_mins(14)), "{}", held.summary());
     }
 }

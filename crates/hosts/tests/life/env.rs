@@ -3,13 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::clock::Clock;
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
@@ -58,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) unserved: bool,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
+    /// How far the clock of Ironic is ahead.
+    pub(crate) ironic_ahead: TimeDelta,
 }
 
 impl Default for Setup {
@@ -69,7 +72,22 @@ impl Default for Setup {
             newest: None,
             unserved: false,
             plain_node_names: false,
+            ironic_ahead: TimeDelta::zero(),
         }
+    }
+}
+
+/// A clock that is ahead of another one.
+#[derive(Debug)]
+struct Ahead(Arc<dyn Clock>, TimeDelta);
+
+impl Clock for Ahead {
+    fn now(&self) -> DateTime<Utc> {
+        self.0.now() + self.1
+    }
+
+    fn monotonic(&self) -> Monotonic {
+        self.0.monotonic()
     }
 }
 
@@ -97,8 +115,9 @@ impl TestEnv {
     pub(crate) fn new(setup: Setup) -> Self {
         let cluster = prepared_cluster().fork(&Options::seeded(setup.seed).clock);
         cluster.reseed(setup.seed);
-        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-        let mut options = IronicOptions::new(setup.seed, Arc::clone(&clock));
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+        let ironic_clock = Arc::new(Ahead(Arc::clone(&clock), setup.ironic_ahead));
+        let mut options = IronicOptions::new(setup.seed, ironic_clock);
         options.pace = setup.pace;
         options.versions.maximum = setup.newest.unwrap_or(options.versions.maximum);
         let ironic = Ironic::start(options);

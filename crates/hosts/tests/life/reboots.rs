@@ -1,7 +1,8 @@
-//! Reboots of machines that are never off.
+//! Reboots, most of machines that are never off.
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::{Fault as Lost, Plan, Rule};
@@ -13,7 +14,11 @@ use crate::phases::{Phase, image};
 
 /// A host that runs an image on a machine that is never off.
 async fn never_off() -> TestEnv {
-    let env = TestEnv::new(Setup::default());
+    never_off_in(Setup::default()).await
+}
+
+async fn never_off_in(setup: Setup) -> TestEnv {
+    let env = TestEnv::new(setup);
     Phase::Enrol.begin(&env, 1).await;
     Phase::Enrol.end(&env, 1).await;
     env.edit(1, json!({ "spec": { "image": image(), "disablePowerOff": true } }))
@@ -148,4 +153,27 @@ async fn reboot_requested_after_one_that_was_taken_back_is_done() {
     request(&env).await;
     env.until(1, "end of the reboot", |host| !is_requested(host)).await;
     assert_eq!(starts(&env), before + 2);
+}
+
+/// Times of Ironic's clock were compared with this one, and each reboot seemed to last for ever.
+#[tokio::test(start_paused = true)]
+async fn reboot_is_no_error_while_it_runs_whatever_the_clock_of_ironic_shows() {
+    for minutes in [20, -20, 600] {
+        let env = never_off_in(Setup {
+            ironic_ahead: TimeDelta::minutes(minutes),
+            ..Setup::default()
+        })
+        .await;
+        let before = starts(&env);
+        env.set_faults(1, &[Fault::SlowBmc(30)]);
+        request(&env).await;
+        let mut host = env.get(1).await;
+        while is_requested(host.as_ref()) {
+            let status = host.unwrap().status;
+            assert_eq!(status.error_message, "", "{minutes} minutes ahead");
+            sleep(Duration::from_secs(1)).await;
+            host = env.get(1).await;
+        }
+        assert_eq!(starts(&env), before + 1);
+    }
 }

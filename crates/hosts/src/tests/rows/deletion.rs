@@ -6,7 +6,7 @@ use super::Row;
 use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written_for};
 use crate::facts::{NodeFreshness, RefusalClass};
 use crate::names::FORMER_ANNOTATION;
-use crate::tests::fixture::{OTHER_UID, UID, at, secret};
+use crate::tests::fixture::{OTHER_UID, UID, secret};
 
 pub(super) fn deletion() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
@@ -29,16 +29,12 @@ pub(super) fn deletion() -> Vec<Row> {
             .live()
             .row("on, and external, read live", "requests power off, waits for the node"),
         powering_off()
-            .node_with(
-                "available",
-                json!({ "power_state": "power on", "reservation": "c1", "updated_at": at(-60) }),
-            )
+            .node_with("available", json!({ "power_state": "power on", "reservation": "c1" }))
+            .reserved_for(60)
             .row("on, and Ironic holds the node", "waits for a time"),
         powering_off()
-            .node_with(
-                "available",
-                json!({ "power_state": "power on", "reservation": "c1", "updated_at": at(-900) }),
-            )
+            .node_with("available", json!({ "power_state": "power on", "reservation": "c1" }))
+            .reserved_for(900)
             .row(
                 "on, and a reservation of the node stays",
                 "requests power off, waits for the node",
@@ -49,16 +45,16 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off()
             .node_with(
                 "available",
-                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
-                    "updated_at": at(-60) }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
+            .reserved_for(60)
             .row("off, and being switched on", "waits for a time"),
         powering_off()
             .node_with(
                 "available",
-                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
-                    "updated_at": at(-900) }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
+            .reserved_for(900)
             .row(
                 "off, and being switched on for longer than any power change takes",
                 "requests power off, waits for the node",

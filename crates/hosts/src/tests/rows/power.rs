@@ -40,16 +40,16 @@ pub(super) fn power() -> Vec<Row> {
         provisioned()
             .node_with(
                 "active",
-                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
-                    "updated_at": at(-60) }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
+            .reserved_for(60)
             .row("switching", "writes the status, waits for a time"),
         provisioned()
             .node_with(
                 "active",
-                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor",
-                    "updated_at": at(-900) }),
+                json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
+            .reserved_for(900)
             .row(
                 "switching for longer than any power change takes",
                 "requests power on, writes the status, waits for the node",
@@ -230,27 +230,21 @@ pub(super) fn power() -> Vec<Row> {
                  waits for the node",
             ),
         to_be_off()
-            .node_with(
-                "active",
-                with(on(), json!({ "reservation": "c1", "updated_at": at(-60) })),
-            )
+            .node_with("active", with(on(), json!({ "reservation": "c1" })))
+            .reserved_for(60)
             .live()
             .row("on, and to be off, and Ironic holds the node", "waits for a time"),
         to_be_off()
-            .node_with(
-                "active",
-                with(on(), json!({ "reservation": "c1", "updated_at": at(-900) })),
-            )
+            .node_with("active", with(on(), json!({ "reservation": "c1" })))
+            .reserved_for(900)
             .live()
             .row(
                 "on, and to be off, and a reservation of the node stays",
                 "requests soft power off, waits for the node",
             ),
         to_be_off()
-            .node_with(
-                "active",
-                with(off(), json!({ "reservation": "c1", "updated_at": at(-900) })),
-            )
+            .node_with("active", with(off(), json!({ "reservation": "c1" })))
+            .reserved_for(900)
             .requested_power(false)
             .row(
                 "off, and Ironic has not ended the request yet",
@@ -262,9 +256,10 @@ pub(super) fn power() -> Vec<Row> {
                 with(on(), json!({ "reservation": "c1", "updated_at": at(86_400) })),
             )
             .live()
+            .reserved_for(60)
             .row(
                 "on, and to be off, and Ironic holds the node and has another clock",
-                "requests soft power off, waits for the node",
+                "waits for a time",
             ),
         to_be_off()
             .node_with("active", with(on(), json!({ "last_error": "service aborted" })))
@@ -307,20 +302,17 @@ pub(super) fn power() -> Vec<Row> {
             "the reboot of a host that is never off is over",
             "changes the host, replan",
         ),
-        rebooted(json!({ "target_power_state": "power on", "reservation": "conductor", "updated_at": at(0) }))
+        rebooted(json!({ "target_power_state": "power on", "reservation": "conductor" }))
             .row("the reboot is in progress", "waits for a time"),
-        rebooted(json!({ "reservation": "conductor", "updated_at": at(-900) })).row(
+        rebooted(json!({ "reservation": "conductor" })).reserved_for(900).row(
             "the reboot is in progress for longer than most take",
             "writes the status, power management error: Ironic has not ended the reboot of the machine: the conductor \
-             conductor holds the node since 2027-01-15T07:45:00Z; a lock that stays goes with a restart of that \
-             conductor, waits for the node",
+             conductor holds the node for more than 15 minutes; a lock that stays goes with a restart of that conductor, \
+             waits for the node",
         ),
-        rebooted(json!({ "reservation": "conductor", "updated_at": at(86_400) })).row(
-            "the reboot is in progress, and Ironic has another clock",
-            "writes the status, power management error: Ironic has not ended the reboot of the machine: the conductor \
-             conductor holds the node since 2027-01-16T08:00:00Z; a lock that stays goes with a restart of that \
-             conductor, waits for the node",
-        ),
+        rebooted(json!({ "reservation": "conductor", "updated_at": at(86_400) }))
+            .reserved_for(60)
+            .row("the reboot is in progress, and Ironic has another clock", "waits for a time"),
         rebooted(json!({ "last_error": "During sync_power_state, the power state was lost" })).row(
             "the reboot is over, and the node has another error",
             "changes the host, replan",
