@@ -43,7 +43,10 @@ pub(crate) fn require_end_of_switching(planner: &Planner<'_>, node: &Node) -> Pl
     // differs: `host-power-target-left`. The Go manager waits for the target, or requests the opposite.
     match planner.remaining_reservation(node) {
         None | Some(Duration::ZERO) => Ok(()),
-        Some(left) => Err(Decision::Wait(wait::on_power_change(left))),
+        Some(left) => {
+            let next = wait::on_reservation("Ironic is changing the power state", left);
+            Err(Decision::Wait(next))
+        }
     }
 }
 

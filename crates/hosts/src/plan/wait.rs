@@ -23,9 +23,9 @@ pub(crate) fn on_node(why: &str) -> Next {
     Next::waiting(WAITING_FOR_IRONIC, why).quiet()
 }
 
-/// The end of a power change, at most this long.
-pub(crate) fn on_power_change(left: Duration) -> Next {
-    Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is changing the power state", left).quiet()
+/// The end of a reservation of the node, at most this long.
+pub(crate) fn on_reservation(why: &str, left: Duration) -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_IRONIC, why, left).quiet()
 }
 
 /// The end of an outage, which nothing reports.
@@ -115,7 +115,7 @@ mod tests {
                 after(OUTAGE_RECHECK),
             ),
             (
-                on_power_change(PAUSE),
+                on_reservation("switching", PAUSE),
                 Some("WaitingForIronic"),
                 after(PAUSE),
                 after(PAUSE),

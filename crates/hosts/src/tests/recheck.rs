@@ -6,7 +6,7 @@ use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
 use super::fixture::{Fixture, node};
-use super::rows::given::{powering_off, written};
+use super::rows::given::{deprovisioning, inspecting, powering_off, provisioned, provisioning, written};
 use crate::facts::NodeFreshness;
 use crate::plan::wait::FEED_RECHECK;
 
@@ -45,5 +45,32 @@ fn reservation_of_a_node_is_waited_for_until_it_is_too_old() {
     ] {
         let held = held.reserved_for(60);
         assert_eq!(recheck(&held), Some(Duration::from_mins(14)), "{}", held.summary());
+    }
+}
+
+/// Ironic sets the failed state before the reason. Nothing reports that its conductor died in between.
+#[test]
+fn reason_of_a_failure_is_waited_for_until_the_reservation_is_too_old() {
+    for (host, state) in [
+        (provisioning(), "deploy failed"),
+        (provisioning(), "clean failed"),
+        (deprovisioning(), "clean failed"),
+        (inspecting(), "inspect failed"),
+        (provisioned(), "service failed"),
+    ] {
+        let held = host.node_with(state, json!({ "reservation": "c1" }));
+        let young = held.clone().reserved_for(60);
+        assert_eq!(recheck(&young), Some(Duration::from_mins(14)), "{state}");
+        let old = held.reserved_for(900).with(|fixture| {
+            // Of another time.
+            fixture.history = Some(Some("an older failure".to_owned()));
+        });
+        let status = old.after(&old.plan()).status;
+        let message = status.error_message;
+        assert!(
+            message.contains("conductor c1") && message.contains("restart"),
+            "{state}: {message}"
+        );
+        assert_eq!(status.error_count, 1, "{state}");
     }
 }

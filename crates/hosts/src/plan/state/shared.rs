@@ -1,5 +1,7 @@
 //! What the decisions of several states share.
 
+use std::time::Duration;
+
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -9,7 +11,7 @@ use metal3_runtime::plan::Observed;
 
 use super::graph;
 use crate::action::{Count, Request};
-use crate::facts::Read;
+use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, MAINTENANCE, POWER_FAILURE, kind_in};
@@ -87,18 +89,30 @@ pub(super) fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -
 }
 
 pub(super) fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<String> {
-    match (&node.last_error, &planner.facts.last_history_error) {
-        (Some(error), _) => Ok(error.clone()),
-        // Ironic sets the failed state before the reason, and holds a reservation until then.
-        (None, _) if node.reservation.is_some() => Err(Decision::Wait(wait::on_node(
-            "Ironic has not reported the reason of the failure yet",
-        ))),
-        // Powering off, and each power synchronisation, erase the reason from the node.
-        (None, Observed::Unknown(_)) => Err(Decision::read(Read::History)),
-        (None, Observed::Present(error)) => Ok((*error).to_owned()),
-        (None, Observed::Absent) => {
-            Ok("Ironic reports no reason; check its log and the console of the machine".to_owned())
+    if let Some(error) = &node.last_error {
+        return Ok(error.clone());
+    }
+    // Ironic sets the failed state before the reason, and holds a reservation until then.
+    match (&node.reservation, planner.remaining_reservation(node)) {
+        (Some(conductor), Some(Duration::ZERO)) => {
+            // The history may end with an older failure.
+            return Ok(format!(
+                "Ironic reports no reason, and its conductor {conductor} holds the node for more than {} minutes; a lock \
+                 that stays goes with a restart of that conductor",
+                LOCK_THRESHOLD.as_secs() / 60
+            ));
         }
+        (Some(_), Some(left)) => {
+            let next = wait::on_reservation("Ironic has not reported the reason of the failure yet", left);
+            return Err(Decision::Wait(next));
+        }
+        (_, None) | (None, _) => {}
+    }
+    match &planner.facts.last_history_error {
+        // Powering off, and each power synchronisation, erase the reason from the node.
+        Observed::Unknown(_) => Err(Decision::read(Read::History)),
+        Observed::Present(error) => Ok((*error).to_owned()),
+        Observed::Absent => Ok("Ironic reports no reason; check its log and the console of the machine".to_owned()),
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn inspection() -> Vec<Row> {
             ),
         inspecting()
             .node_with("inspect failed", json!({ "reservation": "conductor" }))
-            .row("failed, and Ironic has not reported why", "waits for the node"),
+            .row("failed, and Ironic has not reported why", "waits for a time"),
         inspecting()
             .node("inspect failed")
             .row("failed, and Ironic erased the reason", "reads History, replan"),
