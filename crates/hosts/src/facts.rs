@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
@@ -73,8 +74,8 @@ pub struct Facts<'a> {
     /// The power state that this process requested last, on or off, until the node shows it. Only then an error of the
     /// node may be the result of that request.
     pub requested_power: Option<bool>,
-    /// This process requested a reboot of the running machine and has not recorded its end.
-    pub requested_reboot: bool,
+    /// The reboot of the running machine that this process requested and whose end it has not recorded.
+    pub requested_reboot: Option<RequestedReboot>,
     /// Whether this Ironic aborts a deployment that waits for its agent.
     pub aborts_deployments: bool,
     /// The outage of Ironic, if it lasts longer than [`OUTAGE_THRESHOLD`].
@@ -185,6 +186,46 @@ pub enum NodeFreshness {
     Live,
     /// From the response to its creation in this reconcile: it has the credentials that were sent.
     Created,
+}
+
+/// A reboot of a running machine that this process requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestedReboot {
+    /// Ironic accepted the request.
+    Accepted,
+    /// No response arrived. The node as it was before the request.
+    Unanswered(NodeMark),
+}
+
+impl RequestedReboot {
+    /// Whether Ironic accepted the request, as far as this later observation of the node shows.
+    #[must_use]
+    pub fn is_accepted(&self, node: &Node) -> bool {
+        match self {
+            Self::Accepted => true,
+            Self::Unanswered(before) => *before != NodeMark::of(node),
+        }
+    }
+}
+
+/// What Ironic changes in a node when it accepts a power change. Its times are compared with each other only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMark {
+    updated_at: Option<DateTime<Utc>>,
+    reservation: Option<String>,
+    target_power_state: Option<String>,
+}
+
+impl NodeMark {
+    /// The mark of a node.
+    #[must_use]
+    pub fn of(node: &Node) -> Self {
+        Self {
+            updated_at: node.updated_at,
+            reservation: node.reservation.clone(),
+            target_power_state: node.target_power_state.clone(),
+        }
+    }
 }
 
 /// A request or a read that Ironic rejected or did not answer.

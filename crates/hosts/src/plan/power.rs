@@ -135,7 +135,7 @@ pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 fn power_reached(planner: &mut Planner<'_>, node: &Node) -> Decision {
-    if planner.facts.requested_power.is_some() || planner.facts.requested_reboot {
+    if planner.facts.requested_power.is_some() || planner.facts.requested_reboot.is_some() {
         if node.reservation.is_some() {
             return Decision::Wait(wait::on_node("Ironic is changing the power state"));
         }
@@ -211,7 +211,7 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanR
 /// Reboots a machine that must not be powered off, once; it cannot be kept off.
 fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
     if !reboots.once {
-        if planner.facts.requested_reboot {
+        if planner.facts.requested_reboot.is_some() {
             // The user took it back; its end must not be taken for the end of the next one.
             planner.add(Action::EndPowerRequest);
         }
@@ -231,7 +231,9 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
         });
         return Ok(Decision::Wait(wait::on_user("the host must not be powered off")));
     }
-    if planner.facts.requested_reboot {
+    // Without a response, an order that the node does not show is sent again.
+    let requested = planner.facts.requested_reboot.as_ref();
+    if requested.is_some_and(|reboot| reboot.is_accepted(node)) {
         return reboot_ended(planner, node);
     }
     let recorded = planner.recorded_error(ErrorType::PowerManagement);

@@ -25,9 +25,9 @@ use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};
-use super::refusals::{Cause, Refusals, is_unavailable, with_ports_before};
+use super::refusals::{Cause, Refusals, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Action, Count, Impact, Order, Plan, Request};
-use crate::facts::{FoundNode, NodeFreshness, Read, RefusalClass, Refused};
+use crate::facts::{FoundNode, NodeFreshness, NodeMark, Read, RefusalClass, Refused, RequestedReboot};
 use crate::needs::Hosts;
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -172,7 +172,7 @@ impl Executor<'_> {
                     self.index.request_power(self.key, on);
                 }
                 if is_reboot {
-                    self.index.request_reboot(self.key);
+                    self.index.request_reboot(self.key, RequestedReboot::Accepted);
                 }
                 if impact != Impact::None {
                     let id = request_id.as_deref().unwrap_or("none");
@@ -183,6 +183,10 @@ impl Executor<'_> {
             Err(error) => {
                 if impact != Impact::None && error.may_have_happened() {
                     tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
+                }
+                if let Some(node) = node.as_deref().filter(|_| is_reboot && is_unanswered(&error)) {
+                    let before = RequestedReboot::Unanswered(NodeMark::of(node));
+                    self.index.request_reboot(self.key, before);
                 }
                 let class = if is_port {
                     classify_port_error(&error)

@@ -16,7 +16,7 @@ use metal3_ironic::model::state::PowerState;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
 
-use crate::facts::{Budget, PreviousView, Read};
+use crate::facts::{Budget, PreviousView, Read, RequestedReboot};
 use crate::plan::object::is_moving;
 
 /// How many provisioned hosts of a namespace may be deprovisioned per period.
@@ -71,7 +71,7 @@ struct Inner {
     /// The power state that was requested last, on or off, until a node shows it.
     requested_power: BTreeMap<Key, bool>,
     /// Hosts whose running machine this process requested to be rebooted, until that ends.
-    requested_reboot: BTreeSet<Key>,
+    requested_reboot: BTreeMap<Key, RequestedReboot>,
 }
 
 impl HostIndex {
@@ -127,12 +127,12 @@ impl HostIndex {
         self.0.lock().requested_power.insert(host.clone(), on);
     }
 
-    pub(super) fn request_reboot(&self, host: &Key) {
-        self.0.lock().requested_reboot.insert(host.clone());
+    pub(super) fn request_reboot(&self, host: &Key, reboot: RequestedReboot) {
+        self.0.lock().requested_reboot.insert(host.clone(), reboot);
     }
 
-    pub(super) fn is_reboot_requested(&self, host: &Key) -> bool {
-        self.0.lock().requested_reboot.contains(host)
+    pub(super) fn requested_reboot(&self, host: &Key) -> Option<RequestedReboot> {
+        self.0.lock().requested_reboot.get(host).cloned()
     }
 
     pub(super) fn end_power_request(&self, host: &Key) {

@@ -242,6 +242,27 @@ pub(super) const fn is_unavailable(error: &Error) -> bool {
     }
 }
 
+/// Whether the response is lost. An error of Ironic itself is a response: Ironic may change the node before it fails, so a
+/// changed node would not show that it accepted the request.
+pub(super) const fn is_unanswered(error: &Error) -> bool {
+    match error {
+        Error::Timeout { .. } | Error::Unreachable { .. } => true,
+        // A proxy sends these.
+        Error::Unexpected { status, .. } => matches!(status, None | Some(502 | 504)),
+        Error::NotFound(_)
+        | Error::Locked(_)
+        | Error::WrongState(_)
+        | Error::Exists(_)
+        | Error::Invalid(_)
+        | Error::Protected(_)
+        | Error::Unauthorised(_)
+        | Error::Busy(_)
+        | Error::NoCommonVersion(_)
+        | Error::TooOld { .. }
+        | Error::Untrusted { .. } => false,
+    }
+}
+
 /// What a rejection may depend on. A rejected request changes the node's time of change.
 fn describe(node: &Node) -> String {
     format!(

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
     Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused,
-    Secret,
+    RequestedReboot, Secret,
 };
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
@@ -97,7 +97,7 @@ pub(crate) struct Fixture {
     pub(crate) history: Option<Option<String>>,
     pub(crate) refused: Option<Refused>,
     pub(crate) requested_power: Option<bool>,
-    pub(crate) requested_reboot: bool,
+    pub(crate) requested_reboot: Option<RequestedReboot>,
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
     pub(crate) slot: Option<SlotState>,
@@ -161,7 +161,7 @@ impl Fixture {
             history: None,
             refused: None,
             requested_power: None,
-            requested_reboot: false,
+            requested_reboot: None,
             aborts_deployments: true,
             outage: None,
             slot: None,
@@ -309,7 +309,7 @@ impl Fixture {
             last_history_error: observed(&self.history).map(String::as_str),
             refused: self.refused.as_ref(),
             requested_power: self.requested_power,
-            requested_reboot: self.requested_reboot,
+            requested_reboot: self.requested_reboot.clone(),
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
             slot: self.slot,

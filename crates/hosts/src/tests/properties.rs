@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fixture::{Fixture, OTHER_UID, UID, at, has_writes, image, orders, requests};
 use super::rows::given::{configured, with};
 use crate::action::{Action, Impact, Request};
-use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused};
+use crate::facts::{HostFreshness, NodeFreshness, PreviousView, RefusalClass, Refused, RequestedReboot};
 use crate::plan::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
@@ -146,7 +146,7 @@ prop_compose! {
         fixture.refused = refused.map(|request| Refused { request, class: RefusalClass::Invalid, message: "no".into(), is_fresh: false, is_over: false, is_lock: false });
         fixture.history = Some(None);
         fixture.requested_power = requested_power;
-        fixture.requested_reboot = requested_reboot;
+        fixture.requested_reboot = requested_reboot.then_some(RequestedReboot::Accepted);
         fixture.aborts_deployments = aborts_deployments;
         fixture.hours_later(hours)
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::fixture::{Fixture, requests};
 use super::rows::given::{failing, provisioned};
 use crate::action::Action;
+use crate::facts::{NodeMark, RequestedReboot};
 
 const FAILED: &str = "Reboot operation failed: Failed to change power state to 'power on' by 'rebooting': no answer";
 
@@ -14,7 +15,7 @@ fn rebooted(node: Value) -> Fixture {
     let fixture = provisioned()
         .spec(json!({ "disablePowerOff": true }))
         .node_with("active", on)
-        .with(|fixture| fixture.requested_reboot = true);
+        .with(|fixture| fixture.requested_reboot = Some(RequestedReboot::Accepted));
     fixture.with(|fixture| {
         let known = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
         metal3_runtime::patch::apply(&node, known);
@@ -52,7 +53,7 @@ fn each_failure_of_a_reboot_is_recorded_once() {
         assert!(summary.ends_with("waits for a time"), "{summary}");
         assert_eq!(requests(&fixture.plan()).count(), 0, "{summary}");
         assert!(ends_request(&fixture), "the record stands for it from now on");
-        let recorded = fixture.performed().with(|fixture| fixture.requested_reboot = false);
+        let recorded = fixture.performed().with(|fixture| fixture.requested_reboot = None);
         assert_eq!(recorded.host["status"]["errorMessage"], FAILED);
         assert_eq!(recorded.host["status"]["errorCount"], count);
         assert_eq!(recorded.summary(), "waits for a time");
@@ -69,10 +70,40 @@ fn reboot_that_is_not_requested_any_more_ends_its_request() {
     let kept_off = rebooted(json!({})).annotated("reboot.metal3.io/client", "");
     for fixture in [off, kept_off, rebooted(json!({}))] {
         assert!(ends_request(&fixture), "{}", fixture.summary());
-        let before = fixture.with(|fixture| fixture.requested_reboot = false);
+        let before = fixture.with(|fixture| fixture.requested_reboot = None);
         assert!(!ends_request(&before), "{}", before.summary());
         let requested = before.annotated("reboot.metal3.io", "").live();
         let summary = requested.summary();
         assert!(summary.starts_with("requests soft rebooting"), "{summary}");
     }
+}
+
+/// Ironic changes the node when it accepts the order, and again at its end.
+#[test]
+fn reboot_without_a_response_is_ordered_again_only_if_the_node_is_as_before() {
+    let at = |second: i64| json!({ "updated_at": crate::tests::fixture::at(second) });
+    let node = |change: Value| {
+        let mut node = crate::tests::fixture::node("active");
+        metal3_runtime::patch::apply(&change, &mut node);
+        serde_json::from_value(node).unwrap()
+    };
+    let before = RequestedReboot::Unanswered(NodeMark::of(&node(at(0))));
+    let unanswered = |change: Value| {
+        let fixture = rebooted(at(0)).annotated("reboot.metal3.io", "").live();
+        fixture.with(|fixture| {
+            fixture.requested_reboot = Some(before.clone());
+            let known = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+            metal3_runtime::patch::apply(&change, known);
+        })
+    };
+    let accepted = json!({ "target_power_state": "power on", "reservation": "c1" });
+    for (given, change, then) in [
+        ("as before", json!({}), "requests soft rebooting, waits for the node"),
+        ("in progress, in the same second", accepted, "waits for a time"),
+        ("over", at(3), "changes the host, replan"),
+    ] {
+        assert_eq!(unanswered(change).summary(), then, "{given}");
+    }
+    let failed = json!({ "last_error": FAILED.trim_start_matches("Reboot operation failed: "), "updated_at": crate::tests::fixture::at(9) });
+    assert!(unanswered(failed).summary().contains(FAILED));
 }

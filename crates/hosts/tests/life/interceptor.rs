@@ -27,6 +27,10 @@ pub(crate) enum IronicFault {
     KilledAfter,
     /// Ironic performs the request, and the connection breaks.
     ReplyLost,
+    /// The connection breaks before Ironic receives the request.
+    LostBefore,
+    /// Ironic performs the request, and the connection breaks late.
+    ReplyLostLate,
     Locked,
     /// Ironic rejects the request as invalid in this state.
     WrongState,
@@ -59,7 +63,12 @@ impl IronicFault {
                 code: 500,
                 retry_after: None,
             }),
-            Self::KilledBefore | Self::KilledAfter | Self::ReplyLost | Self::Late => None,
+            Self::KilledBefore
+            | Self::KilledAfter
+            | Self::ReplyLost
+            | Self::LostBefore
+            | Self::ReplyLostLate
+            | Self::Late => None,
         }
     }
 }
@@ -157,6 +166,9 @@ impl Interceptor {
             self.kill();
             return pending().await;
         }
+        if fault == Some(IronicFault::LostBefore) {
+            return Err(ConnectionBroken("the connection broke".to_owned()));
+        }
         if let Some(fault) = fault.and_then(IronicFault::fault) {
             // Applies to the next request, which is this one: nothing runs in between.
             self.ironic.inject(Plan::none().with(Rule::at(1, fault)));
@@ -171,6 +183,10 @@ impl Interceptor {
                 pending().await
             }
             Some(IronicFault::ReplyLost) => Err(ConnectionBroken("the connection broke".to_owned())),
+            Some(IronicFault::ReplyLostLate) => {
+                sleep(LATE).await;
+                Err(ConnectionBroken("the connection broke".to_owned()))
+            }
             Some(IronicFault::Late) => {
                 sleep(LATE).await;
                 answer

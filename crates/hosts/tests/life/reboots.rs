@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::env::{Setup, TestEnv};
+use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
 
 /// A host that runs an image on a machine that is never off.
@@ -28,8 +29,24 @@ async fn never_off_in(setup: Setup) -> TestEnv {
 }
 
 async fn request(env: &TestEnv) {
-    env.edit(1, json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } }))
-        .await;
+    request_as(env, "").await;
+}
+
+async fn request_as(env: &TestEnv, value: &str) {
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { "reboot.metal3.io": value } } }),
+    )
+    .await;
+}
+
+/// The power changes that were requested after the first requests.
+fn power_requests(env: &TestEnv, first: usize) -> Vec<String> {
+    let asked = env.interceptor.log().asked.split_off(first);
+    let power = asked
+        .into_iter()
+        .filter_map(|asked| Some(asked.split_once("states/power ")?.1.to_owned()));
+    power.collect()
 }
 
 fn is_requested(host: Option<&BareMetalHost>) -> bool {
@@ -176,4 +193,37 @@ async fn reboot_is_no_error_while_it_runs_whatever_the_clock_of_ironic_shows() {
         }
         assert_eq!(starts(&env), before + 1);
     }
+}
+
+/// Ironic accepts the order, and the connection breaks before its answer, or when the reboot is over.
+#[tokio::test(start_paused = true)]
+async fn reboot_whose_answer_is_lost_is_done_once() {
+    for (mode, verb) in [("", "soft rebooting"), (r#"{"mode":"hard"}"#, "rebooting")] {
+        for fault in [IronicFault::ReplyLost, IronicFault::ReplyLostLate] {
+            let env = never_off().await;
+            let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+            // After the read of the node.
+            env.interceptor.log().fault = Some((asked + 2, fault));
+            request_as(&env, mode).await;
+            env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+            sleep(Duration::from_hours(1)).await;
+            assert!(env.interceptor.log().injected);
+            assert_eq!(power_requests(&env, asked), [verb], "{fault:?}");
+            assert_eq!(starts(&env), before + 1, "{fault:?}");
+            let status = env.get(1).await.unwrap().status;
+            assert_eq!(status.error_message, "", "{fault:?}");
+        }
+    }
+}
+
+/// Ironic never got the order.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_ironic_never_got_is_ordered_again() {
+    let env = never_off().await;
+    let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+    env.interceptor.log().fault = Some((asked + 2, IronicFault::LostBefore));
+    request(&env).await;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(power_requests(&env, asked), ["soft rebooting"; 2]);
+    assert_eq!(starts(&env), before + 1);
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{available, failing, provisioned, with};
-use crate::facts::RefusalClass;
+use crate::facts::{RefusalClass, RequestedReboot};
 use crate::tests::fixture::{OTHER_UID, at};
 
 pub(super) fn power() -> Vec<Row> {
@@ -22,7 +22,7 @@ pub(super) fn power() -> Vec<Row> {
     let rebooted = |change: serde_json::Value| {
         let mut fixture = never_off().annotated("reboot.metal3.io", "").live();
         metal3_runtime::patch::apply(&change, &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0);
-        fixture.requested_reboot = true;
+        fixture.requested_reboot = Some(RequestedReboot::Accepted);
         fixture
     };
     vec![
