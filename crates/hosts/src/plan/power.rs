@@ -56,11 +56,22 @@ const OFF_FAILED: &str = "PowerOff operation failed: ";
 const REBOOT_FAILED: &str = "Reboot operation failed: ";
 const SOFT_FAILED: &str = "Continuing with hard poweroff after soft poweroff fails. More details: ";
 
+/// Ironic's error of a power change that was in progress when its conductor restarted.
+const ABORTED: &str = "Pending power operation was aborted";
+/// The same, recorded here: that conductor did not come back.
+const LEFT: &str = "the conductor that rebooted the machine stopped before the end";
+
+/// Whether the conductor stopped before the end of a power change. It says nothing about the machine, so the request is
+/// repeated as it was.
+fn is_aborted(error: &str) -> bool {
+    error.contains(ABORTED) || error.contains(LEFT)
+}
+
 /// Whether the status records that switching the power on, or off, failed.
 fn has_failed(planner: &Planner<'_>, on: bool) -> bool {
     let prefixes: &[&str] = if on { &[ON_FAILED] } else { &[OFF_FAILED, SOFT_FAILED] };
     let recorded = planner.recorded_error(ErrorType::PowerManagement);
-    recorded.is_some_and(|message| prefixes.iter().any(|prefix| message.starts_with(prefix)))
+    recorded.is_some_and(|message| !is_aborted(message) && prefixes.iter().any(|prefix| message.starts_with(prefix)))
 }
 
 /// The error of switching the power on, or off. Ironic keeps an error until the next request and uses the field for other
@@ -71,7 +82,8 @@ fn power_error<'a>(planner: &Planner<'_>, node: &'a Node, on: bool) -> Option<&'
         return None;
     }
     let error = node.last_error.as_deref()?;
-    error.to_ascii_lowercase().contains("power").then_some(error)
+    let is_of_power = error.to_ascii_lowercase().contains("power") && !is_aborted(error);
+    is_of_power.then_some(error)
 }
 
 /// Waits for the backoff after a failure to switch the power on, or off. One that is recorded counts whatever the node
@@ -238,7 +250,7 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
     }
     let recorded = planner.recorded_error(ErrorType::PowerManagement);
     let recorded = recorded.filter(|message| message.starts_with(REBOOT_FAILED));
-    let has_failed = recorded.is_some();
+    let has_failed = recorded.is_some_and(|message| !is_aborted(message));
     if let Some(message) = recorded {
         planner.retry(&Failure::retryable(ErrorType::PowerManagement, message))?;
     }
@@ -261,11 +273,11 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
 /// Why Ironic did not reboot the machine. A conductor that restarts aborts what it was doing, and one that takes the node of
 /// another over releases it first, and records the error and removes the target later.
 fn reboot_error(node: &Node) -> Option<&str> {
-    const OF_REBOOTS: [&str; 2] = ["rebooting", "Pending power operation was aborted"];
+    const OF_REBOOTS: [&str; 2] = ["rebooting", ABORTED];
     let error = node.last_error.as_deref();
     let error = error.filter(|error| OF_REBOOTS.iter().any(|part| error.contains(part)));
     let is_left = node.target_power_state.is_some();
-    error.or_else(|| is_left.then_some("the conductor that rebooted the machine stopped before the end"))
+    error.or_else(|| is_left.then_some(LEFT))
 }
 
 /// The end of the reboot that this process requested. Ironic accepts the request first, and a machine that it cannot reboot

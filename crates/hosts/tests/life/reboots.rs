@@ -216,7 +216,7 @@ async fn reboot_whose_answer_is_lost_is_done_once() {
     }
 }
 
-/// Ironic never got the order.
+/// Ironic did not receive the order.
 #[tokio::test(start_paused = true)]
 async fn reboot_that_ironic_never_got_is_ordered_again() {
     let env = never_off().await;
@@ -226,4 +226,28 @@ async fn reboot_that_ironic_never_got_is_ordered_again() {
     env.until(1, "end of the reboot", |host| !is_requested(host)).await;
     assert_eq!(power_requests(&env, asked), ["soft rebooting"; 2]);
     assert_eq!(starts(&env), before + 1);
+}
+
+/// The conductor lost the order, so nothing shows that the system does not shut down.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_a_restart_of_ironic_aborts_is_repeated_in_the_mode_that_was_asked() {
+    for (stays_on, verb) in [(true, "soft rebooting"), (false, "soft power off")] {
+        let env = never_off().await;
+        env.edit(1, json!({ "spec": { "disablePowerOff": stays_on } })).await;
+        sleep(Duration::from_mins(1)).await;
+        let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+        env.set_faults(1, &[Fault::SlowBmc(60)]);
+        request(&env).await;
+        while env.node(1).await.is_none_or(|node| node.reservation.is_none()) {
+            sleep(Duration::from_secs(1)).await;
+        }
+        env.ironic.restart(Duration::from_secs(5));
+        env.set_faults(1, &[]);
+        env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+        let stops: Vec<_> = power_requests(&env, asked);
+        let stops: Vec<_> = stops.iter().filter(|target| *target != "power on").collect();
+        assert_eq!(stops, [verb; 2]);
+        env.until(1, "host that runs", crate::phases::runs).await;
+        assert_eq!(starts(&env), before + 1);
+    }
 }

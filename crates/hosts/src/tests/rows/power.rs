@@ -7,6 +7,8 @@ use super::given::{available, failing, provisioned, with};
 use crate::facts::{RefusalClass, RequestedReboot};
 use crate::tests::fixture::{OTHER_UID, at};
 
+const ABORTED: &str = "Pending power operation was aborted due to conductor restart";
+
 pub(super) fn power() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
     let off = || json!({ "power_state": "power off" });
@@ -317,7 +319,7 @@ pub(super) fn power() -> Vec<Row> {
             "the reboot is over, and the node has another error",
             "changes the host, replan",
         ),
-        rebooted(json!({ "last_error": "Pending power operation was aborted due to conductor restart" })).row(
+        rebooted(json!({ "last_error": ABORTED })).row(
             "the conductor of the reboot restarted",
             "writes the status, power management error: Reboot operation failed: Pending power operation was aborted \
              due to conductor restart, waits for a time",
@@ -344,6 +346,40 @@ pub(super) fn power() -> Vec<Row> {
             .row(
                 "the reboot failed, recorded and later, and this process did not request it",
                 "requests rebooting, writes the status, error cleared, waits for the node",
+            ),
+        never_off()
+            .annotated("reboot.metal3.io", "")
+            .live()
+            .status(failing(
+                "power management error",
+                &format!("Reboot operation failed: {ABORTED}"),
+                1,
+            ))
+            .hours_later(1)
+            .row(
+                "the conductor of the reboot restarted, recorded and later",
+                "requests soft rebooting, writes the status, error cleared, waits for the node",
+            ),
+        never_off()
+            .annotated("reboot.metal3.io", "")
+            .live()
+            .status(failing(
+                "power management error",
+                "Reboot operation failed: the conductor that rebooted the machine stopped before the end",
+                1,
+            ))
+            .hours_later(1)
+            .row(
+                "the conductor of the reboot died, recorded and later",
+                "requests soft rebooting, writes the status, error cleared, waits for the node",
+            ),
+        to_be_off()
+            .node_with("active", with(on(), json!({ "last_error": ABORTED })))
+            .live()
+            .requested_power(false)
+            .row(
+                "the conductor restarted during a soft power-off",
+                "requests soft power off, waits for the node",
             ),
         never_off().annotated("reboot.metal3.io/client", "").live().row(
             "a host kept off that is never off",
