@@ -97,7 +97,8 @@ pub struct Facts<'a> {
 pub enum HostFreshness {
     /// From a cache.
     Cached,
-    /// From a response of the API server in this reconcile: to a read, or to a write with a precondition.
+    /// From a response of the API server in this reconcile, some seconds ago at most: to a read, or to a write with a
+    /// precondition.
     Live,
 }
 

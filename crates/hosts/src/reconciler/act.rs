@@ -78,7 +78,7 @@ impl Executor<'_> {
             let written = self
                 .writer
                 .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
-            store_host(written.await?.object(), observed);
+            self.store_host(written.await?.object(), observed);
         }
         if self.writer.mode() == Mode::ObserveOnly {
             return Ok(Outcome::DryRun);
@@ -105,7 +105,7 @@ impl Executor<'_> {
                     .writer
                     .patch::<BareMetalHost>(&self.caches.hosts, self.key, patch)
                     .await?;
-                store_host(written.object(), observed);
+                self.store_host(written.object(), observed);
             }
             Action::CreateHardwareData(data) => {
                 let written = self.writer.create(&self.caches.hardware, &*data).await?;
@@ -133,6 +133,12 @@ impl Executor<'_> {
             Action::ReleaseSlot => self.ironic.release_slot(self.key),
         }
         Ok(Outcome::Done)
+    }
+
+    fn store_host(&self, written: Option<BareMetalHost>, observed: &mut Observations) {
+        if let Some(host) = written {
+            observed.set_host(host, self.clock.monotonic());
+        }
     }
 
     async fn patch_secret(&self, name: &str, patch: MergePatch) -> Result<Option<Secret>, WriteError> {
@@ -332,12 +338,6 @@ const fn requested_power(request: &Request) -> Option<bool> {
         Request::Power(_, Power::On | Power::Reboot | Power::SoftReboot) => Some(true),
         Request::Power(_, Power::Off | Power::SoftOff(_)) => Some(false),
         _ => None,
-    }
-}
-
-fn store_host(written: Option<BareMetalHost>, observed: &mut Observations) {
-    if let Some(host) = written {
-        observed.set_host(host);
     }
 }
 

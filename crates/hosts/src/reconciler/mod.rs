@@ -155,6 +155,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         caches: parts.caches.clone(),
         ironic: ironic.clone(),
         plain_node_names: parts.settings.plain_node_names,
+        clock: Arc::clone(&parts.clock),
     };
     let of_secret = index.clone();
     let reconciler = HostReconciler {
@@ -304,14 +305,14 @@ impl HostReconciler {
     }
 
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
-        let now = self.clock.now();
+        let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = self.observer.ironic.outage();
         let facts = Facts {
             outage: outage.as_ref(),
             host: &observed.host,
-            host_freshness: observed.host_freshness,
+            host_freshness: observed.host_freshness(monotonic),
             previous: self.index.previous(key),
-            deleted_for: self.index.deleted(key).map(|at| self.clock.monotonic().since(at)),
+            deleted_for: self.index.deleted(key).map(|at| monotonic.since(at)),
             credentials: observed.secret(Read::Credentials),
             login_unchanged_for: self.login_unchanged_for(key, observed),
             user_data: observed.secret(Read::UserData),
@@ -321,9 +322,7 @@ impl HostReconciler {
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
-            reserved_for: self
-                .reservations
-                .held_for(key, observed.newest_node(), self.clock.monotonic()),
+            reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),

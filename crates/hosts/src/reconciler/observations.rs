@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -15,6 +17,10 @@ use metal3_runtime::object_reader::Erased;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::facts::{self, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+
+/// A response of the API server that is older is read again before a destructive request. Longer than the other requests of a
+/// reconcile take together, and shorter than Ironic may take for the validation of a node.
+const LIVE_FOR: Duration = Duration::from_secs(5);
 
 /// A Secret that the host names. The content is erased with the observations, at the end of the reconcile.
 #[derive(Clone)]
@@ -42,7 +48,8 @@ impl ObservedSecret {
 
 pub(super) struct Observations {
     pub(super) host: Arc<BareMetalHost>,
-    pub(super) host_freshness: HostFreshness,
+    /// When the API server returned the host in this reconcile. `None`: it is from the cache.
+    pub(super) host_returned: Option<Monotonic>,
     pub(super) secrets: BTreeMap<Read, Observed<ObservedSecret>>,
     pub(super) hardware: Observed<Arc<HardwareData>>,
     pub(super) node: Observed<FoundNode>,
@@ -55,7 +62,18 @@ pub(super) struct Observations {
 }
 
 impl Observations {
-    pub(super) fn set_host(&mut self, host: BareMetalHost) {
+    /// How fresh the host is. Ironic may have taken minutes for a request since a response of the API server.
+    pub(super) fn host_freshness(&self, now: Monotonic) -> HostFreshness {
+        let is_live = self.host_returned.is_some_and(|at| now.since(at) <= LIVE_FOR);
+        if is_live {
+            HostFreshness::Live
+        } else {
+            HostFreshness::Cached
+        }
+    }
+
+    /// Stores the host that the API server returned now.
+    pub(super) fn set_host(&mut self, host: BareMetalHost, now: Monotonic) {
         if host.status.provisioning.state != self.host.status.provisioning.state
             && let Observed::Present(FoundNode::Own(_, freshness @ NodeFreshness::InState)) = &mut self.node
         {
@@ -63,7 +81,7 @@ impl Observations {
         }
         self.forget_unnamed_secrets(&host);
         self.host = Arc::new(host);
-        self.host_freshness = HostFreshness::Live;
+        self.host_returned = Some(now);
     }
 
     /// A Secret was observed for a field. Another name in the field is another Secret, which is not observed.
@@ -131,7 +149,7 @@ mod tests {
     fn observed(host: BareMetalHost, secrets: BTreeMap<Read, Observed<ObservedSecret>>) -> Observations {
         Observations {
             host: Arc::new(host),
-            host_freshness: HostFreshness::Cached,
+            host_returned: None,
             secrets,
             hardware: Observed::Absent,
             node: Observed::Absent,
@@ -163,7 +181,7 @@ mod tests {
                 .into_iter()
                 .filter_map(|which| which.secret_name(&old).map(|name| (which, whole(name))));
             let mut observed = observed(host(from.clone()), named.collect());
-            observed.set_host(host(to.clone()));
+            observed.set_host(host(to.clone()), Monotonic::default());
             Read::SECRETS.map(|which| match observed.secret(which) {
                 Observed::Present(_) => "present",
                 Observed::Absent => "absent",
@@ -174,5 +192,21 @@ mod tests {
         assert_eq!(found(&fields("a"), &fields("b")), ["unknown"; 5]);
         assert_eq!(found(&none, &fields("b")), ["unknown"; 5]);
         assert_eq!(found(&fields("a"), &none), ["absent"; 5]);
+    }
+
+    #[test]
+    fn host_is_live_for_some_seconds_after_its_response() {
+        let mut observed = observed(host(json!({})), BTreeMap::new());
+        let at = |second| Monotonic::new(Duration::from_secs(second));
+        assert_eq!(observed.host_freshness(at(0)), HostFreshness::Cached);
+        observed.set_host(host(json!({})), at(100));
+        for (second, freshness) in [
+            (100, HostFreshness::Live),
+            (105, HostFreshness::Live),
+            (106, HostFreshness::Cached),
+            (400, HostFreshness::Cached),
+        ] {
+            assert_eq!(observed.host_freshness(at(second)), freshness, "{second} s");
+        }
     }
 }

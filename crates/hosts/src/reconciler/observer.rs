@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::clock::Clock;
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
@@ -17,7 +18,7 @@ use metal3_runtime::write::Writer;
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
-use crate::facts::{ForeignNode, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::{name, ports};
 use crate::plan::object::recorded_node_id;
@@ -39,6 +40,7 @@ pub(super) struct Observer {
     pub(super) ironic: IronicSession,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub(super) plain_node_names: bool,
+    pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Observer {
@@ -58,7 +60,7 @@ impl Observer {
         Observations {
             secrets: secrets.collect(),
             host,
-            host_freshness: HostFreshness::Cached,
+            host_returned: None,
             hardware,
             node: known.map_or(Observed::Unknown(UnknownReason::NotRead), |(node, freshness)| {
                 Observed::Present(FoundNode::Own(node, freshness))
@@ -90,7 +92,9 @@ impl Observer {
         let key = Key::of(&*observed.host);
         match read {
             Read::Host => match writer.read(&self.caches.hosts, &key).await? {
-                Some(host) if host.metadata.uid == observed.host.metadata.uid => observed.set_host(host),
+                Some(host) if host.metadata.uid == observed.host.metadata.uid => {
+                    observed.set_host(host, self.clock.monotonic());
+                }
                 Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
             Read::Node => match self.search(&observed.host).await {

@@ -83,6 +83,8 @@ pub(crate) struct RequestLog {
     pub(crate) injected: bool,
     /// Every request whose description begins so gets a response with this status.
     pub(crate) rejected: Option<(&'static str, u16)>,
+    /// The response to every request whose description begins so is late.
+    pub(crate) late: Option<&'static str>,
 }
 
 impl RequestLog {
@@ -157,7 +159,8 @@ impl Interceptor {
             return self.ironic.exchange(request).await;
         };
         self.report(&request).await;
-        let fault = self.log().ask(&what);
+        let is_late = self.log().late.is_some_and(|begin| what.starts_with(begin));
+        let fault = self.log().ask(&what).or(is_late.then_some(IronicFault::Late));
         if let Some((_, status)) = self.log().rejected.filter(|(begin, _)| what.starts_with(begin)) {
             let body = json!({ "error_message": "the driver does not support this" }).to_string();
             return Ok(Response::builder().status(status).body(body.into_bytes()).unwrap());

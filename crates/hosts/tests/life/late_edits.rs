@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{Setup, TestEnv};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
 
@@ -47,4 +48,58 @@ async fn machine_gets_the_user_data_that_an_edit_during_a_slow_read_of_the_node_
         let events = env.events();
         assert!(!events.contains("does not exist"), "{events}");
     }
+}
+
+/// An edit during a slow validation was noticed only if the watch had delivered it by then.
+#[tokio::test(start_paused = true)]
+async fn image_that_is_replaced_during_a_slow_validation_is_not_deployed_though_the_watch_is_late() {
+    const OTHER: &str = "http://images.example/other.raw";
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    // The program starts again, and its watch delivers the next edit only.
+    let frozen = Rule::at(1, Fault::WatchFrozen { after: 1 });
+    let frozen = frozen.verb("watch").resource("baremetalhosts");
+    env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(frozen));
+    env.interceptor.kill();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(env.cluster.injected(), 1);
+    let is_validation = |asked: &String| asked.ends_with("validate");
+    let validated = || {
+        env.interceptor
+            .log()
+            .asked
+            .iter()
+            .filter(|asked| is_validation(asked))
+            .count()
+    };
+    env.interceptor.log().late = Some("GET nodes/_/validate");
+    env.edit(1, json!({ "spec": { "image": image() } })).await;
+    while validated() == 0 {
+        sleep(Duration::from_millis(100)).await;
+    }
+    env.edit(1, json!({ "spec": { "image": { "url": OTHER } } })).await;
+    Phase::Provision.end(&env, 1).await;
+    env.machine(1, |machine| {
+        assert_eq!(machine.disk.as_ref().unwrap().source, OTHER);
+        assert_eq!(machine.counts.written, 1, "the former image was deployed first");
+    });
+}
+
+/// The ordinary validation costs no further read of the host.
+#[tokio::test(start_paused = true)]
+async fn slow_validation_costs_one_more_read_of_the_host() {
+    let mut reads = Vec::new();
+    for late in [None, Some("GET nodes/_/validate")] {
+        let env = TestEnv::new(Setup::default());
+        Phase::Enrol.begin(&env, 1).await;
+        Phase::Enrol.end(&env, 1).await;
+        env.interceptor.log().late = late;
+        let read = || env.cluster.audit().of(CONTROLLER_USER, "get", "baremetalhosts");
+        let before = read();
+        Phase::Provision.begin(&env, 1).await;
+        Phase::Provision.end(&env, 1).await;
+        reads.push(read() - before);
+    }
+    assert_eq!(reads, [1, 2]);
 }
