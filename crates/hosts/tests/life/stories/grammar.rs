@@ -281,16 +281,28 @@ fn power_error() -> Vec<Step> {
     ]
 }
 
-/// An operator could not reboot the machine, which the user switches off later.
+/// An operator could not reboot the machine, which the user switches off or reboots later, in some cases not for the first
+/// time.
 fn old_power_error(random: &mut Random) -> Vec<Step> {
-    vec![
+    let online = |online: bool| Step::Edit(json!({ "spec": { "online": online } }));
+    let mut steps = Vec::new();
+    if random.below(2) == 0 {
+        let seconds = |seconds| Step::Wait(Duration::from_secs(seconds));
+        steps.extend([online(false), seconds(20), online(true), seconds(20)]);
+    }
+    steps.extend([
         Step::Break(vec![Fault::PowerStuck]),
         Step::OperatorReboot,
         Step::Wait(Duration::from_secs(30)),
         Step::Break(Vec::new()),
         wait(random),
-        Step::Edit(json!({ "spec": { "online": false } })),
-    ]
+    ]);
+    steps.push(if random.below(2) == 0 {
+        online(false)
+    } else {
+        Step::Edit(json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } }))
+    });
+    steps
 }
 
 /// The host is detached while it changes its image.

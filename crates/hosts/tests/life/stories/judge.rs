@@ -28,7 +28,7 @@ pub(super) struct Order<'a> {
     pub(super) node: &'a Value,
     /// The source of the image on the disk of the machine.
     pub(super) disk: Option<&'a str>,
-    /// When a soft power-off was last requested.
+    /// When the machine was last asked to shut down, unless it was switched on since: that attempt is over.
     pub(super) soft: Option<Instant>,
 }
 
@@ -66,8 +66,13 @@ impl<'a> Order<'a> {
         (self.part == "states/power").then_some(self.target.as_str())
     }
 
-    pub(super) fn is_soft_power_off(&self) -> bool {
-        self.power() == Some("soft power off")
+    /// The soft attempt to which later errors belong.
+    pub(super) fn soft_attempt(&self) -> Option<Instant> {
+        match self.power() {
+            Some(target) if target.starts_with("soft ") => Some(Instant::now()),
+            Some("power on") => None,
+            _ => self.soft,
+        }
     }
 
     fn is_node_deletion(&self) -> bool {
@@ -210,15 +215,48 @@ fn of_power_off(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return Some("the host does not request it");
     }
     // A machine that is not in use is switched off hard before its deletion.
-    // An error of a soft attempt: an older error of the node says nothing about it.
+    // An error of a soft attempt: an older error of the node says nothing about it, nor does one after an attempt that
+    // succeeded.
     let has_failed = |host: &Value| order.soft.is_some() && has_power_error(host);
     let is_hard = |host: &Value| is_hard_reboot_requested(host) || is_deleting(host) || has_failed(host);
     let was_soft = order.soft.is_some_and(|soft| Some(soft) >= host.since(is_asked));
-    let is_hard = target == "power off" && !was_soft && !host.ever(MEMORY, is_hard);
+    let is_hard = !target.starts_with("soft ") && !was_soft && !host.ever(MEMORY, is_hard);
     is_hard.then_some("the power is cut without a soft attempt")
 }
 
 fn of_node_deletion(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let is_asked = |host: &Value| host.is_null() || is_deleting(host) || is_detach_requested(host);
     (order.is_node_deletion() && !host.ever(MEMORY, is_asked)).then_some("the host does not request it")
+}
+
+/// The violation of a power request, and the soft attempt after it.
+fn judged(target: &str, soft: Option<Instant>, host: &History) -> (Option<String>, Option<Instant>) {
+    let request = Request::put("/v1/nodes/1/states/power").body(json!({ "target": target }).to_string().into_bytes());
+    let (request, node) = (request.unwrap(), json!({}));
+    let order = Order::of(&request, &node, None, soft);
+    (violation(&order, host), order.soft_attempt())
+}
+
+/// A plan that takes an old error of the node for one of its request records it in the host.
+#[tokio::test(start_paused = true)]
+async fn power_is_not_cut_for_an_error_that_is_recorded_after_an_attempt_that_succeeded() {
+    let version = |online: bool, error: &str| json!({ "spec": { "online": online }, "status": { "errorType": error } });
+    let pause = || tokio::time::sleep(MEMORY * 2);
+    let mut host = History::default();
+    host.record(version(true, ""));
+    pause().await;
+    host.record(version(false, ""));
+    let (broken, soft) = judged("soft power off", None, &host);
+    assert_eq!(broken, None);
+    let mut failed = History::default();
+    failed.record(version(true, ""));
+    failed.record(version(false, "power management error"));
+    assert_eq!(judged("power off", soft, &failed).0, None, "the attempt failed");
+    pause().await;
+    host.record(version(true, ""));
+    let (_, soft) = judged("power on", soft, &host);
+    pause().await;
+    host.record(version(false, "power management error"));
+    let (broken, _) = judged("power off", soft, &host);
+    assert!(broken.is_some_and(|broken| broken.contains("without a soft attempt")));
 }

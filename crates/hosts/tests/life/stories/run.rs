@@ -84,7 +84,7 @@ pub(super) struct StoryRun {
     pub(super) env: TestEnv,
     history: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
-    /// When a soft power-off was last requested.
+    /// When the machine was last asked to shut down, unless it was switched on since.
     soft: Arc<Mutex<Option<Instant>>>,
     pub(super) mac: String,
 }
@@ -157,12 +157,10 @@ impl StoryRun {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut soft = soft.lock();
             let order = Order::of(request, node, disk.as_deref(), *soft);
-            if order.is_soft_power_off() {
-                *soft = Some(Instant::now());
-            }
             if let Some(broken) = violation(&order, &versions.lock()) {
                 found.lock().get_or_insert(broken);
             }
+            *soft = order.soft_attempt();
         })
     }
 
