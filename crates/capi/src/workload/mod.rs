@@ -11,6 +11,7 @@ mod node;
 mod places;
 mod remote;
 mod repair;
+mod waiter;
 
 use std::pin::Pin;
 use std::sync::Arc;

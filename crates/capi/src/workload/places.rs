@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::waiter::Waiter;
+
 /// Clusters of one namespace that are watched at the same time.
 pub(super) const PLACES: usize = 20;
 /// Pages of a namespace that are read and decoded at the same time: a page is the largest answer of a server.
@@ -24,14 +26,14 @@ pub(super) const TURN: Duration = Duration::from_mins(2);
 #[derive(Default)]
 pub(super) struct Places(Mutex<State>);
 
-/// Keys to enqueue, because the place of their cluster changed.
-pub(super) type Woken = Vec<Key>;
+/// Those to enqueue, because the place of their cluster changed.
+pub(super) type Woken = Vec<Waiter>;
 
 #[derive(Default)]
 struct State {
     namespaces: BTreeMap<String, Namespace>,
-    /// The cluster that a key waits for, so that the end of a wait visits no other.
-    cluster_of: BTreeMap<Key, Key>,
+    /// The cluster of each wait, so that its end visits no other.
+    cluster_of: BTreeMap<Waiter, Key>,
 }
 
 struct Namespace {
@@ -45,7 +47,7 @@ struct Namespace {
 }
 
 struct Cluster {
-    waiters: BTreeSet<Key>,
+    waiters: BTreeSet<Waiter>,
     place: Place,
 }
 
@@ -74,7 +76,7 @@ impl Default for Namespace {
 
 impl Places {
     /// Records that `waiter` waits for this cluster, and for no other. Returns whether the cluster has a place.
-    pub(super) fn enter(&self, cluster: &Key, waiter: &Key, now: Instant) -> (bool, Woken) {
+    pub(super) fn enter(&self, cluster: &Key, waiter: &Waiter, now: Instant) -> (bool, Woken) {
         let mut state = self.0.lock();
         let is_same = state.cluster_of.get(waiter) == Some(cluster);
         let woken = if is_same {
@@ -88,13 +90,13 @@ impl Places {
     }
 
     /// Ends the wait of `waiter`.
-    pub(super) fn leave(&self, waiter: &Key, now: Instant) -> Woken {
+    pub(super) fn leave(&self, waiter: &Waiter, now: Instant) -> Woken {
         self.0.lock().leave(waiter, now)
     }
 
-    /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns the keys that lost
+    /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns those that lost
     /// their place, and those to enqueue. Removes namespaces without clusters and requests.
-    pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Key>, Woken) {
+    pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Waiter>, Woken) {
         let (mut lost, mut woken) = (Vec::new(), Vec::new());
         let mut state = self.0.lock();
         state.namespaces.retain(|_, namespace| namespace.is_used());
@@ -121,7 +123,7 @@ impl Places {
 }
 
 impl State {
-    fn leave(&mut self, waiter: &Key, now: Instant) -> Woken {
+    fn leave(&mut self, waiter: &Waiter, now: Instant) -> Woken {
         let cluster = self.cluster_of.remove(waiter);
         let left = cluster.and_then(|cluster| {
             let namespace = self.namespaces.get_mut(&cluster.namespace)?;
@@ -132,7 +134,7 @@ impl State {
 }
 
 impl Namespace {
-    fn enter(&mut self, cluster: &Key, waiter: &Key, now: Instant) -> bool {
+    fn enter(&mut self, cluster: &Key, waiter: &Waiter, now: Instant) -> bool {
         if let Some(entered) = self.clusters.get_mut(cluster) {
             entered.waiters.insert(waiter.clone());
             return self.watched.contains(cluster);
@@ -145,7 +147,7 @@ impl Namespace {
         self.watched.contains(cluster)
     }
 
-    fn leave(&mut self, cluster: &Key, waiter: &Key, now: Instant) -> Woken {
+    fn leave(&mut self, cluster: &Key, waiter: &Waiter, now: Instant) -> Woken {
         if let Some(entered) = self.clusters.get_mut(cluster) {
             entered.waiters.remove(waiter);
             if entered.waiters.is_empty()
@@ -183,7 +185,7 @@ impl Namespace {
     }
 
     /// Moves as many clusters as wait from their places to the end of the queue, if their turns are over.
-    fn end_turns(&mut self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> Vec<Key> {
+    fn end_turns(&mut self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> Vec<Waiter> {
         let since = |name: &Key| match self.clusters.get(name)?.place {
             Place::Watched(since) => Some(since),
             Place::Queued(_) => None,
@@ -224,9 +226,13 @@ mod tests {
         }
     }
 
+    fn machine(namespace: &str, name: impl ToString) -> Waiter {
+        Waiter::Machine(key(namespace, name))
+    }
+
     /// Places of a namespace with this number of clusters, each with one machine.
     fn crowded(places: &Places, clusters: usize, now: Instant) -> usize {
-        let entered = (0..clusters).map(|number| places.enter(&key("one", number), &key("one", number), now).0);
+        let entered = (0..clusters).map(|number| places.enter(&key("one", number), &machine("one", number), now).0);
         entered.filter(|has_place| *has_place).count()
     }
 
@@ -234,7 +240,7 @@ mod tests {
     fn a_namespace_with_many_clusters_has_a_number_of_places_and_others_have_their_own() {
         let (places, now) = (Places::default(), Instant::now());
         assert_eq!(crowded(&places, 1000, now), PLACES);
-        assert!(places.enter(&key("two", "edge"), &key("two", "m"), now).0);
+        assert!(places.enter(&key("two", "edge"), &machine("two", "m"), now).0);
         assert_eq!(crowded(&places, 1000, now), PLACES, "asked again");
     }
 
@@ -242,17 +248,17 @@ mod tests {
     fn a_place_that_is_left_goes_to_the_cluster_that_waits_longest() {
         let (places, now) = (Places::default(), Instant::now());
         crowded(&places, PLACES + 2, now);
-        assert_eq!(places.leave(&key("one", 3), now), [key("one", PLACES)]);
-        assert!(places.leave(&key("one", PLACES + 1), now).is_empty(), "it waited");
-        assert!(places.enter(&key("one", PLACES), &key("one", PLACES), now).0);
+        assert_eq!(places.leave(&machine("one", 3), now), [machine("one", PLACES)]);
+        assert!(places.leave(&machine("one", PLACES + 1), now).is_empty(), "it waited");
+        assert!(places.enter(&key("one", PLACES), &machine("one", PLACES), now).0);
         // A machine that waits for another cluster leaves the first one.
-        let (has_place, woken) = places.enter(&key("two", "edge"), &key("one", 4), now);
+        let (has_place, woken) = places.enter(&key("two", "edge"), &machine("one", 4), now);
         assert!(has_place && woken.is_empty());
-        assert!(places.enter(&key("one", "new"), &key("one", "new"), now).0);
+        assert!(places.enter(&key("one", "new"), &machine("one", "new"), now).0);
         for number in 0..PLACES + 2 {
-            places.leave(&key("one", number), now);
+            places.leave(&machine("one", number), now);
         }
-        places.leave(&key("one", "new"), now);
+        places.leave(&machine("one", "new"), now);
         assert_eq!(places.rotate(now, |_| false), (vec![], vec![]));
         let state = places.0.lock();
         assert!(state.namespaces.is_empty() && state.cluster_of.is_empty());
@@ -265,7 +271,7 @@ mod tests {
         let permit = running.try_acquire().unwrap();
         // Another cluster of the namespace comes and goes.
         crowded(&places, 1, now);
-        places.leave(&key("one", 0), now);
+        places.leave(&machine("one", 0), now);
         places.rotate(now, |_| false);
         assert!(places.requests("one").try_acquire().is_err());
         drop(permit);
@@ -283,10 +289,10 @@ mod tests {
         crowded(&places, PLACES + 1, now);
         assert_eq!(places.rotate(now, |_| false), (vec![], vec![]));
         let (lost, woken) = places.rotate(now + TURN, |_| false);
-        assert_eq!(lost, [key("one", 0)]);
-        assert_eq!(woken, [key("one", 0), key("one", PLACES)]);
+        assert_eq!(lost, [machine("one", 0)]);
+        assert_eq!(woken, [machine("one", 0), machine("one", PLACES)]);
         // Each has its turn.
         let (lost, _) = places.rotate(now + TURN, |_| false);
-        assert_eq!(lost, [key("one", 1)]);
+        assert_eq!(lost, [machine("one", 1)]);
     }
 }

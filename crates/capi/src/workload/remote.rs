@@ -17,7 +17,6 @@ use metal3_runtime::role;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, Writer, Written};
-use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
@@ -25,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::live::{SentNode, SentPod, SentVolume};
 use super::places::{PLACES, Places, TURN};
+use super::waiter::{Waiter, Wakes};
 use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
 /// A request was not sent, because others are under way. It will be.
@@ -68,7 +68,7 @@ impl PartialEq for ClusterConnection {
 
 /// What a key waits for.
 #[derive(Clone)]
-enum Interest {
+pub(super) enum Interest {
     /// A Node that may be its own.
     Identities,
     /// Changes of one Node.
@@ -90,34 +90,6 @@ pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     wakes: Arc<Wakes>,
 }
 
-/// Enqueue waiting keys.
-#[derive(Default)]
-struct Wakes {
-    machines: Mutex<Option<Arc<WakeFn>>>,
-    remediations: Mutex<Option<Arc<WakeFn>>>,
-}
-
-/// Ends the name of a waiting remediation, which may be equal to that of a machine. No object has such a name.
-const REMEDIATION: char = '/';
-
-/// The key of a waiting remediation.
-pub(super) fn of_remediation(waiter: &Key) -> Key {
-    waiter.sibling(&format!("{}{REMEDIATION}", waiter.name))
-}
-
-impl Wakes {
-    fn wake(&self, waiter: &Key) {
-        let (wake, key) = match waiter.name.strip_suffix(REMEDIATION) {
-            Some(name) => (&self.remediations, waiter.sibling(name)),
-            None => (&self.machines, waiter.clone()),
-        };
-        let wake = wake.lock().clone();
-        if let Some(wake) = wake {
-            wake(&key);
-        }
-    }
-}
-
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     /// Access that reads Secrets through `reader`. It connects after [`Remote::run`] is called.
     #[must_use]
@@ -134,8 +106,8 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         Self { nodes, places, wakes }
     }
 
-    pub(super) fn set_wake_of_remediations(&self, wake: WakeFn) {
-        *self.wakes.remediations.lock() = Some(Arc::new(wake));
+    pub(super) fn wakes(&self) -> &Wakes {
+        &self.wakes
     }
 
     /// Runs the watches of clusters with waiting keys, until `stop`. Dropping the future ends them all.
@@ -159,13 +131,14 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         }
     }
 
-    fn wake(&self, waiters: &[Key]) {
+    fn wake(&self, waiters: &[Waiter]) {
         waiters.iter().for_each(|waiter| self.wakes.wake(waiter));
     }
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     type Name = Key;
+    type Waiter = Waiter;
     type Object = WorkloadNode;
     type Interest = Interest;
     type Target = ClusterConnection;
@@ -237,7 +210,7 @@ fn waiting_message() -> String {
 
 impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn set_wake(&self, wake: WakeFn) {
-        *self.wakes.machines.lock() = Some(Arc::new(wake));
+        self.wakes.set_of_machines(wake);
     }
 
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
@@ -247,7 +220,8 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                 .map(|(_, node)| Arc::clone(node.fields()))
                 .collect::<Vec<_>>()
         };
-        match self.watched(cluster, waiter, Interest::Identities, all) {
+        let waiter = Waiter::Machine(waiter.clone());
+        match self.watched(cluster, &waiter, Interest::Identities, all) {
             Ok(nodes) => Observed::Present(nodes.into()),
             Err(why) => Observed::Unknown(UnknownReason::Unreadable(why)),
         }
@@ -256,15 +230,15 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
     fn node(&self, cluster: &Key, name: &str, waiter: &Key) -> Observed<Arc<Node>> {
         let node = node_key(name);
         let one = |cache: &Cache<WorkloadNode>| cache.get(&node).into_present().map(|node| Arc::clone(node.fields()));
-        match self.watched(cluster, waiter, Interest::Node(name.to_owned()), one) {
+        let waiter = Waiter::Machine(waiter.clone());
+        match self.watched(cluster, &waiter, Interest::Node(name.to_owned()), one) {
             Ok(node) => Observed::from(node),
             Err(why) => Observed::Unknown(UnknownReason::Unreadable(why)),
         }
     }
 
     fn remove_waiter(&self, waiter: &Key) {
-        self.nodes.set_interest(waiter, &BTreeMap::new());
-        self.wake(&self.places.leave(waiter, Instant::now()));
+        self.end_wait(&Waiter::Machine(waiter.clone()));
     }
 
     fn set_provider_id<'a>(&'a self, cluster: &'a Key, node: &'a str, provider_id: &'a str) -> Request<'a, ()> {
@@ -313,10 +287,10 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     /// A part of the cache of a cluster, or why it is unknown.
-    fn watched<T>(
+    pub(super) fn watched<T>(
         &self,
         cluster: &Key,
-        waiter: &Key,
+        waiter: &Waiter,
         interest: Interest,
         read: impl Fn(&Cache<WorkloadNode>) -> T,
     ) -> Result<T, String> {
@@ -336,6 +310,12 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
             (_, Some(error)) => Err(error),
             (None, None) => Err("waiting for the workload cluster to answer".to_owned()),
         }
+    }
+
+    /// Ends all waits of a key.
+    pub(super) fn end_wait(&self, waiter: &Waiter) {
+        self.nodes.set_interest(waiter, &BTreeMap::new());
+        self.wake(&self.places.leave(waiter, Instant::now()));
     }
 
     /// A request that the cluster has to accept.

@@ -19,8 +19,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::live::{LiveNode, SentNode, SentPod, SentVolume};
-use super::remote::{BUSY, Remote, Workload, node_key, of_remediation};
-use super::{Request, WakeFn, WorkloadNode, Workloads as _};
+use super::remote::{BUSY, Interest, Remote, Workload, node_key};
+use super::waiter::Waiter;
+use super::{Request, WakeFn, WorkloadNode};
 
 /// Objects in one page of a list.
 const PAGE: u32 = 100;
@@ -120,16 +121,17 @@ impl<R: Role + Permits<verb::Get, Secret>> Repairs<R> {
 
 impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
     fn set_wake(&self, wake: WakeFn) {
-        self.0.set_wake_of_remediations(wake);
+        self.0.wakes().set_of_remediations(wake);
     }
 
     fn wait(&self, cluster: &Key, waiter: &Key) {
+        let waiter = Waiter::Remediation(waiter.clone());
         // Only the wait is of interest: the cached Nodes have neither labels nor taints.
-        drop(self.0.nodes(cluster, &of_remediation(waiter)));
+        drop(self.0.watched(cluster, &waiter, Interest::Identities, |_| ()));
     }
 
     fn remove_waiter(&self, waiter: &Key) {
-        self.0.remove_waiter(&of_remediation(waiter));
+        self.0.end_wait(&Waiter::Remediation(waiter.clone()));
     }
 
     fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, NodeState> {

@@ -35,12 +35,14 @@ const GRACE: Duration = Duration::from_secs(20);
 const RECOVERY: Duration = Duration::from_secs(5);
 
 /// Called with an interested key that has to reconcile.
-pub type WakeFn = Box<dyn Fn(&Key) + Send + Sync>;
+pub type WakeFn<W = Key> = Box<dyn Fn(&W) + Send + Sync>;
 
 /// Resolves and opens on-demand watches.
 pub trait WatchSource: Send + Sync + 'static {
     /// Identifies a watch.
     type Name: Ord + Clone + Send + Sync + 'static;
+    /// Identifies who is interested: a key, and which controller's it is when there are several.
+    type Waiter: Ord + Clone + Send + Sync + 'static;
     /// The watched kind.
     type Object: Resource + DeserializeOwned + Send + Sync + 'static;
     /// What a key is interested in.
@@ -78,7 +80,7 @@ pub struct WatchedCache<R: WatchSource> {
 
 /// One watch with its interested keys.
 struct Link<R: WatchSource> {
-    waiters: BTreeMap<Key, R::Interest>,
+    waiters: BTreeMap<R::Waiter, R::Interest>,
     cache: SharedCache<R::Object>,
     target: Option<R::Target>,
     error: Option<R::Error>,
@@ -88,13 +90,13 @@ struct Link<R: WatchSource> {
 struct Links<R: WatchSource> {
     of: BTreeMap<R::Name, Link<R>>,
     /// The names that each key is interested in, so that a change of its interests visits no other link.
-    names_of: BTreeMap<Key, BTreeSet<R::Name>>,
-    wake: Option<Arc<WakeFn>>,
+    names_of: BTreeMap<R::Waiter, BTreeSet<R::Name>>,
+    wake: Option<Arc<WakeFn<R::Waiter>>>,
 }
 
 impl<R: WatchSource> Links<R> {
     /// Ends the interest of a key in one name, and the watch with its last key.
-    fn lose(&mut self, name: &R::Name, waiter: &Key) {
+    fn lose(&mut self, name: &R::Name, waiter: &R::Waiter) {
         let Some(link) = self.of.get_mut(name) else { return };
         link.waiters.remove(waiter);
         if link.waiters.is_empty() {
@@ -125,7 +127,7 @@ fn wake<R: WatchSource>(links: &Mutex<Links<R>>, name: &R::Name, is_concerned: i
         let links = links.lock();
         let waiting = links.of.get(name).into_iter().flat_map(|link| &link.waiters);
         let concerned = waiting.filter(|(_, interest)| is_concerned(interest));
-        let waiters: Vec<Key> = concerned.map(|(waiter, _)| waiter.clone()).collect();
+        let waiters: Vec<R::Waiter> = concerned.map(|(waiter, _)| waiter.clone()).collect();
         (waiters, links.wake.clone())
     };
     if let Some(wake) = wake {
@@ -157,12 +159,12 @@ impl<R: WatchSource> OnDemand<R> {
     }
 
     /// Sets the function that enqueues interested keys.
-    pub fn set_wake(&self, wake: WakeFn) {
+    pub fn set_wake(&self, wake: WakeFn<R::Waiter>) {
         self.links.lock().wake = Some(Arc::new(wake));
     }
 
     /// Sets all interests of `waiter`.
-    pub fn set_interest(&self, waiter: &Key, wanted: &BTreeMap<R::Name, R::Interest>) {
+    pub fn set_interest(&self, waiter: &R::Waiter, wanted: &BTreeMap<R::Name, R::Interest>) {
         let mut links = self.links.lock();
         let former = links.names_of.remove(waiter).unwrap_or_default();
         for name in former.into_iter().filter(|name| !wanted.contains_key(name)) {

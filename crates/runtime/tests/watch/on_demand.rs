@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use metal3_runtime::cache::{Change, SharedCache};
+use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::watch::{Failing, OnDemand, Scope, Watch, WatchSource};
 use metal3_sim_faults::{Fault, Rule};
@@ -26,6 +26,7 @@ struct ConfigMaps {
 
 impl WatchSource for ConfigMaps {
     type Name = u32;
+    type Waiter = Key;
     type Object = ConfigMap;
     type Interest = BTreeSet<String>;
     type Target = u32;

@@ -26,6 +26,7 @@ struct OneConfigMap {
 
 impl WatchSource for OneConfigMap {
     type Name = Key;
+    type Waiter = Key;
     type Object = ConfigMap;
     type Interest = ();
     type Target = Key;

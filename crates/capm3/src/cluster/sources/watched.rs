@@ -31,6 +31,7 @@ struct Kinds {
 
 impl WatchSource for Kinds {
     type Name = GroupKind;
+    type Waiter = Key;
     type Object = ForeignObject;
     /// The requested objects.
     type Interest = BTreeSet<Key>;
