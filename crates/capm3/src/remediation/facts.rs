@@ -33,14 +33,17 @@ pub struct Facts {
     pub node: Node,
     /// What is left on the Node, when it was read.
     pub drained: Option<Drained>,
-    /// How long the attempt has lasted. It is measured from `status.lastRemediated`, and by the monotonic clock from the
-    /// moment at which this process first observed the attempt.
+    /// How long the attempt has lasted while nothing was paused. It is measured from `status.lastRemediated`, and by the
+    /// monotonic clock from the moment at which this process first observed the attempt.
     pub elapsed: Duration,
     /// How long this process has observed in this attempt that the host is off, and neither Cluster nor remediation is
     /// paused.
     pub off: Duration,
     /// How long this process has observed in this attempt that the host is on, and nothing is paused.
     pub on: Duration,
+    /// How long this process has observed that the remediation is in deletion, the host is as it is now, on or off, and
+    /// nothing is paused.
+    pub awaited: Duration,
     /// The time for timestamps.
     pub now: Time,
 }

@@ -26,18 +26,25 @@ impl Planner<'_> {
         match &self.facts.node {
             Node::NotRead => self.read_node(),
             Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
-            Node::Read(NodeState::Unknown(why)) if !self.is_over() => {
-                Decision::Wait(self.until_timeout(Wait::workload(why)))
-            }
-            Node::Read(NodeState::Unknown(why)) => self.release_unrestored(why),
+            Node::Read(NodeState::Unknown(why)) if self.is_awaited_too_long() => self.release_unrestored(why),
+            Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_awaited_too_long(Wait::workload(why))),
             Node::Read(NodeState::Forbidden) => self.release_unrestored(FORBIDDEN),
             Node::Read(NodeState::Absent | NodeState::Present(_)) if node::has_backup(self.before) => {
-                if self.is_over() {
+                if self.is_awaited_too_long() {
                     return self.release_unrestored("it did not return in time");
                 }
-                Decision::Wait(self.until_timeout(Wait::for_node()))
+                Decision::Wait(self.until_awaited_too_long(self.for_node()))
             }
             Node::NeverRegistered | Node::Read(_) => self.release(),
+        }
+    }
+
+    fn for_node(&self) -> Wait {
+        match self.facts.host.present() {
+            Some(host) if !host.status.powered_on => {
+                Wait::for_power_on(host.metadata.name.as_deref().unwrap_or_default())
+            }
+            _ => Wait::for_node(),
         }
     }
 

@@ -12,6 +12,8 @@
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
 //!   read and is not back although the host was on for half of the time, without a pause. A missing
 //!   answer never fails an attempt.
+//! - No pause uses up time. What a Node had is given up only after it was awaited in deletion for twice the time of an
+//!   attempt, from the moment on at which its host is on.
 //! - A workload cluster that cannot be reached keeps the host off for half of the time of an attempt: then the host is
 //!   powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 
@@ -303,6 +305,20 @@ impl<'a> Planner<'a> {
     /// Whether the time for fencing the Node is over: half of that of an attempt.
     fn is_fencing_over(&self) -> bool {
         self.facts.off >= self.timeout() / 2
+    }
+
+    /// Whether a deleted remediation has awaited its Node for long enough. Attempts may last longer than their time, and the
+    /// deletion may begin after it.
+    fn is_awaited_too_long(&self) -> bool {
+        self.facts.awaited >= self.longest_wait()
+    }
+
+    fn longest_wait(&self) -> Duration {
+        self.timeout().saturating_mul(2)
+    }
+
+    fn until_awaited_too_long(&self, wait: Wait) -> Wait {
+        wait.with_recheck(self.longest_wait().saturating_sub(self.facts.awaited))
     }
 
     /// Whether the machine had its time to come back: that of the attempt is over, and its host was on for half of it at

@@ -18,6 +18,7 @@ use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{Writable, WriteTarget, Writer};
 
 use super::{Remediations, is_busy};
+use super::attempts::Seen;
 use crate::cluster::reconciler::is_served;
 use crate::machine::facts::associated;
 use crate::needs::Remediations as Role;
@@ -69,12 +70,8 @@ impl Remediations {
         names.host = host.map(|name| key.sibling(name));
         self.record(key, &names);
         let host = find(names.host.as_ref(), |name| caches.hosts.find(name));
-        let begun = remediation.status.last_remediated;
-        let elapsed = self.attempts.elapsed(key, begun, &*self.clock);
-        // A pause does not use up the time for fencing the Node.
         let is_paused = pause::is_cluster_paused(cluster.present().map(|cluster| &**cluster))
             || pause::is_reconcile_skipped(&remediation.metadata);
-        let is_off = !is_paused && host.present().is_some_and(|host| !host.status.powered_on);
         let mut facts = Facts {
             is_confirmed: false,
             held: self.held(key, &remediation),
@@ -83,9 +80,10 @@ impl Remediations {
                 _ => Node::NotRead,
             },
             drained: None,
-            elapsed,
-            off: self.attempts.off(key, is_off, &*self.clock),
+            elapsed: Duration::ZERO,
+            off: Duration::ZERO,
             on: Duration::ZERO,
+            awaited: Duration::ZERO,
             now: Time::new(self.clock.now()),
             remediation,
             machine,
@@ -94,9 +92,14 @@ impl Remediations {
             host,
         };
         let host = facts.host.present().map(|host| &**host);
-        let is_on = host.is_some_and(|host| host.status.powered_on);
-        let is_on = is_on && !is_paused && !facts.is_machine_paused(host);
-        facts.on = self.attempts.on(key, is_on, &*self.clock);
+        let seen = Seen {
+            is_paused,
+            is_machine_paused: facts.is_machine_paused(host),
+            is_on: host.map(|host| host.status.powered_on),
+        };
+        let lasted = self.attempts.observe(key, &facts.remediation, seen, &*self.clock);
+        (facts.elapsed, facts.off) = (lasted.elapsed, lasted.off);
+        (facts.on, facts.awaited) = (lasted.on, lasted.awaited);
         (facts, names)
     }
 

@@ -85,14 +85,12 @@ impl Case {
                 "status": { "poweredOn": true, "operationalStatus": "OK", "errorMessage": "", "provisioning": { "state": "provisioned", "ID": "node", "image": { "url": "" } } },
             }),
         );
+        let cluster = object::<Cluster>("edge", json!({ "metadata": {}, "spec": {} }));
         let facts = Facts {
             remediation: Arc::new(remediation),
             is_confirmed: true,
             machine: Observed::Present(Arc::new(machine)),
-            cluster: Observed::Present(Arc::new(object::<Cluster>(
-                "edge",
-                json!({ "metadata": {}, "spec": {} }),
-            ))),
+            cluster: Observed::Present(Arc::new(cluster)),
             metal3_machine: Observed::Present(Arc::new(metal3_machine)),
             host: Observed::Present(Arc::new(host)),
             held: Vec::new(),
@@ -101,6 +99,7 @@ impl Case {
             elapsed: Duration::from_secs(10),
             off: Duration::ZERO,
             on: Duration::from_secs(600),
+            awaited: Duration::ZERO,
             now: Time::new(DateTime::from_timestamp(10, 0).unwrap()),
         };
         Self { facts }
@@ -202,6 +201,11 @@ impl Case {
     /// The host has been on for a while.
     pub(super) fn on_for(self, seconds: u64) -> Self {
         self.facts(|facts| facts.on = Duration::from_secs(seconds))
+    }
+
+    /// Its Node has been awaited in deletion for a while.
+    pub(super) fn awaited(self, seconds: u64) -> Self {
+        self.facts(|facts| facts.awaited = Duration::from_secs(seconds))
     }
 
     pub(super) fn unconfirmed(self) -> Self {

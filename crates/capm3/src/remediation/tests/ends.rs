@@ -1,6 +1,5 @@
 //! Deletion in each phase, a Machine that is gone, and the phases in which nothing is tried any more.
 
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::NodeState;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::json;
@@ -89,8 +88,8 @@ fn deleted_remediation_powers_its_host_on_and_restores_the_node() {
 }
 
 #[test]
-fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over() {
-    let saved = || deleted(Case::off().host(not_held).annotated(BACKUP.0, BACKUP.1));
+fn deleted_remediation_waits_for_its_node_for_twice_the_time_of_an_attempt() {
+    let saved = || deleted(Case::running().annotated(BACKUP.0, BACKUP.1)).after(9999);
     check(vec![
         (
             "deleted Node that is back",
@@ -100,13 +99,45 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
         (
             "deleted Node that is not back",
             saved().node(NodeState::Absent),
-            "Remediated=False WaitingForNode, waits 590 s",
+            "Remediated=False WaitingForNode, waits 1200 s",
+        ),
+        (
+            "deleted Node whose host is not on yet",
+            saved()
+                .host(|host| host.status.powered_on = false)
+                .node(NodeState::Absent)
+                .awaited(100),
+            "Remediated=False WaitingForPowerOn, waits 1100 s",
         ),
         (
             "deleted Node that does not return in time",
-            saved().node(NodeState::Absent).after(600),
+            saved().node(NodeState::Absent).awaited(1200),
             "release with backup, again",
         ),
+        (
+            "unreachable",
+            saved().node(unreachable_cluster()),
+            "Remediated=Unknown WorkloadClusterUnreachable, waits 30 s",
+        ),
+        (
+            "unreachable shortly before the time is over",
+            saved().node(unreachable_cluster()).awaited(1199),
+            "Remediated=Unknown WorkloadClusterUnreachable, waits 1 s",
+        ),
+        (
+            "unreachable until the time is over",
+            saved().node(unreachable_cluster()).awaited(1200),
+            "release with backup, again",
+        ),
+    ]);
+    for lost in [unreachable_cluster(), NodeState::Absent, NodeState::Forbidden] {
+        assert_eq!(saved().node(lost).awaited(1200).plan().events.len(), 1);
+    }
+}
+
+#[test]
+fn deleted_remediation_awaits_no_node_when_nothing_is_saved_or_it_is_paused() {
+    check(vec![
         (
             "no Node, and nothing to restore",
             deleted(Case::running()).node(NodeState::Absent),
@@ -116,16 +147,6 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
             "never registered",
             deleted(Case::running()).facts(|facts| facts.node = Node::NeverRegistered),
             "release, again",
-        ),
-        (
-            "unreachable",
-            saved().node(unreachable_cluster()),
-            "Remediated=Unknown WorkloadClusterUnreachable, waits 30 s",
-        ),
-        (
-            "unreachable until the time is over",
-            saved().node(unreachable_cluster()).after(600),
-            "release with backup, again",
         ),
         (
             "paused",
@@ -138,14 +159,6 @@ fn deleted_remediation_waits_for_its_node_until_the_time_of_the_attempt_is_over(
             "Remediated=False Deleting, waits",
         ),
     ]);
-    for lost in [unreachable_cluster(), NodeState::Absent, NodeState::Forbidden] {
-        assert_eq!(saved().node(lost).after(600).plan().events.len(), 1);
-    }
-}
-
-/// The request to keep the host off is gone.
-fn not_held(host: &mut BareMetalHost) {
-    host.metadata.annotations = None;
 }
 
 #[test]

@@ -23,15 +23,28 @@ async fn phase(site: &Site) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machine_has_half_of_the_time_to_come_back_after_a_pause() {
+async fn pause_uses_up_no_time_of_an_attempt() {
     let site = Site::new("v1.31.0").await;
     site.take(&[Step::Power], 30).await;
     assert_eq!(phase(&site).await, "Waiting");
     site.take(&[Step::Pause(true)], 700).await;
-    site.take(&[Step::Pause(false), Step::Power], 250).await;
+    site.take(&[Step::Pause(false), Step::Power], 500).await;
     assert_eq!(phase(&site).await, "Waiting");
-    site.take(&[], 60).await;
+    site.take(&[], 100).await;
     assert_eq!(phase(&site).await, "Running", "the retry");
+}
+
+#[tokio::test(start_paused = true)]
+async fn pause_of_a_deleted_remediation_loses_no_label_of_its_node() {
+    let site = Site::new("v1.27.3").await;
+    site.take(&[Step::Power], 20).await;
+    site.take(&[Step::Delete, Step::Power], 20).await;
+    site.take(&[Step::Pause(true)], 700).await;
+    site.take(&[Step::Pause(false)], 60).await;
+    site.take(&[Step::Register], 60).await;
+    let node = site.user.get("/api/v1", "nodes/n0").await;
+    assert_eq!(node["metadata"]["labels"]["rack"], "a", "{node:#}");
+    assert_eq!(site.user.list(INFRASTRUCTURE, "metal3remediations").await.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]

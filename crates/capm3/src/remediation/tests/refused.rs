@@ -117,18 +117,33 @@ async fn host_is_on_again_after_half_of_the_time_when_no_change_of_its_node_succ
 }
 
 #[tokio::test(start_paused = true)]
-async fn deleted_remediation_ends_after_its_time_when_its_node_cannot_be_restored() {
+async fn deleted_remediation_ends_after_twice_its_time_when_its_node_cannot_be_restored() {
     for failure in FAILURES {
         let site = Site::new("v1.31.0").await;
         site.take(&[Step::Power], 20).await;
         site.refuse(failure);
-        site.take(&[Step::Power, Step::Delete], 300).await;
+        site.take(&[Step::Power, Step::Delete], 1150).await;
         assert!(site.server.injected() > 0, "{failure:?}");
         assert!(site.remediation().await["metadata"]["deletionTimestamp"].is_string());
-        site.take(&[], 300).await;
+        site.take(&[], 100).await;
         let left = site.user.list(INFRASTRUCTURE, "metal3remediations").await;
         assert!(left.is_empty(), "{failure:?}: {left:#?}");
     }
+}
+
+/// Attempts and what follows them outlive their time.
+#[tokio::test(start_paused = true)]
+async fn failure_after_the_time_of_the_attempt_leaves_no_taint() {
+    let site = Site::new("v1.31.0").await;
+    site.take(&[Step::Power], 20).await;
+    site.refuse(Fault::refused(500));
+    site.take(&[Step::Power], 1300).await;
+    site.take(&[Step::Delete], 60).await;
+    site.server.inject_for(&["manager"], Plan::none());
+    site.take(&[], 60).await;
+    let node = site.user.get("/api/v1", "nodes/n0").await;
+    assert_eq!(node["spec"]["taints"].as_array().map_or(0, Vec::len), 0, "{node:#}");
+    assert!(site.user.list(INFRASTRUCTURE, "metal3remediations").await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
