@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::env::TestEnv;
 use super::fleet::MACHINES;
+use super::workers::{scale, scale_to};
 use super::{checks, install};
 use crate::claim::Proof;
-use crate::claims::stack::{Stack, condition};
+use crate::claims::stack::condition;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::{freed, kill_leader, nothing_is_left, running, until_deleted};
@@ -81,12 +82,6 @@ pub(super) fn written(env: &TestEnv<'_>) -> Proof {
     Ok(format!("{taken} hosts, and {free} are blank"))
 }
 
-pub(super) fn scale(stack: &Stack, workers: usize) -> anyhow::Result<()> {
-    let (what, replicas) = ("machinedeployment", format!("--replicas={workers}"));
-    let args = ["--namespace", NAMESPACE, "scale", what, CLUSTER, &replicas];
-    stack.kubectl(&args).map(drop)
-}
-
 pub(super) fn scaled(env: &TestEnv<'_>) -> Proof {
     let stack = env.stack;
     let mut took = Vec::new();
@@ -100,10 +95,7 @@ pub(super) fn scaled(env: &TestEnv<'_>) -> Proof {
         let (taken, _) = checks::hosts(env)?;
         ensure!(taken == 4 && checks::nodes(env)? == 4, "{taken} hosts have a consumer");
         let watch = Stopwatch::start();
-        scale(stack, 1)?;
-        running(stack, 2)?;
-        freed(stack, MACHINES - 2)?;
-        settled(env)?;
+        scale_to(env, 1)?;
         took.push(watch.elapsed().as_secs_f64());
         Ok(killed)
     })?;

@@ -1,13 +1,13 @@
 //! Labels of a host on the Node of its machine, in the real API server of a workload cluster.
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::cluster::{LONG, settled};
 use super::env::TestEnv;
+use super::workers::{Worker, worker};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::products::load::list;
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::cluster::kill_leader;
 use crate::products::machines::template::CLUSTER;
@@ -21,7 +21,7 @@ const OWNER: &str = "owner.example.org/team";
 pub(super) fn copied(env: &TestEnv<'_>) -> Proof {
     let stack = env.stack;
     env.while_simulated(|| settled(env))?;
-    let (host, node) = worker(stack)?;
+    let Worker { host, node, .. } = worker(stack)?;
     let (host, cluster) = (format!("baremetalhost/{host}"), format!("metal3cluster/{CLUSTER}"));
     let watch = Stopwatch::start();
     set(
@@ -72,24 +72,4 @@ fn labels(env: &TestEnv<'_>, node: &str) -> anyhow::Result<Value> {
 
 fn in_workload(env: &TestEnv<'_>, args: &[&str]) -> anyhow::Result<String> {
     env.simulator().workload()?.kubectl(env.stack, args, None)
-}
-
-/// The host and the Node of a worker.
-fn worker(stack: &Stack) -> anyhow::Result<(String, String)> {
-    let machines = list(stack, NAMESPACE, "metal3machines")?;
-    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
-    let workers = machines
-        .iter()
-        .filter(|one| one["metadata"]["labels"]["cluster.x-k8s.io/control-plane"].is_null());
-    let machine = workers.into_iter().next().context("no worker")?;
-    let own = &machine["metadata"]["name"];
-    let host = hosts.iter().find(|host| host["spec"]["consumerRef"]["name"] == *own);
-    let host = host.context("the worker has no host")?["metadata"]["name"].as_str();
-    let machines = list(stack, NAMESPACE, "machines")?;
-    let mut owners = machines
-        .iter()
-        .filter(|one| one["spec"]["infrastructureRef"]["name"] == *own);
-    let node = owners.next().context("no Machine")?["status"]["nodeRef"]["name"].as_str();
-    let names = host.zip(node).context("the worker has no Node")?;
-    Ok((names.0.to_owned(), names.1.to_owned()))
 }

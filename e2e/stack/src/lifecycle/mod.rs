@@ -36,6 +36,7 @@ mod rolls;
 pub(crate) mod script;
 mod simulator;
 mod upgrade;
+mod workers;
 mod workload;
 
 use std::ffi::OsString;

@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::cluster::{LONG, scale, settled};
+use super::cluster::{LONG, settled};
 use super::env::TestEnv;
 use super::fleet::MACHINES;
+use super::workers::{Worker, scale_to, worker};
 use super::{checks, install};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
@@ -22,21 +23,9 @@ use crate::wait::{Stopwatch, until};
 const ALL: usize = 2;
 const UNHEALTHY: &str = "capm3.metal3.io/unhealthy";
 
-/// A worker, its Node and its host.
-struct Worker {
-    uid: String,
-    node: String,
-    host: String,
-}
-
 pub(super) fn repaired(env: &TestEnv<'_>) -> Proof {
     let stack = env.stack;
-    env.while_simulated(|| {
-        scale(stack, 1)?;
-        running(stack, ALL)?;
-        freed(stack, MACHINES - ALL)?;
-        settled(env)
-    })?;
+    env.while_simulated(|| scale_to(env, ALL - 1))?;
     let worker = worker(stack)?;
     let boots = boots(env, &worker.host)?;
     check_health(stack, 600)?;
@@ -136,29 +125,6 @@ fn check_health(stack: &Stack, timeout: u32) -> anyhow::Result<()> {
         stack.run("kubectl", &["apply", "--filename", "-"], Some(&object.to_string()))?;
     }
     Ok(())
-}
-
-/// The only worker that is not in deletion.
-fn worker(stack: &Stack) -> anyhow::Result<Worker> {
-    let is_worker = |one: &Value| {
-        one["metadata"]["labels"]["cluster.x-k8s.io/deployment-name"] == CLUSTER
-            && one["metadata"]["deletionTimestamp"].is_null()
-    };
-    let machines = list(stack, NAMESPACE, "machines")?;
-    let machine = machines.iter().find(|one| is_worker(one)).context("no worker")?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let infrastructure = text(&machine["spec"]["infrastructureRef"]["name"]);
-    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
-    let host = hosts
-        .iter()
-        .find(|host| host["spec"]["consumerRef"]["name"] == infrastructure.as_str());
-    let node = text(&machine["status"]["nodeRef"]["name"]);
-    ensure!(!node.is_empty(), "{} has no Node yet", name(machine));
-    Ok(Worker {
-        uid: text(&machine["metadata"]["uid"]),
-        node,
-        host: host.map(name).context("the worker has no host")?,
-    })
 }
 
 /// How often the machine of a host has booted.

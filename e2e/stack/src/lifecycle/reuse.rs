@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::cluster::{LONG, scale, settled};
+use super::cluster::LONG;
 use super::env::TestEnv;
-use super::fleet::MACHINES;
+use super::workers::{at_rest, hosts, scale_to, until_replaced, workers};
 use super::{checks, install, rolls};
 use crate::claim::Proof;
-use crate::claims::stack::{Stack, condition};
-use crate::products::load::{list, name};
+use crate::claims::stack::Stack;
+use crate::products::load::name;
 use crate::products::machines::NAMESPACE;
-use crate::products::machines::cluster::{freed, kill_leader, running};
+use crate::products::machines::cluster::kill_leader;
 use crate::wait::{Stopwatch, until};
 
 const WORKERS: usize = 2;
@@ -25,13 +25,8 @@ type Data = BTreeMap<String, Vec<u8>>;
 
 pub(super) fn rolled(env: &TestEnv<'_>) -> Proof {
     let stack = env.stack;
-    env.while_simulated(|| {
-        scale(stack, WORKERS)?;
-        running(stack, ALL)?;
-        freed(stack, MACHINES - ALL)?;
-        settled(env)
-    })?;
-    for host in hosts(stack)? {
+    env.while_simulated(|| scale_to(env, WORKERS))?;
+    for host in hosts(stack)?.iter().map(name) {
         let text = format!("data of {host}");
         env.fleet.write_data(stack, install::machine(&host)?, &text)?;
     }
@@ -58,24 +53,18 @@ pub(super) fn rolled(env: &TestEnv<'_>) -> Proof {
 /// Replaces all workers, and kills the leader at the begin and when the first is new.
 fn roll(env: &TestEnv<'_>) -> anyhow::Result<Vec<String>> {
     let stack = env.stack;
-    let before: Vec<String> = rolls::workers(stack)?.iter().map(name).collect();
+    let before: Vec<String> = workers(stack)?.iter().map(name).collect();
     let image = env.fleet.other_image(&rolls::ordered_images(stack)?)?;
     let template = rolls::another_template(stack, "reuse", image)?;
     rolls::order(stack, &template, json!({"maxSurge": 0, "maxUnavailable": 1}))?;
     let mut killed = vec![kill_leader(stack)?];
-    until(LONG, "new workers in the place of all", || {
-        let workers = rolls::workers(stack)?;
-        let is_new = |one: &&Value| !before.contains(&name(one));
-        let is_available = |one: &&Value| condition(one, "Available") == Some("True");
-        if killed.len() == 1 && workers.iter().any(|one| is_new(&one)) {
+    until_replaced(stack, &before, WORKERS, |workers| {
+        if killed.len() == 1 && workers.iter().any(|one| !before.contains(&name(one))) {
             killed.push(kill_leader(stack)?);
         }
-        let replaced = workers.iter().filter(is_new).filter(is_available).count();
-        Ok((replaced == WORKERS && workers.len() == WORKERS).then_some(()))
+        Ok(())
     })?;
-    running(stack, ALL)?;
-    freed(stack, MACHINES - ALL)?;
-    settled(env)?;
+    at_rest(env, ALL)?;
     Ok(killed)
 }
 
@@ -91,27 +80,10 @@ fn change(stack: &Stack, reuses: bool, mode: &str) -> anyhow::Result<()> {
 /// Waits until each host of a worker has the mode of its template.
 fn modes(stack: &Stack, mode: &str) -> anyhow::Result<()> {
     until(LONG, "the cleaning mode of the hosts", || {
-        let all = list(stack, NAMESPACE, "baremetalhosts")?;
-        let workers = hosts(stack)?;
-        let of_worker = |host: &&Value| workers.contains(&name(host));
-        let mut of_workers = all.iter().filter(of_worker);
-        Ok(of_workers
-            .all(|host| host["spec"]["automatedCleaningMode"] == mode)
-            .then_some(()))
+        let hosts = hosts(stack)?;
+        let has_mode = |host: &Value| host["spec"]["automatedCleaningMode"] == mode;
+        Ok(hosts.iter().all(has_mode).then_some(()))
     })
-}
-
-/// The hosts of the workers.
-fn hosts(stack: &Stack) -> anyhow::Result<Vec<String>> {
-    let workers = rolls::workers(stack)?;
-    let machine = |one: &Value| one["spec"]["infrastructureRef"]["name"].as_str().map(str::to_owned);
-    let machines: Vec<String> = workers.iter().filter_map(machine).collect();
-    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
-    let of_workers = hosts.iter().filter(|host| {
-        let consumer = host["spec"]["consumerRef"]["name"].as_str();
-        consumer.is_some_and(|consumer| machines.iter().any(|one| one == consumer))
-    });
-    Ok(of_workers.map(name).collect())
 }
 
 fn data(env: &TestEnv<'_>) -> anyhow::Result<Data> {
@@ -120,5 +92,5 @@ fn data(env: &TestEnv<'_>) -> anyhow::Result<Data> {
         let content = found.with_context(|| format!("the disk for data of {host} is blank"))?;
         Ok((host, content))
     };
-    hosts(env.stack)?.into_iter().map(read).collect()
+    hosts(env.stack)?.iter().map(name).map(read).collect()
 }

@@ -1,21 +1,18 @@
 //! Rolls workers to a template with another image.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::checks;
-use super::cluster::{LONG, scale, settled};
 use super::env::TestEnv;
 use super::fleet::MACHINES;
+use super::workers::{at_rest, available, hosts, scale_to, staying, until_replaced, workers};
 use crate::claim::Proof;
-use crate::claims::stack::{Stack, condition};
-use crate::products::load::{list, name};
+use crate::claims::stack::Stack;
+use crate::products::load::name;
 use crate::products::machines::NAMESPACE;
-use crate::products::machines::cluster::{freed, running};
 use crate::products::machines::template::CLUSTER;
-use crate::wait::{Stopwatch, until};
+use crate::wait::Stopwatch;
 
 const WORKERS: usize = 2;
 /// The workers, and one control plane machine.
@@ -29,11 +26,7 @@ struct Roll {
 }
 
 pub(super) fn with_one_more(env: &TestEnv<'_>) -> Proof {
-    env.while_simulated(|| {
-        scale(env.stack, WORKERS)?;
-        running(env.stack, ALL)?;
-        settled(env)
-    })?;
+    env.while_simulated(|| scale_to(env, WORKERS))?;
     let roll = rolled(env, "first", json!({"maxSurge": 1, "maxUnavailable": 0}))?;
     ensure!(
         (roll.fewest_available, roll.most) == (WORKERS, WORKERS + 1),
@@ -63,7 +56,7 @@ pub(super) fn with_one_less(env: &TestEnv<'_>) -> Proof {
 /// released host is free and blank.
 fn rolled(env: &TestEnv<'_>, template: &str, pace: Value) -> anyhow::Result<Roll> {
     let stack = env.stack;
-    let before: BTreeSet<String> = workers(stack)?.iter().map(name).collect();
+    let before: Vec<String> = workers(stack)?.iter().map(name).collect();
     ensure!(before.len() == WORKERS, "there are {} workers", before.len());
     let image = env.fleet.other_image(&ordered_images(stack)?)?;
     let template = another_template(stack, template, image)?;
@@ -71,18 +64,12 @@ fn rolled(env: &TestEnv<'_>, template: &str, pace: Value) -> anyhow::Result<Roll
     let (mut fewest_available, mut most) = (WORKERS, WORKERS);
     env.while_simulated(|| {
         order(stack, &template, pace)?;
-        until(LONG, "new workers in the place of all", || {
-            let workers = workers(stack)?;
-            let staying = |one: &&Value| one["metadata"]["deletionTimestamp"].is_null();
-            let available = |one: &&Value| staying(one) && condition(one, "Available") == Some("True");
-            fewest_available = fewest_available.min(workers.iter().filter(available).count());
-            most = most.max(workers.iter().filter(staying).count());
-            let is_new = workers.iter().all(|one| !before.contains(&name(one)));
-            Ok((is_new && workers.iter().filter(available).count() == WORKERS).then_some(()))
+        until_replaced(stack, &before, WORKERS, |workers| {
+            fewest_available = fewest_available.min(available(workers));
+            most = most.max(staying(workers));
+            Ok(())
         })?;
-        running(stack, ALL)?;
-        freed(stack, MACHINES - ALL)?;
-        settled(env)
+        at_rest(env, ALL)
     })?;
     let images = ordered_images(stack)?;
     ensure!(
@@ -102,24 +89,10 @@ fn rolled(env: &TestEnv<'_>, template: &str, pace: Value) -> anyhow::Result<Roll
     })
 }
 
-pub(super) fn workers(stack: &Stack) -> anyhow::Result<Vec<Value>> {
-    let of_workers = |one: &Value| one["metadata"]["labels"]["cluster.x-k8s.io/deployment-name"] == CLUSTER;
-    Ok(list(stack, NAMESPACE, "machines")?
-        .into_iter()
-        .filter(of_workers)
-        .collect())
-}
-
 /// The images in the specs of the workers' hosts.
 pub(super) fn ordered_images(stack: &Stack) -> anyhow::Result<Vec<String>> {
-    let workers: BTreeSet<String> = workers(stack)?.iter().map(name).collect();
-    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
-    let of_workers = hosts.iter().filter(|host| {
-        let consumer = host["spec"]["consumerRef"]["name"].as_str();
-        consumer.is_some_and(|consumer| workers.contains(consumer))
-    });
     let image = |host: &Value| host["spec"]["image"]["url"].as_str().unwrap_or_default().to_owned();
-    Ok(of_workers.map(image).collect())
+    Ok(hosts(stack)?.iter().map(image).collect())
 }
 
 /// The name of the workers' template.
