@@ -35,5 +35,3 @@ pub const UPDATE_IN_PROGRESS_ANNOTATION: &str = "in-place-updates.internal.clust
 pub const INFRASTRUCTURE_READY: &str = "InfrastructureReady";
 /// Condition of a Machine: its owner replaced it, or has to.
 pub const OWNER_REMEDIATED: &str = "OwnerRemediated";
-/// Reason of [`OWNER_REMEDIATED`] while the owner has to replace the Machine.
-pub const REASON_WAITING_FOR_REMEDIATION: &str = "WaitingForRemediation";

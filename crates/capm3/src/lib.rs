@@ -14,6 +14,7 @@ pub mod label_sync;
 pub mod machine;
 pub mod needs;
 pub mod node;
+pub mod reasons;
 pub mod remediation;
 
 #[cfg(test)]

@@ -19,5 +19,6 @@ pub mod mac;
 pub mod names;
 pub mod network_data;
 pub mod provider_id;
+pub mod reason;
 pub mod selector;
 pub mod uri;

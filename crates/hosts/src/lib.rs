@@ -7,7 +7,7 @@
 
 pub mod action;
 pub mod facts;
-mod names;
+pub mod names;
 pub mod needs;
 pub mod node;
 pub mod plan;

@@ -8,106 +8,142 @@ pub(crate) use metal3_api::metal3::names::FORMER_INSTANCE_ANNOTATION as FORMER_A
 pub(crate) const HELD: &str = "Held";
 
 /// Reasons. Equal to those of the Go manager where it has one.
-pub(crate) mod reason {
-    use metal3_runtime::reason::Reason;
-
-    macro_rules! reasons {
-        ($($(#[$doc:meta])* $name:ident = $word:literal;)+) => {
-            $($(#[$doc])* pub(crate) const $name: Reason = Reason::new($word);)+
-        };
-    }
+pub mod reason {
+    use metal3_domain::reasons;
 
     reasons! {
         /// Condition: the BMC accepts commands.
-        MANAGEABLE = "Manageable";
+        pub(crate) MANAGEABLE = "Manageable";
         /// Condition: the host has no BMC.
-        NOT_MANAGED = "NotManaged";
+        pub(crate) NOT_MANAGED = "NotManaged";
         /// Condition: Ironic verifies the BMC.
-        REGISTERING = "Registering";
+        pub(crate) REGISTERING = "Registering";
         /// Condition: the verification failed.
-        REGISTRATION_FAILED = "RegistrationFailed";
+        pub(crate) REGISTRATION_FAILED = "RegistrationFailed";
         /// Condition: the BMC does not respond.
-        POWER_FAILURE = "PowerFailure";
+        pub(crate) POWER_FAILURE = "PowerFailure";
         /// Condition: the host may be given an image.
-        AVAILABLE = "Available";
+        pub(crate) AVAILABLE = "Available";
         /// Condition: the host may not be given an image.
-        NOT_AVAILABLE = "NotAvailable";
+        pub(crate) NOT_AVAILABLE = "NotAvailable";
         /// Condition: the host runs an image.
-        PROVISIONED = "Provisioned";
+        pub(crate) PROVISIONED = "Provisioned";
         /// Condition: the host runs no image.
-        NOT_PROVISIONED = "NotProvisioned";
+        pub(crate) NOT_PROVISIONED = "NotProvisioned";
         /// Condition: nothing is in progress.
-        NOT_PROGRESSING = "NotProgressing";
+        pub(crate) NOT_PROGRESSING = "NotProgressing";
         /// Condition: the hardware is inspected.
-        INSPECTING = "Inspecting";
+        pub(crate) INSPECTING = "Inspecting";
         /// Condition: the host is prepared.
-        PREPARING = "Preparing";
+        pub(crate) PREPARING = "Preparing";
         /// Condition: an image is deployed.
-        PROVISIONING = "Provisioning";
+        pub(crate) PROVISIONING = "Provisioning";
         /// Condition: the image is removed.
-        DEPROVISIONING = "Deprovisioning";
+        pub(crate) DEPROVISIONING = "Deprovisioning";
         /// Condition: the machine is powered off before deletion.
-        POWERING_OFF = "PoweringOffBeforeDelete";
+        pub(crate) POWERING_OFF = "PoweringOffBeforeDelete";
         /// Condition: the host is deleted.
-        DELETING = "Deleting";
+        pub(crate) DELETING = "Deleting";
         /// Condition: an error is recorded.
-        ERROR = "Error";
+        pub(crate) ERROR = "Error";
         /// Condition: the host is detached from Ironic.
-        DETACHED = "Detached";
+        pub(crate) DETACHED = "Detached";
         /// Condition: the host is serviced.
-        SERVICING = "Servicing";
+        pub(crate) SERVICING = "Servicing";
         /// Condition: the hardware is healthy.
-        HEALTHY = "Healthy";
+        pub(crate) HEALTHY = "Healthy";
         /// Condition: the BMC reports a warning.
-        WARNING = "Warning";
+        pub(crate) WARNING = "Warning";
         /// Condition: the BMC reports a critical error.
-        CRITICAL = "CriticalError";
+        pub(crate) CRITICAL = "CriticalError";
         /// Condition: the health is not known.
-        UNKNOWN = "Unknown";
+        pub(crate) UNKNOWN = "Unknown";
         /// Condition: the deprovision budget is spent.
-        BUDGET_SPENT = "DeprovisionBudgetSpent";
+        pub(crate) BUDGET_SPENT = "DeprovisionBudgetSpent";
         /// Condition: the request contradicts another field.
-        REFUSED = "RequestRefused";
+        pub(crate) REFUSED = "RequestRefused";
         /// Condition: Ironic does not accept a port of a running host.
-        BOOT_PORT_REFUSED = "BootPortRefused";
+        pub(crate) BOOT_PORT_REFUSED = "BootPortRefused";
         /// Condition: the host is deleted, and an annotation delays it.
-        DELETION_DELAYED = "DeletionDelayed";
+        pub(crate) DELETION_DELAYED = "DeletionDelayed";
         /// Condition: Ironic is not reachable, and the deletion needs it.
-        IRONIC_UNREACHABLE = "IronicUnreachable";
+        pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
 
         // Events.
-        DISCOVERED = "Discovered";
-        REGISTERED = "Registered";
-        ACCESS_VALIDATED = "BMCAccessValidated";
-        PROFILE_SET = "ProfileSet";
-        INSPECTION_STARTED = "InspectionStarted";
-        INSPECTION_SKIPPED = "InspectionSkipped";
-        INSPECTION_COMPLETE = "InspectionComplete";
-        PROVISIONING_STARTED = "ProvisioningStarted";
-        PROVISIONING_COMPLETE = "ProvisioningComplete";
-        DEPROVISIONING_STARTED = "DeprovisioningStarted";
-        DEPROVISIONING_COMPLETE = "DeprovisioningComplete";
-        POWER_ON = "PowerOn";
-        POWER_OFF = "PowerOff";
-        INVALID_ANNOTATION = "InvalidAnnotationValue";
-        CREDENTIAL_ERROR = "BMCCredentialError";
-        UPDATE_HARDWARE = "UpdateHardwareDetails";
+        pub(crate) DISCOVERED = "Discovered";
+        pub(crate) REGISTERED = "Registered";
+        pub(crate) ACCESS_VALIDATED = "BMCAccessValidated";
+        pub(crate) PROFILE_SET = "ProfileSet";
+        pub(crate) INSPECTION_STARTED = "InspectionStarted";
+        pub(crate) INSPECTION_SKIPPED = "InspectionSkipped";
+        pub(crate) INSPECTION_COMPLETE = "InspectionComplete";
+        pub(crate) PROVISIONING_STARTED = "ProvisioningStarted";
+        pub(crate) PROVISIONING_COMPLETE = "ProvisioningComplete";
+        pub(crate) DEPROVISIONING_STARTED = "DeprovisioningStarted";
+        pub(crate) DEPROVISIONING_COMPLETE = "DeprovisioningComplete";
+        pub(crate) POWER_ON = "PowerOn";
+        pub(crate) POWER_OFF = "PowerOff";
+        pub(crate) INVALID_ANNOTATION = "InvalidAnnotationValue";
+        pub(crate) CREDENTIAL_ERROR = "BMCCredentialError";
+        pub(crate) UPDATE_HARDWARE = "UpdateHardwareDetails";
         /// Event: a node that does not belong to the host stays in Ironic.
-        NODE_LEFT = "NodeLeftInIronic";
-        REMOVE_ANNOTATION = "RemoveAnnotation";
+        pub(crate) NODE_LEFT = "NodeLeftInIronic";
+        pub(crate) REMOVE_ANNOTATION = "RemoveAnnotation";
         /// Event and metric label: registration failed.
-        REGISTRATION_ERROR = "RegistrationError";
+        pub(crate) REGISTRATION_ERROR = "RegistrationError";
         /// Event and metric label: registration of a provisioned host failed.
-        PROVISIONED_REGISTRATION_ERROR = "ProvisionedRegistrationError";
+        pub(crate) PROVISIONED_REGISTRATION_ERROR = "ProvisionedRegistrationError";
         /// Event and metric label: inspection failed.
-        INSPECTION_ERROR = "InspectionError";
+        pub(crate) INSPECTION_ERROR = "InspectionError";
         /// Event and metric label: preparation failed.
-        PREPARATION_ERROR = "PreparationError";
+        pub(crate) PREPARATION_ERROR = "PreparationError";
         /// Event and metric label: deployment or deprovisioning failed.
-        PROVISIONING_ERROR = "ProvisioningError";
+        pub(crate) PROVISIONING_ERROR = "ProvisioningError";
         /// Event and metric label: a power change failed.
-        POWER_ERROR = "PowerManagementError";
+        pub(crate) POWER_ERROR = "PowerManagementError";
         /// Event and metric label: servicing failed.
-        SERVICING_ERROR = "ServicingError";
+        pub(crate) SERVICING_ERROR = "ServicingError";
+    }
+}
+
+/// Reasons of waits: the log and the metric of waiting hosts have them.
+pub mod wait_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Ironic works, or does not respond.
+        pub(crate) WAITING_FOR_IRONIC = "WaitingForIronic";
+        /// A Secret must be created or changed.
+        pub(crate) WAITING_FOR_SECRET = "WaitingForSecret";
+        /// Other hosts use all slots for busy hosts.
+        pub(crate) WAITING_FOR_SLOT = "WaitingForSlot";
+        /// A user or an administrator must act.
+        pub(crate) WAITING_FOR_USER = "WaitingForUser";
+        /// A failed operation is retried later.
+        pub(crate) BACKING_OFF = "BackingOff";
+        /// A delay ends.
+        pub(crate) WAITING_FOR_TIME = "WaitingForTime";
+        /// The cached host cannot be decoded.
+        pub(crate) OBJECT_UNREADABLE = "ObjectUnreadable";
+    }
+}
+
+/// Reasons about kinds without a controller, and why a finalizer of the Go manager stays on their objects.
+pub mod unserved_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Event: no controller of this program serves the kind.
+        pub(crate) KIND_UNSERVED = "KindUnserved";
+        pub(crate) GO_MANAGER_RUNS = "GoManagerRuns";
+        pub(crate) MOVING = "Moving";
+        pub(crate) HOST_ABSENT = "HostAbsent";
+        pub(crate) HOST_PAUSED = "HostPaused";
+        pub(crate) NODE_LOCKED = "NodeLocked";
+        pub(crate) OTHER_FINALIZERS = "OtherFinalizers";
+        pub(crate) IMAGE_BUILDER = "WaitingForImageBuilder";
+        pub(crate) STATE_UNKNOWN = "StateUnknown";
+        pub(crate) USED_BY_IRONIC = "UsedByIronic";
+        pub(crate) STILL_IN_USE = "StillInUse";
     }
 }

@@ -24,49 +24,51 @@ pub mod condition {
 
 /// Reasons.
 pub mod reason {
-    use metal3_runtime::reason::Reason;
+    use metal3_domain::reasons;
 
-    /// Ready.
-    pub const READY: Reason = Reason::new("Ready");
-    /// The claim cannot be served without a change.
-    pub const ALLOCATION_FAILED: Reason = Reason::new("AllocationFailed");
-    /// No address is free for the claim.
-    pub const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
-    /// No pool of that name in the claim's namespace.
-    pub const POOL_NOT_FOUND: Reason = Reason::new("PoolNotFound");
-    /// The group is that of this controller, the kind is unknown.
-    pub const POOL_KIND_UNKNOWN: Reason = Reason::new("PoolKindUnknown");
-    /// An address object of another pool has the required name.
-    pub const NAME_COLLISION: Reason = Reason::new("NameCollision");
-    /// The named Cluster does not exist.
-    pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
-    /// Deletion waits for the claims.
-    pub const DELETING: Reason = Reason::new("Deleting");
-    /// No entry of the pool contains an address.
-    pub const NO_USABLE_RANGE: Reason = Reason::new("NoUsableRange");
-    /// A relevant object cannot be parsed.
-    pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-    /// Every address is allocated or reserved.
-    pub const NO_FREE_ADDRESS: Reason = Reason::new("NoFreeAddress");
-    /// Addresses are free.
-    pub const ADDRESSES_FREE: Reason = Reason::new("AddressesFree");
-    /// Another pool contains some of the addresses.
-    pub const OVERLAPS_POOL: Reason = Reason::new("OverlapsPool");
-    /// No other pool contains any of the addresses.
-    pub const NO_OVERLAP: Reason = Reason::new("NoOverlap");
-    /// Paused by the annotation or the Cluster.
-    pub const PAUSED: Reason = Reason::new("Paused");
-    /// Not paused.
-    pub const NOT_PAUSED: Reason = Reason::new("NotPaused");
-    /// More allocations than the map may contain.
-    pub const TOO_MANY_GRANTS: Reason = Reason::new("TooManyGrants");
-    /// More orphans than concurrent creates can cause.
-    pub const MANY_ORPHANS: Reason = Reason::new("ManyOrphans");
+    reasons! {
+        /// Ready.
+        pub READY = "Ready";
+        /// The claim cannot be served without a change.
+        pub ALLOCATION_FAILED = "AllocationFailed";
+        /// No address is free for the claim.
+        pub POOL_EXHAUSTED = "PoolExhausted";
+        /// No pool of that name in the claim's namespace.
+        pub POOL_NOT_FOUND = "PoolNotFound";
+        /// The group is that of this controller, the kind is unknown.
+        pub POOL_KIND_UNKNOWN = "PoolKindUnknown";
+        /// An address object of another pool has the required name.
+        pub NAME_COLLISION = "NameCollision";
+        /// The named Cluster does not exist.
+        pub CLUSTER_NOT_FOUND = "ClusterNotFound";
+        /// Deletion waits for the claims.
+        pub DELETING = "Deleting";
+        /// No entry of the pool contains an address.
+        pub NO_USABLE_RANGE = "NoUsableRange";
+        /// A relevant object cannot be parsed.
+        pub OBJECT_UNREADABLE = "ObjectUnreadable";
+        /// Every address is allocated or reserved.
+        pub NO_FREE_ADDRESS = "NoFreeAddress";
+        /// Addresses are free.
+        pub ADDRESSES_FREE = "AddressesFree";
+        /// Another pool contains some of the addresses.
+        pub OVERLAPS_POOL = "OverlapsPool";
+        /// No other pool contains any of the addresses.
+        pub NO_OVERLAP = "NoOverlap";
+        /// Paused by the annotation or the Cluster.
+        pub PAUSED = "Paused";
+        /// Not paused.
+        pub NOT_PAUSED = "NotPaused";
+        /// More allocations than the map may contain.
+        pub TOO_MANY_GRANTS = "TooManyGrants";
+        /// More orphans than concurrent creates can cause.
+        pub MANY_ORPHANS = "ManyOrphans";
 
-    /// Event: an address is allocated.
-    pub const GRANTED: Reason = Reason::new("AddressGranted");
-    /// Event: an address is released.
-    pub const RELEASED: Reason = Reason::new("AddressReleased");
+        /// Event: an address is allocated.
+        pub GRANTED = "AddressGranted";
+        /// Event: an address is released.
+        pub RELEASED = "AddressReleased";
+    }
 }
 
 /// Failure messages, as the Go manager writes them.

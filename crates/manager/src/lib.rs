@@ -14,7 +14,7 @@ pub mod hand_back;
 pub mod hosts_config;
 mod lead;
 pub mod machines;
-mod notice;
+pub mod notice;
 pub mod pod;
 pub mod product;
 pub mod run;

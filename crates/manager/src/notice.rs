@@ -4,14 +4,17 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_domain::reasons;
 use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::guard::{ForeignDeployment, Guard, GuardStatus};
 use metal3_runtime::reason::Reason;
 
-/// Another implementation serves the group, or that is unknown.
-const IDLE: Reason = Reason::new("ControllersIdle");
-/// No other implementation serves the group any more.
-const RESUMED: Reason = Reason::new("ControllersResumed");
+reasons! {
+    /// Another implementation serves the group, or that is unknown.
+    pub IDLE = "ControllersIdle";
+    /// No other implementation serves the group any more.
+    pub RESUMED = "ControllersResumed";
+}
 
 /// Capacity of the event queue; the guard's status changes rarely.
 pub(crate) const EVENTS: usize = 16;

@@ -19,7 +19,6 @@ pub mod object_reader;
 pub mod patch;
 pub mod plan;
 pub mod queue;
-pub mod reason;
 mod resource;
 mod safety_rules;
 pub mod tls;
@@ -27,3 +26,5 @@ pub mod version;
 pub mod watch;
 pub mod work;
 pub mod write;
+
+pub use metal3_domain::reason;

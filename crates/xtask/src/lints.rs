@@ -1,5 +1,5 @@
 //! `lints`: checks of the source beyond those of other tools. Files are short, contain no postponed work and no coined
-//! words, and the differences that the code names match `docs/parity.md`.
+//! words, the differences that the code names match `docs/parity.md`, and reasons are declared where they are listed.
 //!
 //! The length of a file excludes its tests. Files that contain only tests may have any length. Of a difference only the
 //! name is checked; comparisons check the behaviour.
@@ -13,6 +13,7 @@ use metal3_files::{documents, workspace};
 
 mod differences;
 mod paths;
+mod reasons;
 mod threats;
 mod words;
 
@@ -48,6 +49,8 @@ pub(crate) fn run() -> Result<bool> {
                     .map(|complaint| format!("{}{complaint}", name.display())),
             );
             found.extend(coined(name, &text));
+            let undeclared = reasons::complaints(name, &text).into_iter();
+            found.extend(undeclared.map(|(line, complaint)| format!("{}:{line}: {complaint}", name.display())));
         }
     }
     let complaints = differences.complaints(&documents::text(&root.join("docs/parity.md"))?);

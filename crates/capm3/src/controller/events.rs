@@ -23,20 +23,20 @@ pub(crate) struct EventRule {
 
 impl EventRule {
     /// An expected step.
-    pub(crate) const fn normal(condition_type: &'static str, reason: &'static str, default_note: &'static str) -> Self {
+    pub(crate) const fn normal(condition_type: &'static str, reason: Reason, default_note: &'static str) -> Self {
         Self {
             condition_type,
-            reason: Reason::new(reason),
+            reason,
             importance: Importance::Normal,
             default_note,
         }
     }
 
     /// A problem for the user. Its condition always has a message.
-    pub(crate) const fn warning(condition_type: &'static str, reason: &'static str) -> Self {
+    pub(crate) const fn warning(condition_type: &'static str, reason: Reason) -> Self {
         Self {
             condition_type,
-            reason: Reason::new(reason),
+            reason,
             importance: Importance::Warning,
             default_note: "",
         }
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     const ROWS: &[EventRule] = &[
-        EventRule::normal("Fed", "Eaten", "had breakfast"),
-        EventRule::warning("Fed", "Hungry"),
+        EventRule::normal("Fed", Reason::new("Eaten"), "had breakfast"),
+        EventRule::warning("Fed", Reason::new("Hungry")),
     ];
 
     fn fed(reason: &str, message: &str) -> Vec<Condition> {

@@ -2,27 +2,28 @@
 
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::UnknownReason;
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
-/// A required object cannot be read.
-pub const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
-/// The first list of a required kind is not complete.
-pub const OBJECT_NOT_LISTED: Reason = Reason::new("ObjectNotListed");
-/// The Cluster does not exist.
-pub const CLUSTER_NOT_FOUND: Reason = Reason::new("ClusterNotFound");
-/// The claim does not name the Metal3Data, or is in deletion.
-pub const NOT_NAMED: Reason = Reason::new("NotNamedByClaim");
-/// An input of the rendering is missing.
-pub const WAITING: Reason = Reason::new("WaitingForInput");
-/// Rendering failed; only a change of an object resolves it.
-pub const RENDERING_FAILED: Reason = Reason::new("RenderingFailed");
-/// The Secrets exist.
-pub const RENDERED: Reason = Reason::new("Rendered");
-/// The addresses are kept until the claim is deleted.
-pub const CLAIM_EXISTS: Reason = Reason::new("ClaimLives");
-/// A template has more indexes in use than its status can contain.
-pub const INDEXES_TRUNCATED: Reason = Reason::new("IndexesTruncated");
+metal3_domain::reasons! {
+    /// A required object cannot be read.
+    pub OBJECT_UNREADABLE = "ObjectUnreadable";
+    /// The first list of a required kind is not complete.
+    pub OBJECT_NOT_LISTED = "ObjectNotListed";
+    /// The Cluster does not exist.
+    pub CLUSTER_NOT_FOUND = "ClusterNotFound";
+    /// The claim does not name the Metal3Data, or is in deletion.
+    pub NOT_NAMED = "NotNamedByClaim";
+    /// An input of the rendering is missing.
+    pub WAITING = "WaitingForInput";
+    /// Rendering failed; only a change of an object resolves it.
+    pub RENDERING_FAILED = "RenderingFailed";
+    /// The Secrets exist.
+    pub RENDERED = "Rendered";
+    /// The addresses are kept until the claim is deleted.
+    pub CLAIM_EXISTS = "ClaimLives";
+    /// A template has more indexes in use than its status can contain.
+    pub INDEXES_TRUNCATED = "IndexesTruncated";
+}
 
 /// The wait for an object that is not listed yet, or that cannot be read until a user corrects it.
 pub(crate) fn unreadable(kind: &str, key: &Key, why: &UnknownReason) -> Next {

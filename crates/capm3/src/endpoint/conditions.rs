@@ -2,10 +2,7 @@
 
 use kube_core::ResourceExt as _;
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::conditions::cluster::{
-    ENDPOINT_DRIFTED, ENDPOINT_READY, REASON_ENDPOINT_CONFLICT, REASON_ENDPOINT_INVALID, REASON_SOURCE_CHANGED,
-    REASON_SOURCE_FORBIDDEN, REASON_SOURCE_NOT_FOUND,
-};
+use metal3_api::infrastructure::conditions::cluster::{self as reason, ENDPOINT_DRIFTED, ENDPOINT_READY};
 use metal3_api::infrastructure::v1beta2::{EndpointOrigin, Metal3Cluster};
 use metal3_api::meta::{Condition, Time};
 use metal3_runtime::access::verb::{Create, Verb as _};
@@ -59,15 +56,23 @@ pub enum Drift {
 
 /// The reasons of an endpoint from a source: it is known, and it is waited for.
 const fn reasons(origin: EndpointOrigin) -> (Reason, Reason) {
-    let (known, waiting) = match origin {
-        EndpointOrigin::Spec => ("EndpointFromSpec", "WaitingForSpec"),
-        EndpointOrigin::Cluster => ("EndpointFromCluster", "WaitingForCluster"),
-        EndpointOrigin::InfraCluster => ("EndpointFromInfraCluster", "WaitingForInfraCluster"),
-        EndpointOrigin::ControlPlane => ("EndpointFromControlPlane", "WaitingForControlPlane"),
-        EndpointOrigin::Service => ("EndpointFromService", "WaitingForService"),
-        EndpointOrigin::IPPool => ("EndpointFromIPPool", "WaitingForIPAddress"),
-    };
-    (Reason::new(known), Reason::new(waiting))
+    match origin {
+        EndpointOrigin::Spec => (reason::REASON_ENDPOINT_FROM_SPEC, reason::REASON_WAITING_FOR_SPEC),
+        EndpointOrigin::Cluster => (reason::REASON_ENDPOINT_FROM_CLUSTER, reason::REASON_WAITING_FOR_CLUSTER),
+        EndpointOrigin::InfraCluster => (
+            reason::REASON_ENDPOINT_FROM_INFRA_CLUSTER,
+            reason::REASON_WAITING_FOR_INFRA_CLUSTER,
+        ),
+        EndpointOrigin::ControlPlane => (
+            reason::REASON_ENDPOINT_FROM_CONTROL_PLANE,
+            reason::REASON_WAITING_FOR_CONTROL_PLANE,
+        ),
+        EndpointOrigin::Service => (reason::REASON_ENDPOINT_FROM_SERVICE, reason::REASON_WAITING_FOR_SERVICE),
+        EndpointOrigin::IPPool => (
+            reason::REASON_ENDPOINT_FROM_IP_POOL,
+            reason::REASON_WAITING_FOR_IP_ADDRESS,
+        ),
+    }
 }
 
 impl Missing {
@@ -80,14 +85,13 @@ impl Missing {
             }
             SourceState::Pending(why) => (waiting, format!("{from}: {why}")),
             SourceState::Absent => (
-                Reason::new(REASON_SOURCE_NOT_FOUND),
+                reason::REASON_SOURCE_NOT_FOUND,
                 format!("{from} does not exist; create it, or name another source in spec.controlPlaneEndpointSource"),
             ),
-            SourceState::Forbidden { verb, resource } => (
-                Reason::new(REASON_SOURCE_FORBIDDEN),
-                forbidden_message(from, verb, resource),
-            ),
-            SourceState::Invalid(why) => (Reason::new(REASON_ENDPOINT_INVALID), format!("{from}: {why}")),
+            SourceState::Forbidden { verb, resource } => {
+                (reason::REASON_SOURCE_FORBIDDEN, forbidden_message(from, verb, resource))
+            }
+            SourceState::Invalid(why) => (reason::REASON_ENDPOINT_INVALID, format!("{from}: {why}")),
             SourceState::Unknown(why) => (waiting, format!("{from} cannot be read: {why}")),
             SourceState::Address(_) | SourceState::Empty => (
                 waiting,
@@ -199,7 +203,7 @@ impl EndpointState {
                 message.as_str(),
             ),
             Self::Conflict(message) => {
-                let reason = Reason::new(REASON_ENDPOINT_CONFLICT);
+                let reason = reason::REASON_ENDPOINT_CONFLICT;
                 let statement = ConditionBuilder::mark_false(ENDPOINT_READY, reason, Severity::Warning, "");
                 (statement, message.as_str())
             }
@@ -212,19 +216,19 @@ impl Drift {
     /// The condition, which is true in the bad case; `None` to keep the last one.
     #[must_use]
     pub fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
-        let unknown = |reason| ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, Reason::new(reason), "");
+        let unknown = |reason| ConditionBuilder::mark_unknown(ENDPOINT_DRIFTED, reason, "");
         let (statement, message) = match self {
             Self::Unclear => return None,
             Self::None => (
-                ConditionBuilder::mark_false(ENDPOINT_DRIFTED, Reason::new("NotDrifted"), Severity::Info, ""),
+                ConditionBuilder::mark_false(ENDPOINT_DRIFTED, reason::REASON_NOT_DRIFTED, Severity::Info, ""),
                 "",
             ),
             Self::Changed(message) => (
-                ConditionBuilder::mark_true(ENDPOINT_DRIFTED, Reason::new(REASON_SOURCE_CHANGED)),
+                ConditionBuilder::mark_true(ENDPOINT_DRIFTED, reason::REASON_SOURCE_CHANGED),
                 message.as_str(),
             ),
-            Self::SourceNotFound(message) => (unknown(REASON_SOURCE_NOT_FOUND), message.as_str()),
-            Self::SourceForbidden(message) => (unknown(REASON_SOURCE_FORBIDDEN), message.as_str()),
+            Self::SourceNotFound(message) => (unknown(reason::REASON_SOURCE_NOT_FOUND), message.as_str()),
+            Self::SourceForbidden(message) => (unknown(reason::REASON_SOURCE_FORBIDDEN), message.as_str()),
         };
         Some(with_message(statement.standard(generation, now), message))
     }

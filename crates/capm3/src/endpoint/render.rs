@@ -14,8 +14,9 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::conditions::cluster::{
-    ENDPOINT_RENDERED, REASON_SECRET_NOT_OURS, REASON_SECRET_REFUSED, REASON_TEMPLATE_FORBIDDEN,
-    REASON_TEMPLATE_INVALID, REASON_TEMPLATE_NOT_FOUND, REASON_WAITING_FOR_SECRET, REASON_WAITING_FOR_TEMPLATE,
+    ENDPOINT_RENDERED, REASON_RENDERED, REASON_SECRET_NOT_OURS, REASON_SECRET_REFUSED, REASON_TEMPLATE_FORBIDDEN,
+    REASON_TEMPLATE_INVALID, REASON_TEMPLATE_NOT_FOUND, REASON_WAITING_FOR_ENDPOINT, REASON_WAITING_FOR_SECRET,
+    REASON_WAITING_FOR_TEMPLATE,
 };
 use metal3_api::infrastructure::v1beta2::{EndpointRender, Metal3Cluster};
 use metal3_capi::owner;
@@ -82,10 +83,7 @@ pub fn requested(object: &Metal3Cluster) -> Option<&EndpointRender> {
 pub fn render(input: &RenderInput<'_>) -> Option<(Option<SecretWrite>, ConditionBuilder)> {
     let requested = requested(input.object)?;
     Some(match plan_write(input, requested) {
-        Ok(write) => (
-            write,
-            ConditionBuilder::mark_true(ENDPOINT_RENDERED, Reason::new("Rendered")),
-        ),
+        Ok(write) => (write, ConditionBuilder::mark_true(ENDPOINT_RENDERED, REASON_RENDERED)),
         Err((reason, message)) => {
             let severity = if TRANSIENT_REASONS.contains(&reason) {
                 Severity::Info
@@ -94,21 +92,20 @@ pub fn render(input: &RenderInput<'_>) -> Option<(Option<SecretWrite>, Condition
             };
             (
                 None,
-                ConditionBuilder::mark_false(ENDPOINT_RENDERED, Reason::new(reason), severity, message),
+                ConditionBuilder::mark_false(ENDPOINT_RENDERED, reason, severity, message),
             )
         }
     })
 }
 
-const REASON_WAITING_FOR_ENDPOINT: &str = "WaitingForEndpoint";
 /// Reasons of states that end without a change by the user.
-const TRANSIENT_REASONS: [&str; 3] = [
+const TRANSIENT_REASONS: [Reason; 3] = [
     REASON_WAITING_FOR_ENDPOINT,
     REASON_WAITING_FOR_TEMPLATE,
     REASON_WAITING_FOR_SECRET,
 ];
 
-type NotRendered = (&'static str, String);
+type NotRendered = (Reason, String);
 
 /// Whether a Secret is owned and not being deleted: only then is its content read.
 #[must_use]

@@ -16,14 +16,10 @@ use metal3_capi::owner;
 use metal3_capi::workload::{LabelledNode, Node, Nodes};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::reason::Reason;
 
 use super::reuse::ObservedSet;
 use crate::label_sync::CopiedLabels;
 use crate::node::NodeError;
-
-/// The reason of a wait for an object that cannot be decoded.
-pub(crate) const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 
 /// The inputs of the plan for a machine, observed at one time.
 #[derive(Debug, Clone)]

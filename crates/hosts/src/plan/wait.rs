@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Next, WaitingOn};
 
 use crate::facts::OUTAGE_RECHECK;
+use crate::names::wait_reason::{
+    BACKING_OFF, WAITING_FOR_IRONIC, WAITING_FOR_SECRET, WAITING_FOR_SLOT, WAITING_FOR_TIME, WAITING_FOR_USER,
+};
 
 /// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
 /// than the poll interval of an idle feed.
 pub(crate) const FEED_RECHECK: Duration = Duration::from_secs(12);
-
-pub(crate) const WAITING_FOR_IRONIC: Reason = Reason::new("WaitingForIronic");
-pub(crate) const WAITING_FOR_SECRET: Reason = Reason::new("WaitingForSecret");
-pub(crate) const WAITING_FOR_SLOT: Reason = Reason::new("WaitingForSlot");
-pub(crate) const WAITING_FOR_USER: Reason = Reason::new("WaitingForUser");
-const BACKING_OFF: Reason = Reason::new("BackingOff");
-const WAITING_FOR_TIME: Reason = Reason::new("WaitingForTime");
 
 /// A change of the node in the change feed, or the first complete poll of the feed.
 pub(crate) fn on_node(why: &str) -> Next {

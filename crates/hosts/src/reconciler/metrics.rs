@@ -239,8 +239,6 @@ fn power_change(host: &Key, on_off: &'static str) -> PowerChange {
 mod tests {
     use std::time::Duration;
 
-    use metal3_runtime::reason::Reason;
-
     use super::*;
 
     /// The metrics that the Go manager counts, with their labels.
@@ -283,7 +281,7 @@ mod tests {
                 from: String::new(),
                 to: "registering".to_owned(),
             },
-            Count::Error(Reason::new("RegistrationError")),
+            Count::Error(crate::names::reason::REGISTRATION_ERROR),
             Count::Power { on: true },
             Count::ConfigData("userData"),
         ];

@@ -36,13 +36,13 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::queue::Queue;
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Count, Plan};
 use crate::facts::{Facts, FoundNode, Read, RefusalClass};
+use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::plan;
 use crate::plan::state::is_failure;
@@ -66,8 +66,6 @@ use reservations::Reservations;
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
-/// Wait reason: the cached host cannot be parsed.
-const OBJECT_UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 const REFUSED: Category = Category::new("ironic_refused");
 const IRONIC: Category = Category::new("ironic");
 

@@ -23,6 +23,7 @@ use crate::facts::{
     Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused,
     RequestedReboot, Secret,
 };
+use crate::names::wait_reason;
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
 use crate::plan::wait;
@@ -423,10 +424,10 @@ fn next_text(next: &Next) -> String {
             message,
             ..
         }) => match *reason {
-            wait::WAITING_FOR_IRONIC => "waits for the node",
-            wait::WAITING_FOR_SLOT => "waits for a slot",
-            wait::WAITING_FOR_USER => "waits for the user",
-            wait::WAITING_FOR_SECRET => {
+            wait_reason::WAITING_FOR_IRONIC => "waits for the node",
+            wait_reason::WAITING_FOR_SLOT => "waits for a slot",
+            wait_reason::WAITING_FOR_USER => "waits for the user",
+            wait_reason::WAITING_FOR_SECRET => {
                 return format!("waits for {}", message.trim_end_matches(" must be created or changed"));
             }
             _ => panic!("{next:?} waits for a time without one"),

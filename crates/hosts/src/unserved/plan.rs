@@ -10,6 +10,10 @@ use std::time::Duration;
 use metal3_runtime::reason::Reason;
 
 use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use crate::names::unserved_reason::{
+    GO_MANAGER_RUNS, HOST_ABSENT, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN,
+    STILL_IN_USE, USED_BY_IRONIC,
+};
 
 /// Finalizers of the Go manager.
 pub(super) const DATA_IMAGE: &str = "dataimage.metal3.io";
@@ -29,17 +33,6 @@ pub(super) const HOST_GRACE: Duration = Duration::from_mins(10);
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
 /// Neither Ironic nor a BMC reports when a drive or a subscription changes.
 pub(super) const RECHECK: Duration = Duration::from_mins(1);
-
-pub(super) const GO_MANAGER_RUNS: Reason = Reason::new("GoManagerRuns");
-pub(super) const MOVING: Reason = Reason::new("Moving");
-pub(super) const HOST_ABSENT: Reason = Reason::new("HostAbsent");
-pub(super) const HOST_PAUSED: Reason = Reason::new("HostPaused");
-pub(super) const NODE_LOCKED: Reason = Reason::new("NodeLocked");
-pub(super) const OTHER_FINALIZERS: Reason = Reason::new("OtherFinalizers");
-pub(super) const IMAGE_BUILDER: Reason = Reason::new("WaitingForImageBuilder");
-pub(super) const STATE_UNKNOWN: Reason = Reason::new("StateUnknown");
-pub(super) const USED_BY_IRONIC: Reason = Reason::new("UsedByIronic");
-pub(super) const STILL_IN_USE: Reason = Reason::new("StillInUse");
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]

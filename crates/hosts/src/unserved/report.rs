@@ -15,14 +15,11 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::{EventRecorder, Importance};
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Class, classify};
 
 use super::Caches;
+use crate::names::unserved_reason::KIND_UNSERVED;
 use crate::needs::UnservedKinds;
-
-/// Event: no controller of this program serves the kind.
-const KIND_UNSERVED: Reason = Reason::new("KindUnserved");
 
 /// The number of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,11 @@ use metal3_runtime::reason::Reason;
 
 use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
 use super::plan::{
-    DATA_IMAGE, GO_MANAGER_RUNS, HOST_ABSENT, HOST_GRACE, HOST_OF_IMAGE, HOST_PAUSED, IMAGE, IMAGE_BUILDER,
-    IMAGE_BUILDER_GRACE, MOVING, NODE_LOCKED, OTHER_FINALIZERS, PATIENCE, STATE_UNKNOWN, STILL_IN_USE, SUBSCRIPTION,
-    Step, USED_BY_IRONIC, plan,
+    DATA_IMAGE, HOST_GRACE, HOST_OF_IMAGE, IMAGE, IMAGE_BUILDER_GRACE, PATIENCE, SUBSCRIPTION, Step, plan,
+};
+use crate::names::unserved_reason::{
+    GO_MANAGER_RUNS, HOST_ABSENT, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN,
+    STILL_IN_USE, USED_BY_IRONIC,
 };
 
 fn facts(subject: Subject, finalizers: &[&str]) -> Facts {

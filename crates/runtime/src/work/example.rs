@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use metal3_domain::clock::SystemClock;
+use metal3_domain::reasons;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::reason::Reason;
 use metal3_runtime::role;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Mode, Writer};
@@ -17,7 +17,10 @@ role! {
     }
 }
 
-const UNREADABLE: Reason = Reason::new("OriginalUnreadable");
+reasons! {
+    /// The original cannot be decoded.
+    pub UNREADABLE = "OriginalUnreadable";
+}
 
 struct Copies {
     maps: SharedCache<ConfigMap>,

@@ -11,6 +11,7 @@ use metal3_api::infrastructure::names::DETACH_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
 use metal3_capi::owner::{self, group_of};
+use metal3_runtime::reason::Reason;
 
 use crate::cluster::facts::Facts;
 use crate::cluster::{ClusterLink, cluster_link, is_secondary};
@@ -31,7 +32,7 @@ pub(super) enum Attachment<'a> {
     /// Names a Cluster that does not exist.
     ClusterMissing(ClusterLink<'a>),
     /// Names two Clusters, or another Cluster owns it as well: the reason of the condition, and its message.
-    Conflict(&'static str, String),
+    Conflict(Reason, String),
     /// A Cluster references infrastructure of another kind by this name.
     NotAdopted(&'a Cluster),
 }

@@ -7,7 +7,7 @@ mod status;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
-use metal3_api::infrastructure::conditions::cluster::REASON_CLUSTER_NOT_FOUND;
+use metal3_api::infrastructure::conditions::cluster::{REASON_CLUSTER_NOT_FOUND, REASON_DETACHED};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, Metal3Cluster};
 use metal3_capi::pause;
@@ -105,7 +105,10 @@ fn unattached(object: &Metal3Cluster, attachment: &Attachment<'_>) -> StatusRepo
             let phase = Phase::ClusterMissing((*name).to_owned());
             (phase, Some(Attached::No(REASON_CLUSTER_NOT_FOUND, why)))
         }
-        Attachment::Conflict(reason, why) => (Phase::NotAttached(why.clone()), Some(Attached::No(reason, why.clone()))),
+        Attachment::Conflict(reason, why) => (
+            Phase::NotAttached(why.clone()),
+            Some(Attached::No(*reason, why.clone())),
+        ),
         Attachment::NotAdopted(cluster) => (Phase::Unattached, Some(Attached::not_adopted(cluster))),
     };
     StatusReport {
@@ -129,7 +132,7 @@ fn detach(facts: &Facts, mut after: Metal3Cluster, cluster: &Cluster) -> Draft {
     let writes = patch_object(facts, &after).into_iter().collect();
     let why = format!("detached from Cluster {name}; remove the detach annotation to join it again");
     let report = StatusReport {
-        attached: Some(Attached::No("Detached", why)),
+        attached: Some(Attached::No(REASON_DETACHED, why)),
         ..StatusReport::of(Phase::Unattached)
     };
     Draft {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
-use metal3_api::infrastructure::conditions::cluster::ENDPOINT_READY;
+use metal3_api::infrastructure::conditions::cluster::{ENDPOINT_READY, REASON_ATTACHED, REASON_DETACHING};
 use metal3_api::infrastructure::names::CLUSTER_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{ClusterRole, EndpointOrigin, Initialization, Metal3Cluster};
 use metal3_capi::owner::{first, reference};
@@ -121,11 +121,11 @@ fn attached(facts: &Facts, cluster: &Cluster, is_secondary: bool) -> Attached {
     match &facts.descendant {
         Some(machine) if is_secondary && is_leaving(&facts.object) => {
             let why = format!("detaches from the Cluster once no Metal3Machine belongs to it; {machine} does");
-            Attached::Yes("Detaching", why)
+            Attached::Yes(REASON_DETACHING, why)
         }
         _ => {
             let name = cluster.metadata.name.as_deref().unwrap_or_default();
-            Attached::Yes("Attached", format!("belongs to Cluster {name}"))
+            Attached::Yes(REASON_ATTACHED, format!("belongs to Cluster {name}"))
         }
     }
 }

@@ -14,7 +14,6 @@ use crate::endpoint::conditions::{Drift, EndpointState, with_message};
 
 /// Whether every set field has an effect.
 const SPEC_SERVED: &str = "SpecServed";
-const READY: Reason = Reason::new(shared::REASON_READY);
 
 const KNOWN: &str = "the endpoint of the control plane is known";
 
@@ -27,25 +26,33 @@ const EVENT_RULES: &[EventRule] = &[
     ),
     EventRule::warning(cluster::INFRASTRUCTURE_READY, cluster::REASON_INVALID_CONFIGURATION),
     EventRule::warning(cluster::READY, cluster::REASON_NO_OWNER_CLUSTER),
-    EventRule::normal(cluster::ATTACHED, "Attached", "belongs to its Cluster"),
-    EventRule::warning(cluster::ATTACHED, "Detached"),
+    EventRule::normal(cluster::ATTACHED, cluster::REASON_ATTACHED, "belongs to its Cluster"),
+    EventRule::warning(cluster::ATTACHED, cluster::REASON_DETACHED),
     EventRule::warning(cluster::ATTACHED, cluster::REASON_CLUSTER_REF_CONFLICT),
     EventRule::warning(cluster::ATTACHED, cluster::REASON_CLUSTER_NOT_FOUND),
     EventRule::warning(cluster::ATTACHED, cluster::REASON_OWNED_BY_OTHER),
     EventRule::warning(cluster::ATTACHED, cluster::REASON_NOT_ADOPTED),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromSpec", KNOWN),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromCluster", KNOWN),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromInfraCluster", KNOWN),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromControlPlane", KNOWN),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromService", KNOWN),
-    EventRule::normal(cluster::ENDPOINT_READY, "EndpointFromIPPool", KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_FROM_SPEC, KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_FROM_CLUSTER, KNOWN),
+    EventRule::normal(
+        cluster::ENDPOINT_READY,
+        cluster::REASON_ENDPOINT_FROM_INFRA_CLUSTER,
+        KNOWN,
+    ),
+    EventRule::normal(
+        cluster::ENDPOINT_READY,
+        cluster::REASON_ENDPOINT_FROM_CONTROL_PLANE,
+        KNOWN,
+    ),
+    EventRule::normal(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_FROM_SERVICE, KNOWN),
+    EventRule::normal(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_FROM_IP_POOL, KNOWN),
     EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_CONFLICT),
     EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_ENDPOINT_INVALID),
     EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_SOURCE_FORBIDDEN),
     EventRule::warning(cluster::ENDPOINT_READY, cluster::REASON_SOURCE_NOT_FOUND),
     EventRule::normal(
         cluster::ENDPOINT_RENDERED,
-        "Rendered",
+        cluster::REASON_RENDERED,
         "the Secret with the endpoint is written",
     ),
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_TEMPLATE_NOT_FOUND),
@@ -82,9 +89,9 @@ pub(super) enum Phase {
 /// State of the attachment, as reason and message of its condition.
 pub(super) enum Attached {
     /// Belongs to a Cluster.
-    Yes(&'static str, String),
+    Yes(Reason, String),
     /// Belongs to none.
-    No(&'static str, String),
+    No(Reason, String),
     /// Detached earlier: the condition is kept.
     Left,
 }
@@ -123,7 +130,7 @@ impl StatusReport {
             return Some((missing.reason, missing.message.clone()));
         }
         let (reason, message) = self.phase.not_ready()?;
-        Some((Reason::new(reason), message))
+        Some((reason, message))
     }
 }
 
@@ -202,7 +209,7 @@ fn unsupported_fields(object: &Metal3Cluster) -> Option<ConditionBuilder> {
             used.join(", ")
         )
     };
-    let reason = Reason::new("NotYet");
+    let reason = cluster::REASON_NOT_YET;
     (!used.is_empty()).then(|| ConditionBuilder::mark_false(SPEC_SERVED, reason, Severity::Info, message()))
 }
 
@@ -242,14 +249,8 @@ fn summary(report: &StatusReport, extensions: &[Condition]) -> Option<ConditionB
     let failing = extensions.iter().filter(is_failing);
     let lines: Vec<String> = failing.map(|one| format!("* {}: {}", one.type_, one.message)).collect();
     let message = lines.join("\n");
-    (!lines.is_empty()).then(|| {
-        ConditionBuilder::mark_false(
-            cluster::READY,
-            Reason::new(shared::REASON_NOT_READY),
-            Severity::Info,
-            message,
-        )
-    })
+    (!lines.is_empty())
+        .then(|| ConditionBuilder::mark_false(cluster::READY, shared::REASON_NOT_READY, Severity::Info, message))
 }
 
 impl Attached {
@@ -266,12 +267,9 @@ impl Attached {
     fn condition(&self, generation: Option<i64>, now: Time) -> Option<Condition> {
         let (statement, message) = match self {
             Self::Left => return None,
-            Self::Yes(reason, message) => (
-                ConditionBuilder::mark_true(cluster::ATTACHED, Reason::new(reason)),
-                message,
-            ),
+            Self::Yes(reason, message) => (ConditionBuilder::mark_true(cluster::ATTACHED, *reason), message),
             Self::No(reason, message) => (
-                ConditionBuilder::mark_false(cluster::ATTACHED, Reason::new(reason), Severity::Warning, ""),
+                ConditionBuilder::mark_false(cluster::ATTACHED, *reason, Severity::Warning, ""),
                 message,
             ),
         };
@@ -283,11 +281,11 @@ impl Attached {
 fn paused(phase: &Phase, generation: Option<i64>, now: Time) -> Condition {
     let (statement, message) = match phase {
         Phase::Paused(message) => (
-            ConditionBuilder::mark_true(cluster::PAUSED, Reason::new(shared::REASON_PAUSED)),
+            ConditionBuilder::mark_true(cluster::PAUSED, shared::REASON_PAUSED),
             message.as_str(),
         ),
         _ => {
-            let reason = Reason::new(shared::REASON_NOT_PAUSED);
+            let reason = shared::REASON_NOT_PAUSED;
             (
                 ConditionBuilder::mark_false(cluster::PAUSED, reason, Severity::Info, ""),
                 "",
@@ -299,7 +297,7 @@ fn paused(phase: &Phase, generation: Option<i64>, now: Time) -> Condition {
 
 impl Phase {
     /// Reason and message of the summary, if the object is not ready.
-    fn not_ready(&self) -> Option<(&'static str, String)> {
+    fn not_ready(&self) -> Option<(Reason, String)> {
         let not_ready = |message: &str| Some((shared::REASON_NOT_READY, message.to_owned()));
         match self {
             Self::Paused(_) | Self::Provisioned => None,
@@ -327,36 +325,36 @@ fn invalid(why: &str) -> String {
 /// The conditions of the infrastructure, those of the older generation, and the summary. `None` during a pause.
 fn phase_conditions(phase: &Phase) -> Option<(Option<ConditionBuilder>, Vec<ConditionBuilder>, ConditionBuilder)> {
     let failed = |reason, severity, message: &str| {
-        let older_reason = Reason::new(legacy::REASON_ENDPOINT_FAILED);
+        let older_reason = legacy::REASON_ENDPOINT_FAILED;
         let older = |type_| ConditionBuilder::mark_false(type_, older_reason, severity, message);
-        let infrastructure =
-            ConditionBuilder::mark_false(cluster::INFRASTRUCTURE_READY, Reason::new(reason), severity, message);
+        let infrastructure = ConditionBuilder::mark_false(cluster::INFRASTRUCTURE_READY, reason, severity, message);
         let all = vec![older(legacy::INFRASTRUCTURE_READY), older(legacy::READY)];
         (Some(infrastructure), all)
     };
     let (infrastructure, older) = match phase {
         Phase::Paused(_) => return None,
         Phase::Provisioned => (
-            Some(ConditionBuilder::mark_true(cluster::INFRASTRUCTURE_READY, READY)),
+            Some(ConditionBuilder::mark_true(
+                cluster::INFRASTRUCTURE_READY,
+                shared::REASON_READY,
+            )),
             vec![
-                ConditionBuilder::mark_true(legacy::INFRASTRUCTURE_READY, READY),
-                ConditionBuilder::mark_true(legacy::READY, READY),
+                ConditionBuilder::mark_true(legacy::INFRASTRUCTURE_READY, shared::REASON_READY),
+                ConditionBuilder::mark_true(legacy::READY, shared::REASON_READY),
             ],
         ),
         Phase::Invalid(why) => failed(cluster::REASON_INVALID_CONFIGURATION, Severity::Error, &invalid(why)),
         Phase::Waiting(why) => failed(cluster::REASON_ENDPOINT_FAILED, Severity::Info, why),
         Phase::Deleting(message) => {
-            let reason = Reason::new(shared::REASON_DELETING);
+            let reason = shared::REASON_DELETING;
             let older = ConditionBuilder::mark_false(legacy::READY, reason, Severity::Info, message);
             (None, vec![older])
         }
         Phase::Unattached | Phase::NotAttached(_) | Phase::ClusterMissing(_) => (None, Vec::new()),
     };
     let ready = match phase.not_ready() {
-        Some((reason, message)) => {
-            ConditionBuilder::mark_false(cluster::READY, Reason::new(reason), Severity::Info, message)
-        }
-        None => ConditionBuilder::mark_true(cluster::READY, READY),
+        Some((reason, message)) => ConditionBuilder::mark_false(cluster::READY, reason, Severity::Info, message),
+        None => ConditionBuilder::mark_true(cluster::READY, shared::REASON_READY),
     };
     Some((infrastructure, older, ready))
 }

@@ -17,7 +17,6 @@ use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::queue::Queue;
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
@@ -29,8 +28,8 @@ use crate::data::reconciler::caches::Caches as Pools;
 use crate::endpoint::rendered::Rendered;
 use crate::endpoint::source::WantedSources;
 use crate::needs::Machines as Role;
+use crate::reasons::cluster as reasons;
 
-const UNREADABLE: Reason = Reason::new("ObjectUnreadable");
 /// A reconcile plans once, and once more after each result that changes the facts: those of claim, endpoint and Secret.
 const MOST_PLANS: usize = 4;
 
@@ -124,7 +123,7 @@ impl Reconciler for Clusters {
                 self.rendered.remove(key);
                 return self.reconcile_deleted(key, writer).await;
             }
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(reasons::UNREADABLE, why)),
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Metal3Clusters"));
             }

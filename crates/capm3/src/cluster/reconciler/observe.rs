@@ -8,10 +8,9 @@ use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::reason::Reason;
 use metal3_runtime::work::{Fault, Next};
 
-use super::{Clusters, UNREADABLE};
+use super::Clusters;
 use crate::cluster::{
     ClusterLink, Facts, Results, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
 };
@@ -19,8 +18,7 @@ use crate::endpoint::render::is_owned_and_live;
 use crate::endpoint::rendered::RenderedSecret;
 use crate::endpoint::source::{WantedSources, wanted_sources};
 use crate::machine::resolve::{Resolved, resolve};
-
-const SOURCE_PENDING: Reason = Reason::new("EndpointSourcePending");
+use crate::reasons::cluster as reasons;
 
 impl Clusters {
     /// The facts of an object that this manager reconciles, or what they wait for.
@@ -38,7 +36,7 @@ impl Clusters {
         let wanted = sources_of(&object, known_cluster);
         let Some(mut source_values) = parts.sources.read(key, &wanted) else {
             let message = "waiting for the first list of the source of the endpoint";
-            return Ok(Err(Next::waiting(SOURCE_PENDING, message)));
+            return Ok(Err(Next::waiting(reasons::SOURCE_PENDING, message)));
         };
         let is_held = known_cluster.is_some_and(|cluster| held_claims.keeps_deleted(&object, cluster));
         source_values.pool = match self.claimed(key, &object, &wanted, is_held) {
@@ -93,7 +91,7 @@ impl Clusters {
             Observed::Present(secret) => Ok(Some(self.rendered.store(key, &secret, &asked.key))),
             Observed::Absent => Ok(None),
             Observed::Unknown(UnknownReason::Unreadable(why)) => {
-                Err(Next::waiting(UNREADABLE, format!("Secret {name}: {why}")))
+                Err(Next::waiting(reasons::UNREADABLE, format!("Secret {name}: {why}")))
             }
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Secrets"));

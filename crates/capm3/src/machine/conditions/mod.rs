@@ -31,7 +31,6 @@ pub struct Conditions {
 /// Control planes, MachineSets, MachineDeployments, and Machines of other Clusters, are not watched for the wait that their
 /// change may end.
 const SET_RECHECK: Duration = Duration::from_mins(1);
-const READY: Reason = Reason::new(shared::REASON_READY);
 
 /// What a machine waits for at a stage, as its first condition that is not true states it.
 #[must_use]
@@ -99,7 +98,9 @@ impl Conditions {
             .standard
             .iter()
             .find(|condition| condition.type_ == machine::ASSOCIATE_HOST);
-        host.is_some_and(|host| host.status == ConditionStatus::True && host.reason == machine::REASON_HOST_REUSED)
+        host.is_some_and(|host| {
+            host.status == ConditionStatus::True && host.reason == machine::REASON_HOST_REUSED.as_str()
+        })
     }
 }
 
@@ -123,7 +124,7 @@ impl StageConditions {
             wait: None,
         };
         if !matches!(stage, Stage::Paused { .. } | Stage::HostPauseFailed { .. }) {
-            let reason = Reason::new(shared::REASON_NOT_PAUSED);
+            let reason = shared::REASON_NOT_PAUSED;
             let not_paused = ConditionBuilder::mark_false(machine::PAUSED, reason, Severity::Info, "");
             built.standard(&not_paused);
         }
@@ -137,7 +138,7 @@ impl StageConditions {
             }
             Stage::Unreadable { message } => {
                 let unknown = |condition_type| {
-                    let reason = Reason::new(shared::REASON_READY_UNKNOWN);
+                    let reason = shared::REASON_READY_UNKNOWN;
                     ConditionBuilder::mark_unknown(condition_type, reason, message)
                 };
                 built.standard(&unknown(machine::ASSOCIATE_HOST));
@@ -183,8 +184,7 @@ impl StageConditions {
     }
 
     /// The same condition in both generations, which may name it differently: true.
-    fn both_true(&mut self, [standard, legacy]: [&'static str; 2], reason: &'static str) {
-        let reason = Reason::new(reason);
+    fn both_true(&mut self, [standard, legacy]: [&'static str; 2], reason: Reason) {
         self.standard(&ConditionBuilder::mark_true(standard, reason));
         self.legacy(&ConditionBuilder::mark_true(legacy, reason));
     }
@@ -192,14 +192,12 @@ impl StageConditions {
     /// The same condition in both generations, each with its name and reason: false.
     fn both_false(
         &mut self,
-        standard: [&'static str; 2],
-        legacy: [&'static str; 2],
+        standard: (&'static str, Reason),
+        legacy: (&'static str, Reason),
         severity: Severity,
         message: &str,
     ) {
-        let of = |[condition_type, reason]: [&'static str; 2]| {
-            ConditionBuilder::mark_false(condition_type, Reason::new(reason), severity, message)
-        };
+        let of = |(condition_type, reason)| ConditionBuilder::mark_false(condition_type, reason, severity, message);
         self.standard(&of(standard));
         self.legacy(&of(legacy));
     }
@@ -213,10 +211,10 @@ impl StageConditions {
         self.both_true([machine::ASSOCIATE_HOST, legacy::ASSOCIATE_HOST], reason);
     }
 
-    fn without_host(&mut self, reason: &'static str, legacy_reason: &'static str, severity: Severity, message: &str) {
+    fn without_host(&mut self, reason: Reason, legacy_reason: Reason, severity: Severity, message: &str) {
         let (standard, legacy) = (
-            [machine::ASSOCIATE_HOST, reason],
-            [legacy::ASSOCIATE_HOST, legacy_reason],
+            (machine::ASSOCIATE_HOST, reason),
+            (legacy::ASSOCIATE_HOST, legacy_reason),
         );
         self.both_false(standard, legacy, severity, message);
     }
@@ -253,7 +251,7 @@ impl StageConditions {
     }
 
     fn paused(&mut self, message: &str) {
-        let paused = ConditionBuilder::mark_true(machine::PAUSED, Reason::new(shared::REASON_PAUSED));
+        let paused = ConditionBuilder::mark_true(machine::PAUSED, shared::REASON_PAUSED);
         let paused = paused.standard(self.generation, self.now);
         self.standard.push(Condition {
             message: message.to_owned(),
@@ -268,7 +266,7 @@ impl StageConditions {
         } else {
             (machine::REASON_PAUSE_REMOVE_FAILED, legacy::REASON_PAUSE_REMOVE_FAILED)
         };
-        let failed = ConditionBuilder::mark_false(machine::PAUSED, Reason::new(reason), Severity::Info, message);
+        let failed = ConditionBuilder::mark_false(machine::PAUSED, reason, Severity::Info, message);
         self.standard(&failed);
         self.without_host(reason, legacy_reason, Severity::Info, message);
     }
@@ -286,10 +284,8 @@ impl StageConditions {
         };
         let condition_type = machine::ASSOCIATE_META_DATA;
         self.standard(&match failure {
-            Some((reason, message)) => {
-                ConditionBuilder::mark_false(condition_type, Reason::new(reason), Severity::Warning, message)
-            }
-            None => ConditionBuilder::mark_true(condition_type, Reason::new(machine::REASON_META_DATA_ASSOCIATED)),
+            Some((reason, message)) => ConditionBuilder::mark_false(condition_type, reason, Severity::Warning, message),
+            None => ConditionBuilder::mark_true(condition_type, machine::REASON_META_DATA_ASSOCIATED),
         });
     }
 
@@ -297,8 +293,8 @@ impl StageConditions {
         let types = [machine::DATA_READY, legacy::DATA_READY];
         match data {
             Data::Waiting(message) => self.both_false(
-                [machine::DATA_READY, machine::REASON_WAITING_FOR_DATA],
-                [legacy::DATA_READY, legacy::REASON_WAITING_FOR_DATA],
+                (machine::DATA_READY, machine::REASON_WAITING_FOR_DATA),
+                (legacy::DATA_READY, legacy::REASON_WAITING_FOR_DATA),
                 Severity::Info,
                 message,
             ),
@@ -314,23 +310,23 @@ impl StageConditions {
             (_, Node::Failed(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Warning, message),
             (_, Node::Waiting(message)) => (legacy::REASON_PROVIDER_ID_FAILED, Severity::Info, message),
             // differs (`node-ready`): the Go manager never sets this, so a past failure stays in the status.
-            (_, Node::Known) => return self.legacy(&ConditionBuilder::mark_true(legacy::NODE_READY, READY)),
+            (_, Node::Known) => {
+                return self.legacy(&ConditionBuilder::mark_true(legacy::NODE_READY, shared::REASON_READY));
+            }
             (_, Node::NotExpected) => return,
         };
-        let failed = ConditionBuilder::mark_false(legacy::NODE_READY, Reason::new(reason), severity, message);
+        let failed = ConditionBuilder::mark_false(legacy::NODE_READY, reason, severity, message);
         self.legacy(&failed);
     }
 
     // differs (`label-sync-reported`): the Go manager reports nothing.
     fn labels(&mut self, labels: &Labels) {
         let not_yet = |reason, severity, message: &str| {
-            ConditionBuilder::mark_false(machine::LABELS_SYNCED, Reason::new(reason), severity, message)
+            ConditionBuilder::mark_false(machine::LABELS_SYNCED, reason, severity, message)
         };
         self.standard(&match labels {
             Labels::NotAsked | Labels::Unchanged | Labels::Later(_) => return,
-            Labels::Copied => {
-                ConditionBuilder::mark_true(machine::LABELS_SYNCED, Reason::new(machine::REASON_LABELS_SYNCED))
-            }
+            Labels::Copied => ConditionBuilder::mark_true(machine::LABELS_SYNCED, machine::REASON_LABELS_SYNCED),
             Labels::Waiting(message) => not_yet(machine::REASON_WAITING_FOR_NODE, Severity::Info, message),
             Labels::Failed(message) => not_yet(machine::REASON_LABELS_FAILED, Severity::Warning, message),
         });
@@ -363,8 +359,8 @@ impl StageConditions {
                 message,
             ),
         };
-        let standard = [machine::ASSOCIATE_META_DATA, reason];
-        self.both_false(standard, [legacy::NODE_READY, legacy_reason], severity, message);
+        let standard = (machine::ASSOCIATE_META_DATA, reason);
+        self.both_false(standard, (legacy::NODE_READY, legacy_reason), severity, message);
     }
 }
 

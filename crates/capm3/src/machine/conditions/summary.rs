@@ -3,12 +3,7 @@
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity};
-use metal3_runtime::reason::Reason;
 
-use super::READY;
-
-const NOT_READY: Reason = Reason::new(shared::REASON_NOT_READY);
-const READY_UNKNOWN: Reason = Reason::new(shared::REASON_READY_UNKNOWN);
 /// The conditions of the standard summary, in the order of its message.
 pub(super) const SUMMARIZED: [&str; 3] = [
     machine::ASSOCIATE_HOST,
@@ -30,7 +25,7 @@ pub(super) fn standard_summary(conditions: &[Condition]) -> ConditionBuilder {
         .filter(|(_, condition)| status(*condition) != ConditionStatus::True);
     let lines: Vec<String> = not_true
         .map(|(condition_type, condition)| {
-            let text = condition.map_or(shared::REASON_NOT_YET_REPORTED, |condition| {
+            let text = condition.map_or(shared::REASON_NOT_YET_REPORTED.as_str(), |condition| {
                 match condition.message.as_str() {
                     "" => &condition.reason,
                     message => message,
@@ -41,11 +36,11 @@ pub(super) fn standard_summary(conditions: &[Condition]) -> ConditionBuilder {
         .collect();
     let message = lines.join("\n");
     if any(ConditionStatus::False) {
-        ConditionBuilder::mark_false(machine::READY, NOT_READY, Severity::Info, message)
+        ConditionBuilder::mark_false(machine::READY, shared::REASON_NOT_READY, Severity::Info, message)
     } else if any(ConditionStatus::Unknown) {
-        ConditionBuilder::mark_unknown(machine::READY, READY_UNKNOWN, message)
+        ConditionBuilder::mark_unknown(machine::READY, shared::REASON_READY_UNKNOWN, message)
     } else {
-        ConditionBuilder::mark_true(machine::READY, READY)
+        ConditionBuilder::mark_true(machine::READY, shared::REASON_READY)
     }
 }
 

@@ -361,10 +361,10 @@ fn machine_waits_for_what_its_first_condition_that_is_not_true_states() {
         },
         Stage::Before(Prerequisite::Owner),
     );
-    assert_eq!(wait(&without), Some((machine::REASON_HOST_FAILED, message())));
+    assert_eq!(wait(&without), Some((machine::REASON_HOST_FAILED.as_str(), message())));
     assert_eq!(
         wait(&owner).map(|(reason, _)| reason),
-        Some(machine::REASON_WAITING_FOR_OWNER)
+        Some(machine::REASON_WAITING_FOR_OWNER.as_str())
     );
     let data = wait(&hosted(Data::Waiting(message()), Node::NotExpected));
     assert_eq!(data.map(|(_, stated)| stated), Some(message()));

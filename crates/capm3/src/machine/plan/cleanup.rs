@@ -17,7 +17,8 @@ use metal3_runtime::work::Next;
 use super::host_changes;
 use crate::diff::{changes, version};
 use crate::machine::action::{Action, HostChange, Plan, Reads};
-use crate::machine::facts::{Facts, UNREADABLE};
+use crate::machine::facts::Facts;
+use crate::reasons::machine as reasons;
 
 /// No event of an unreadable host is certain to enqueue the machine's key.
 const RECHECK: Duration = Duration::from_secs(60);
@@ -42,7 +43,7 @@ pub(super) fn plan(facts: &Facts) -> Plan {
     match &hosts.unreadable {
         Some(host) if actions.is_empty() && is_blocked => Plan {
             next: Next::waiting_with_recheck(
-                UNREADABLE,
+                reasons::UNREADABLE,
                 format!("BareMetalHost {host} cannot be read and may run with the data; correct it"),
                 RECHECK,
             ),

@@ -3,11 +3,9 @@
 use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineStatus};
 use metal3_runtime::plan::PlannedEvent;
-use metal3_runtime::reason::Reason;
 
 use crate::controller::events::{EventRule, events_between};
-
-const PROVISIONED: Reason = Reason::new("Provisioned");
+use crate::reasons::machine::PROVISIONED;
 
 /// Events of a machine that had no host before.
 const CLAIM_EVENTS: &[EventRule] = &[
@@ -67,14 +65,16 @@ pub(super) fn events_of(before: &Metal3Machine, after: &Metal3Machine) -> Vec<Pl
 
 #[cfg(test)]
 mod tests {
+    use metal3_api::infrastructure::conditions::shared;
+    use metal3_domain::reason::Reason;
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn machine(conditions: &[(&str, &str)]) -> Metal3Machine {
-        let stated = |(kind, reason): &(&str, &str)| {
+    fn machine(conditions: &[(&str, Reason)]) -> Metal3Machine {
+        let stated = |(kind, reason): &(&str, Reason)| {
             json!({
-                "type": kind, "status": "True", "reason": reason, "message": "",
+                "type": kind, "status": "True", "reason": reason.as_str(), "message": "",
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             })
         };
@@ -87,8 +87,11 @@ mod tests {
         let (host, taken) = (conditions::ASSOCIATE_HOST, conditions::REASON_HOST_ASSOCIATED);
         let rendered = (conditions::DATA_READY, conditions::REASON_SECRETS_READY);
         let after = machine(&[(host, taken), rendered]);
-        assert_eq!(events_of(&machine(&[(host, "Paused"), rendered]), &after), []);
-        let first = events_of(&machine(&[(host, "Paused")]), &after);
+        assert_eq!(
+            events_of(&machine(&[(host, shared::REASON_PAUSED), rendered]), &after),
+            []
+        );
+        let first = events_of(&machine(&[(host, shared::REASON_PAUSED)]), &after);
         let notes: Vec<&str> = first.iter().map(|event| event.message.as_str()).collect();
         assert_eq!(notes, ["metadata and network data are rendered", "claimed a host"]);
     }

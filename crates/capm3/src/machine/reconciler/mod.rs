@@ -26,10 +26,11 @@ use crate::cluster::reconciler::is_served;
 use crate::controller::caches::{Caches, host_of};
 use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
-use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, UNREADABLE, associated, template_of};
+use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, associated, template_of};
 use crate::machine::plan::{after_failure, plan};
 use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
+use crate::reasons::machine as reasons;
 
 /// Plans per reconcile: live reads and the Nodes of the workload cluster each require another one.
 const ROUNDS: usize = 5;
@@ -111,7 +112,7 @@ impl Reconciler for Machines {
         let machine = match self.caches.metal3_machines.find(key) {
             Observed::Present(machine) => Some(machine),
             Observed::Absent => None,
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(reasons::UNREADABLE, why)),
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Metal3Machines"));
             }

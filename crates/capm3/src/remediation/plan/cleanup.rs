@@ -10,11 +10,10 @@ use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::reason::Reason;
 
 use super::{Decision, Planner, Reads, Wait, node};
+use crate::reasons::remediation::NOT_RESTORED;
 use crate::remediation::facts::Node;
 
 pub(super) const FORBIDDEN: &str = "the workload cluster does not permit to read or to change it";
-
-const NOT_RESTORED: Reason = Reason::new("NodeNotRestored");
 
 impl Planner<'_> {
     /// The remediation is in deletion: its creator considers the machine healthy, or does not want it to be repaired.
@@ -70,7 +69,7 @@ impl Planner<'_> {
     }
 
     /// There is no Machine, or it is being deleted: its Node is not needed any more.
-    pub(super) fn without_machine(&mut self, why: &'static str) -> Decision {
+    pub(super) fn without_machine(&mut self, why: Reason) -> Decision {
         let has_work = self.has_finalizer() || !self.facts.held.is_empty();
         if has_work && !self.facts.is_confirmed {
             return Decision::Read(Reads::Everything);

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Machine;
-use metal3_api::cluster::names::{OWNER_REMEDIATED, REASON_WAITING_FOR_REMEDIATION};
+use metal3_api::cluster::names::OWNER_REMEDIATED;
 use metal3_api::infrastructure::conditions::remediation as reason;
 use metal3_api::infrastructure::names::{REMEDIATION_FINALIZER, UNHEALTHY_ANNOTATION, UNHEALTHY_NODE};
 use metal3_api::infrastructure::v1beta2::{
@@ -38,12 +38,12 @@ use metal3_capi::pause;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::patch::{add_finalizer, has_finalizer};
 use metal3_runtime::plan::{Observed, PlannedEvent};
-use metal3_runtime::reason::Reason;
 
 use super::action::{Action, HostChange, Plan, Reads};
 use super::facts::{Facts, power_off_annotation};
 use crate::diff::{changes, version};
 use crate::machine::facts::{associated, is_machine};
+use crate::reasons::remediation::{GIVEN_UP, NOT_FENCED, RETRIED, STARTED, WAITING_FOR_REMEDIATION};
 
 pub(super) use status::Wait;
 
@@ -52,11 +52,6 @@ const USUAL_TIMEOUT: u64 = 600;
 
 /// From a change of the Node to its next read.
 const CHANGED: Duration = Duration::from_secs(1);
-
-const STARTED: Reason = Reason::new("RemediationStarted");
-const RETRIED: Reason = Reason::new("RemediationRetried");
-const GIVEN_UP: Reason = Reason::new("RemediationGivenUp");
-const NOT_FENCED: Reason = Reason::new("NodeNotFenced");
 
 /// The plan for the facts.
 #[must_use]
@@ -238,8 +233,9 @@ impl<'a> Planner<'a> {
     ///
     /// differs (`remediation-owner-condition`): the Go manager writes the older condition only.
     fn give_up(&mut self, machine: &Machine) {
-        let why = Reason::new(REASON_WAITING_FOR_REMEDIATION);
-        let condition = |message: &str| ConditionBuilder::mark_false(OWNER_REMEDIATED, why, Severity::Warning, message);
+        let condition = |message: &str| {
+            ConditionBuilder::mark_false(OWNER_REMEDIATED, WAITING_FOR_REMEDIATION, Severity::Warning, message)
+        };
         let mut after = machine.clone();
         let (generation, now) = (machine.metadata.generation, self.facts.now);
         let name = self.before.metadata.name.as_deref().unwrap_or_default();

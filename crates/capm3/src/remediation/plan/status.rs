@@ -35,9 +35,9 @@ enum Kind {
 }
 
 impl Wait {
-    fn new(reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
-            reason: Reason::new(reason),
+            reason,
             message: message.into(),
             recheck: None,
             kind: Kind::Waiting,
@@ -197,7 +197,7 @@ impl Wait {
             set(ConditionBuilder::mark_true(reason::PAUSED, self.reason), &self.message);
             return;
         }
-        let not_paused = Reason::new(shared::REASON_NOT_PAUSED);
+        let not_paused = shared::REASON_NOT_PAUSED;
         set(
             ConditionBuilder::mark_false(reason::PAUSED, not_paused, Severity::Info, ""),
             "",

@@ -1,6 +1,7 @@
-//! Reasons of conditions, events and faults: one word for programs.
+//! Reasons of conditions, events and waits: one word for programs.
 //!
-//! The type admits valid reasons only: none is empty, and the API server accepts each.
+//! The type admits valid reasons only: none is empty, and the API server accepts each. [`reasons!`](crate::reasons)
+//! declares them and lists them in `ALL`, so that a test can require an explanation of each.
 
 use std::fmt;
 
@@ -12,14 +13,14 @@ impl Reason {
     /// A reason, for a constant:
     ///
     /// ```
-    /// use metal3_runtime::reason::Reason;
+    /// use metal3_domain::reason::Reason;
     /// const POOL_EXHAUSTED: Reason = Reason::new("PoolExhausted");
     /// ```
     ///
     /// Anything that is not one word does not compile:
     ///
     /// ```compile_fail,E0080
-    /// use metal3_runtime::reason::Reason;
+    /// use metal3_domain::reason::Reason;
     /// const NOTHING: Reason = Reason::new("");
     /// ```
     ///
@@ -35,11 +36,30 @@ impl Reason {
         Self(word)
     }
 
-    /// As the API carries it.
+    /// As the API has it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
+}
+
+/// Declares the reasons of a module, and lists them in its constant `ALL`.
+///
+/// ```
+/// metal3_domain::reasons! {
+///     /// No address is free.
+///     pub POOL_EXHAUSTED = "PoolExhausted";
+/// }
+/// assert_eq!(ALL, [POOL_EXHAUSTED]);
+/// ```
+#[macro_export]
+macro_rules! reasons {
+    ($($(#[$meta:meta])* $visibility:vis $name:ident = $word:literal;)+) => {
+        $($(#[$meta])* $visibility const $name: $crate::reason::Reason = $crate::reason::Reason::new($word);)+
+
+        /// Every reason of this module.
+        pub const ALL: &[$crate::reason::Reason] = &[$($name),+];
+    };
 }
 
 /// What conditions of both generations and events accept.
