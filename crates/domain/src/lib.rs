@@ -22,3 +22,4 @@ pub mod provider_id;
 pub mod reason;
 pub mod selector;
 pub mod uri;
+pub mod yaml;

@@ -22,3 +22,4 @@ pub mod select;
 pub mod served;
 mod servers;
 pub mod session;
+pub mod why;

@@ -15,8 +15,8 @@ use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::Session;
-use metal3_manager::{hand_back, select};
-use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config};
+use metal3_manager::{hand_back, select, why};
+use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config, load_viewer_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,6 +32,13 @@ fn main() -> ExitCode {
     }
     if std::env::args().nth(1).as_deref() == Some("select") {
         return select(std::env::args().skip(2));
+    }
+    if std::env::args().nth(1).as_deref() == Some("why") {
+        return why(std::env::args().skip(2));
+    }
+    if is_plugin(std::env::args().next().as_deref()) {
+        eprintln!("use kubectl metal3 why KIND/NAME, or kubectl metal3 select --machine=NAME --kubeconfig=FILE");
+        return ExitCode::from(2);
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
@@ -79,6 +86,38 @@ fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
     )
 }
 
+/// Whether `kubectl` runs the binary as its plugin `metal3`. A plugin never starts a manager.
+fn is_plugin(program: Option<&str>) -> bool {
+    let name = program.and_then(|program| Path::new(program).file_name());
+    name.is_some_and(|name| name == "kubectl-metal3")
+}
+
+/// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.
+fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let (wanted, kubeconfig) = match why::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 why: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let answer = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let (namespace, now) = (config.default_namespace.clone(), SystemClock::start().now());
+        wanted.run(&requests.connect(config)?, &namespace, now.into()).await
+    });
+    match answer {
+        Ok((output, state)) => {
+            print!("{output}");
+            ExitCode::from(state.exit_code())
+        }
+        Err(error) => {
+            eprintln!("capm3 why: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Runs a command with a client of the API server in its kubeconfig.
 fn command<W>(
     name: &str,
@@ -87,12 +126,7 @@ fn command<W>(
 ) -> ExitCode {
     let run = || -> Result<()> {
         let (wanted, kubeconfig) = parse()?;
-        let provider = rustls::crypto::ring::default_provider().install_default();
-        anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.context("start the async runtime")?.block_on(async {
-            let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-            let requests = ClientFactory::new(Settings::new("capm3", &version()), clock, Metrics::new().requests());
+        block_on(async |requests| {
             let config = load_config(kubeconfig.as_deref().map(Path::new)).await?;
             run(wanted, requests.connect(config)?).await
         })
@@ -104,6 +138,18 @@ fn command<W>(
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a command to its end on this thread.
+fn block_on<T>(run: impl AsyncFnOnce(ClientFactory) -> Result<T>) -> Result<T> {
+    let provider = rustls::crypto::ring::default_provider().install_default();
+    anyhow::ensure!(provider.is_ok(), "another TLS provider is installed");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("start the async runtime")?.block_on(async {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let requests = ClientFactory::new(Settings::new("capm3", &version()), clock, Metrics::new().requests());
+        run(requests).await
+    })
 }
 
 fn start(options: Options) -> Result<Ended> {

@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use metal3_domain::yaml;
 use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::SUITES;
 
 use metal3_files::workspace;
 
-use crate::{pages, yaml};
+use crate::pages;
 
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
+const RUNBOOKS: &str = "docs/runbooks";
 
 /// Writes the generated files, or with `check` reports whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<bool> {
@@ -23,7 +25,11 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     wanted.extend(webhooks(&root.join(WEBHOOKS)));
     wanted.extend(pages::wanted(&root.join("docs/controllers"))?);
     wanted.insert(root.join("docs/flags.md"), metal3_flags::page());
-    let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS)], &wanted)?;
+    wanted.extend(pages::why(&root.join("docs/why.md"))?);
+    let runbooks = root.join(RUNBOOKS);
+    let pages = metal3_explain::runbook::pages();
+    wanted.extend(pages.into_iter().map(|(name, text)| (runbooks.join(name), text)));
+    let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS), runbooks], &wanted)?;
     if check {
         for path in &drift {
             println!("out of date: {}", path.display());

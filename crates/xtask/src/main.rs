@@ -6,7 +6,6 @@ mod fields;
 mod lints;
 mod pages;
 mod release;
-mod yaml;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

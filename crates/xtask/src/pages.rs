@@ -1,4 +1,5 @@
-//! The section *Rules* of `docs/controllers/KIND.md`, generated from the rule tables. The rest of the page is kept.
+//! Sections of pages that are generated; the rest of the page is kept: the *Rules* of `docs/controllers/KIND.md` from the
+//! rule tables, and the example of `docs/why.md` from its objects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +9,31 @@ use anyhow::{Context, Result, bail};
 use metal3_api::catalog;
 use metal3_api::rules::{Reviewer, Row};
 
-const BEGIN: &str = "<!-- rules: written by xtask codegen -->";
-const END: &str = "<!-- end of rules -->";
+const RULES: Marks = Marks {
+    begin: "<!-- rules: written by xtask codegen -->",
+    end: "<!-- end of rules -->",
+};
+const EXAMPLE: Marks = Marks {
+    begin: "<!-- example: written by xtask codegen from crates/explain/src/example.json -->",
+    end: "<!-- end of the example -->",
+};
+
+/// The lines around a generated section.
+struct Marks {
+    begin: &'static str,
+    end: &'static str,
+}
+
+/// The page about `why`, with the output of its example.
+pub(crate) fn why(path: &Path) -> Result<BTreeMap<PathBuf, String>> {
+    let page = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let section = format!(
+        "```text\n$ kubectl metal3 why cluster/edge -n lab\n{}```\n",
+        metal3_explain::example::output()
+    );
+    let page = with_section(&page, &EXAMPLE, &section).with_context(|| format!("in {}", path.display()))?;
+    Ok(BTreeMap::from([(path.to_owned(), page)]))
+}
 
 /// Desired pages of all kinds with rules.
 pub(crate) fn wanted(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
@@ -22,7 +46,8 @@ pub(crate) fn wanted(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => blank(reviewer),
                 Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
             };
-            let page = with_section(&page, &section(reviewer)).with_context(|| format!("in {}", path.display()))?;
+            let page =
+                with_section(&page, &RULES, &section(reviewer)).with_context(|| format!("in {}", path.display()))?;
             Ok((path, page))
         })
         .collect()
@@ -30,20 +55,21 @@ pub(crate) fn wanted(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
 
 fn blank(reviewer: &Reviewer) -> String {
     format!(
-        "# {}\n\n`{}/{}`, `{}`.\n\n{BEGIN}\n{END}\n",
-        reviewer.kind, reviewer.group, reviewer.version, reviewer.plural
+        "# {}\n\n`{}/{}`, `{}`.\n\n{}\n{}\n",
+        reviewer.kind, reviewer.group, reviewer.version, reviewer.plural, RULES.begin, RULES.end
     )
 }
 
-/// The page with its section of rules replaced.
-fn with_section(page: &str, section: &str) -> Result<String> {
-    let Some((before, rest)) = page.split_once(BEGIN) else {
-        bail!("the line `{BEGIN}` is missing; put it and `{END}` where the rules belong");
+/// The page with its section replaced.
+fn with_section(page: &str, marks: &Marks, section: &str) -> Result<String> {
+    let Marks { begin, end } = marks;
+    let Some((before, rest)) = page.split_once(begin) else {
+        bail!("the line `{begin}` is missing; put it and `{end}` where the section belongs");
     };
-    let Some((_, after)) = rest.split_once(END) else {
-        bail!("the line `{END}` is missing after `{BEGIN}`");
+    let Some((_, after)) = rest.split_once(end) else {
+        bail!("the line `{end}` is missing after `{begin}`");
     };
-    Ok(format!("{before}{BEGIN}\n{section}{END}{after}"))
+    Ok(format!("{before}{begin}\n{section}{end}{after}"))
 }
 
 fn section(reviewer: &Reviewer) -> String {
@@ -73,19 +99,20 @@ mod tests {
 
     #[test]
     fn text_outside_the_section_is_kept() {
-        let page = format!("# Kind\n\nWords.\n\n{BEGIN}\nold\n{END}\n\nMore words.\n");
-        let page = with_section(&page, "new\n").unwrap();
+        let Marks { begin, end } = RULES;
+        let page = format!("# Kind\n\nWords.\n\n{begin}\nold\n{end}\n\nMore words.\n");
+        let page = with_section(&page, &RULES, "new\n").unwrap();
         assert_eq!(
             page,
-            format!("# Kind\n\nWords.\n\n{BEGIN}\nnew\n{END}\n\nMore words.\n")
+            format!("# Kind\n\nWords.\n\n{begin}\nnew\n{end}\n\nMore words.\n")
         );
-        assert_eq!(with_section(&page, "new\n").unwrap(), page);
+        assert_eq!(with_section(&page, &RULES, "new\n").unwrap(), page);
     }
 
     #[test]
     fn a_page_without_the_marks_is_an_error() {
         assert!(
-            with_section("# Kind\n", "new")
+            with_section("# Kind\n", &RULES, "new")
                 .unwrap_err()
                 .to_string()
                 .contains("rules")

@@ -8,5 +8,7 @@ mod hosts;
 mod ipam;
 mod life;
 mod older;
+mod reasons;
 mod select;
 mod served;
+mod why;

@@ -46,6 +46,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-ipam",
     "metal3-capm3",
     "metal3-webhooks",
+    "metal3-explain",
     "metal3-files",
     "metal3-flags",
     "metal3-grants",
@@ -76,6 +77,8 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-ipam", FOUNDATION),
     package("metal3-capm3", FOUNDATION),
     package("metal3-webhooks", FOUNDATION),
+    // Independent of the products: it explains their reasons from a table.
+    pure("metal3-explain", KINDS),
     pure("metal3-files", &[]),
     pure("metal3-flags", &["metal3-domain"]),
     package(
@@ -108,9 +111,11 @@ pub(super) const PACKAGES: &[Package] = &[
     package(
         "xtask",
         &[
+            "metal3-domain",
             "metal3-api",
             "metal3-runtime",
             "metal3-webhooks",
+            "metal3-explain",
             "metal3-files",
             "metal3-flags",
             "metal3-grants",

@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use metal3_api::catalog;
+use metal3_domain::yaml;
 use metal3_flags::CertificateSource;
 use metal3_flags::version::version;
 use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 
 use self::layout::Layout;
-use crate::yaml;
 use metal3_files::{documents, workspace};
 
 /// Version metadata for `clusterctl` in the checkout.

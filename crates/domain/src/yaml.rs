@@ -1,4 +1,4 @@
-//! YAML for manifests: sorted members, block style, and quotes for every text that a YAML 1.1 parser could read as
+//! YAML for manifests and for the output of commands: sorted members, block style, and quotes for every text that a YAML 1.1 parser could read as
 //! another type.
 //!
 //! The writer is implemented here because generated files are reviewed and compared byte by byte: their form must not
@@ -7,8 +7,15 @@
 use serde_json::Value;
 
 /// One document, with the separator before it.
-pub(crate) fn document(value: &Value) -> String {
-    let mut text = String::from("---\n");
+#[must_use]
+pub fn document(value: &Value) -> String {
+    format!("---\n{}", text(value))
+}
+
+/// The same without the separator.
+#[must_use]
+pub fn text(value: &Value) -> String {
+    let mut text = String::new();
     block(value, 0, &mut text);
     text
 }

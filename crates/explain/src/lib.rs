@@ -1,0 +1,25 @@
+//! Why something waits, who has to act, and what to do.
+//!
+//! - [`table`]: each reason that a controller of this project writes, with its meaning and its cure; [`runbook`] renders it.
+//!
+//! - [`explain`]: a chain of links from an object to the last cause. It asks for the objects that it needs, so that its
+//!   caller reads those and no others; [`offline`] answers from a complete set of objects.
+//! - [`text`]: the chain for people. It is serializable for programs.
+//!
+//! Pure: no client, no clock, no async. Controllers do not use it: only commands and the generator of pages do.
+#![warn(missing_docs)]
+
+mod chain;
+pub mod example;
+mod object;
+pub mod offline;
+pub mod runbook;
+mod snapshot;
+pub mod table;
+pub mod text;
+mod walk;
+
+pub use chain::{Explanation, Link, NotRead, State};
+pub use object::{KINDS, KnownKind, ObjectId, SECRET, kind_named};
+pub use snapshot::{Answer, Read, Snapshot, Unread};
+pub use walk::explain;

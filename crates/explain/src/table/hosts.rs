@@ -1,0 +1,399 @@
+//! Reasons of BareMetalHosts: conditions, errors, Events and waits.
+
+use super::row::{Row, Severity, done, hardware, passes, user};
+
+pub(super) const ROWS: &[Row] = &[
+    done(
+        "Manageable",
+        "The BMC accepts commands",
+        "Ironic verified address and credentials.",
+    ),
+    user(
+        Severity::Info,
+        [
+            "NotManaged",
+            "The host has no BMC",
+            "`spec.bmc` has neither address nor credentials, so nothing is done with the machine.",
+            "Set `spec.bmc.address` and `spec.bmc.credentialsName`.",
+        ],
+    ),
+    passes(
+        "Registering",
+        "Ironic verifies the BMC",
+        "The node is created in Ironic, which tries address and credentials of the BMC.",
+        "It takes seconds. If it lasts, the BMC is slow or Ironic does not respond: see the log of Ironic.",
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "RegistrationFailed",
+            "The verification of the BMC failed",
+            "Ironic could not log in to the BMC. The message has the answer of the BMC or of the network.",
+            "Check `spec.bmc.address`, the Secret `spec.bmc.credentialsName`, and the network from Ironic to the BMC.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "PowerFailure",
+            "The BMC stopped responding",
+            "Ironic cannot read the power state. The machine itself may still run.",
+            "Check power, network and credentials of the BMC. Ironic continues once it responds.",
+        ],
+    ),
+    done(
+        "Available",
+        "The host may be given an image",
+        "The host is inspected, prepared and free.",
+    ),
+    passes(
+        "NotAvailable",
+        "The host may not be given an image now",
+        "It is in another state than `available`. `status.provisioning.state` names it.",
+        "See the condition `Progressing`, or the error of the host.",
+    ),
+    done(
+        "Provisioned",
+        "The machine runs an image",
+        "The deployment is complete.",
+    ),
+    passes(
+        "NotProvisioned",
+        "No image is deployed",
+        "The host has no image, or its deployment is not complete.",
+        "See the condition `Progressing`, or the error of the host. A free host waits for a machine.",
+    ),
+    done(
+        "NotProgressing",
+        "Nothing is in progress",
+        "The host stays in its state until a user or a machine changes it.",
+    ),
+    passes(
+        "Inspecting",
+        "The hardware is inspected",
+        "The machine boots the agent of Ironic, or the BMC is read, to find disks, NICs and memory.",
+        "If it lasts longer than a boot, see the console: the agent must boot from the network or the virtual drive.",
+    ),
+    passes(
+        "Preparing",
+        "The host is prepared",
+        "RAID, firmware and BIOS are set, and disks are cleaned as `spec.automatedCleaningMode` says.",
+        "If it lasts, see the console of the machine and the log of Ironic.",
+    ),
+    passes(
+        "Provisioning",
+        "The image is deployed",
+        "The agent writes the image to the disk; then the machine boots from it.",
+        "If it lasts, see the console of the machine, and whether the image server is reached from it.",
+    ),
+    passes(
+        "Deprovisioning",
+        "The image is removed",
+        "The machine is cleaned as `spec.automatedCleaningMode` says.",
+        "If it lasts, see the console of the machine and the log of Ironic.",
+    ),
+    passes(
+        "PoweringOffBeforeDelete",
+        "The machine is powered off before its deletion",
+        "A deleted host is powered off, so that no machine runs unmanaged. After three failures it is deleted anyway.",
+        "If it lasts, see whether the BMC responds.",
+    ),
+    user(
+        Severity::Error,
+        [
+            "Error",
+            "An operation failed",
+            "`status.errorType` names the operation, `status.errorMessage` cause and remedy. Retries follow after a delay \
+             that doubles.",
+            "Do what the message says. See the reason of the error type below.",
+        ],
+    ),
+    user(
+        Severity::Info,
+        [
+            "Detached",
+            "The host is detached from Ironic",
+            "The annotation `baremetalhost.metal3.io/detached` is set: Ironic has no node of it, and the machine runs on.",
+            "Remove the annotation to manage the host again.",
+        ],
+    ),
+    passes(
+        "Servicing",
+        "The machine is serviced",
+        "Firmware or BIOS of a machine in use are changed.",
+        "Wait. If it lasts, see the log of Ironic.",
+    ),
+    done("Healthy", "The hardware is healthy", "The BMC reports no problem."),
+    hardware(
+        Severity::Warning,
+        [
+            "Warning",
+            "The BMC reports a hardware warning",
+            "Some part of the machine is degraded. The host works.",
+            "See the log of the BMC.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "CriticalError",
+            "The BMC reports a hardware failure",
+            "Some part of the machine failed.",
+            "See the log of the BMC, and repair the machine.",
+        ],
+    ),
+    passes(
+        "Unknown",
+        "The health of the hardware is not known",
+        "The BMC does not report it, or Ironic is too old to read it.",
+        "Nothing, unless the BMC should report it.",
+    ),
+    user(
+        Severity::Error,
+        [
+            "DeprovisionBudgetSpent",
+            "Too many hosts were deprovisioned",
+            "The limit for the namespace is reached, so this host is not erased and still runs. It protects from a mistake \
+             that would erase a fleet.",
+            "If it is intended, annotate the host with `baremetalhost.metal3.io/confirm-deprovision`; otherwise revert the \
+             change.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "RequestRefused",
+            "A request contradicts `spec.disablePowerOff`",
+            "The machine is to be off, and must not be powered off. Nothing is done.",
+            "Remove one of them, or use the annotation `reboot.metal3.io` for one reboot.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "BootPortRefused",
+            "Ironic does not accept the boot MAC address",
+            "Another node in Ironic has the address. The running machine does not need it; it is requested again each hour.",
+            "Remove the address from the other node, or create the host again with the right `spec.bootMACAddress`.",
+        ],
+    ),
+    user(
+        Severity::Info,
+        [
+            "DeletionDelayed",
+            "An annotation delays the deletion",
+            "The host is deleted while `baremetalhost.metal3.io/detached` asks for a delay.",
+            "Remove the annotation, or set its `deleteAction` to `delete`.",
+        ],
+    ),
+    user(
+        Severity::Error,
+        [
+            "IronicUnreachable",
+            "Ironic does not respond",
+            "The host is deleted, and its node must be deleted first.",
+            "Restore Ironic. If it is lost for ever, remove the finalizer `baremetalhost.metal3.io` from the host.",
+        ],
+    ),
+    done(
+        "Discovered",
+        "The host has no BMC",
+        "Event of a new host without `spec.bmc`.",
+    ),
+    done(
+        "Registered",
+        "The host is registered",
+        "Ironic has a node of the host, or adopts the running machine.",
+    ),
+    done(
+        "BMCAccessValidated",
+        "The BMC is verified",
+        "Ironic logged in to the BMC.",
+    ),
+    done(
+        "ProfileSet",
+        "The hardware profile is set",
+        "The profile is chosen from the hardware.",
+    ),
+    done("InspectionStarted", "Inspection begins", "The hardware is inspected."),
+    done(
+        "InspectionSkipped",
+        "Inspection is disabled",
+        "The host continues without an inventory.",
+    ),
+    done(
+        "InspectionComplete",
+        "Inspection is complete",
+        "`status.hardware` has the inventory.",
+    ),
+    done("ProvisioningStarted", "Deployment begins", "The image is deployed."),
+    done(
+        "ProvisioningComplete",
+        "Deployment is complete",
+        "The machine boots its image.",
+    ),
+    done(
+        "DeprovisioningStarted",
+        "Deprovisioning begins",
+        "The image is removed.",
+    ),
+    done(
+        "DeprovisioningComplete",
+        "Deprovisioning is complete",
+        "The host is free.",
+    ),
+    done(
+        "PowerOn",
+        "The machine is powered on",
+        "As `spec.online` or a reboot requests.",
+    ),
+    done(
+        "PowerOff",
+        "The machine is powered off",
+        "As `spec.online`, a reboot or a deletion requests.",
+    ),
+    user(
+        Severity::Warning,
+        [
+            "InvalidAnnotationValue",
+            "An annotation cannot be read",
+            "Its value is not what the annotation expects, so it counts as its plain form. The message names it.",
+            "Correct or remove the annotation.",
+        ],
+    ),
+    user(
+        Severity::Error,
+        [
+            "BMCCredentialError",
+            "The credentials of the BMC cannot be used",
+            "The Secret does not exist, may not be read, or lacks `username` or `password`; or the BMC rejects them.",
+            "Create or correct the Secret `spec.bmc.credentialsName` in the namespace of the host.",
+        ],
+    ),
+    done(
+        "UpdateHardwareDetails",
+        "Hardware details are imported",
+        "They come from the annotation of the user.",
+    ),
+    user(
+        Severity::Warning,
+        [
+            "NodeLeftInIronic",
+            "A node stays in Ironic",
+            "The node has another name, or serves another instance, so it was not deleted with the host.",
+            "If nothing uses it, an administrator of Ironic deletes it. If the host moved, set the annotation \
+             `baremetalhost.metal3.io/former-instance` that the message explains.",
+        ],
+    ),
+    done(
+        "RemoveAnnotation",
+        "An annotation is removed",
+        "The hardware is known already, so the annotation has no effect.",
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "RegistrationError",
+            "Registration failed",
+            "Ironic cannot use the BMC, or rejects the node. `status.errorMessage` has the answer.",
+            "Check address, credentials and network of the BMC; then it is retried without help.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "ProvisionedRegistrationError",
+            "A running machine cannot be registered again",
+            "Ironic lost the node or cannot reach its BMC. The machine runs on and nothing is erased.",
+            "Check the BMC and Ironic. `status.errorMessage` has the answer.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "InspectionError",
+            "Inspection failed",
+            "The agent did not boot or could not collect the inventory, or the machine could not be powered on.",
+            "See the console: network boot or virtual media, and `spec.bootMACAddress`. It is retried.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "PreparationError",
+            "Preparation failed",
+            "RAID, firmware, BIOS or cleaning failed, or the root device hints match no disk.",
+            "See `status.errorMessage`; correct the spec, or repair the machine. It is retried.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "ProvisioningError",
+            "Deployment or cleaning failed",
+            "The image could not be fetched, verified or written, or the agent or the BMC stopped responding.",
+            "See `status.errorMessage`: correct the image or its checksum, or repair the machine. It is retried.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "PowerManagementError",
+            "A power change failed",
+            "The machine did not go on or off.",
+            "Check the BMC, and power the machine by hand once. It is retried.",
+        ],
+    ),
+    hardware(
+        Severity::Error,
+        [
+            "ServicingError",
+            "Servicing failed",
+            "A change of firmware or BIOS of a machine in use failed.",
+            "See `status.errorMessage`; revert the change, or repair the machine.",
+        ],
+    ),
+    passes(
+        "WaitingForIronic",
+        "Ironic works on the node, or does not respond",
+        "The next step follows the end of a task of Ironic.",
+        "If it lasts, see whether Ironic responds and what its log says about the node.",
+    ),
+    user(
+        Severity::Error,
+        [
+            "WaitingForSecret",
+            "A Secret is missing or cannot be used",
+            "The credentials of the BMC, or user data of the image, are in a Secret that must be created or changed.",
+            "Create or correct the Secret that the message names, in the namespace of the host.",
+        ],
+    ),
+    passes(
+        "WaitingForSlot",
+        "Other hosts use all slots for busy hosts",
+        "The number of hosts that Ironic inspects or deploys at once is limited (`PROVISIONING_LIMIT`). `operationalStatus` \
+         is `delayed`.",
+        "Wait, or raise the limit if Ironic can bear it.",
+    ),
+    user(
+        Severity::Warning,
+        [
+            "WaitingForUser",
+            "The host must be changed",
+            "Nothing is retried until a user or an administrator changes the host, or confirms.",
+            "See `status.errorMessage` and the condition `Held`.",
+        ],
+    ),
+    passes(
+        "BackingOff",
+        "A failed operation is retried later",
+        "The delay doubles with each failure.",
+        "Remove the cause in `status.errorMessage`. A change of the spec, or of the Secret, retries at once.",
+    ),
+    passes(
+        "WaitingForTime",
+        "A delay ends soon",
+        "The program waits a moment, as after a power request.",
+        "Wait.",
+    ),
+];

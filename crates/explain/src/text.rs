@@ -1,0 +1,143 @@
+//! An explanation as text.
+
+use metal3_api::meta::Time;
+
+use crate::chain::{Explanation, Link, NotRead, State};
+use crate::snapshot::Unread;
+use crate::table::Actor;
+
+/// The lines for a person who looks at `now`.
+#[must_use]
+pub fn render(explanation: &Explanation, namespace: &str, now: Time) -> String {
+    let mut text = format!(
+        "{} in namespace {namespace}: {}\n",
+        explanation.object,
+        explanation.state.as_str()
+    );
+    for (depth, link) in explanation.chain.iter().enumerate() {
+        text.push_str(&line(depth, link, now));
+    }
+    let is_answered = matches!(explanation.state, State::Waiting | State::Blocked | State::Unknown);
+    if let Some(last) = explanation.chain.last().filter(|_| is_answered) {
+        text.push_str(&remedy(last));
+    }
+    for not_read in &explanation.not_read {
+        text.push_str(&missing(not_read, namespace));
+    }
+    text
+}
+
+fn line(depth: usize, link: &Link, now: Time) -> String {
+    let indent = "  ".repeat(depth);
+    let since = link.since.map(|since| format!(", for {}", duration(since, now)));
+    let reason = link
+        .reason
+        .as_ref()
+        .map(|reason| format!(" ({reason}{})", since.unwrap_or_default()));
+    let head = format!(
+        "{indent}- {}: {}{}\n",
+        link.object,
+        link.title,
+        reason.unwrap_or_default()
+    );
+    let message = link.message.lines().map(|message| format!("{indent}    {message}\n"));
+    message.fold(head, |text, line| text + &line)
+}
+
+fn remedy(last: &Link) -> String {
+    let mut text = format!("Who acts: {}\n", last.who_acts.as_str());
+    if !last.cure.is_empty() {
+        text.push_str(&format!("What to do: {}\n", last.cure));
+    }
+    if let Some(runbook) = last.runbook.as_ref().filter(|_| last.who_acts != Actor::Nothing) {
+        text.push_str(&format!("Runbook: {runbook}\n"));
+    }
+    text
+}
+
+fn missing(not_read: &NotRead, namespace: &str) -> String {
+    match &not_read.why {
+        Unread::Forbidden { verb, resource } => format!(
+            "Not read: {}, because you may not {verb} {resource} in the namespace {namespace}. Ask for the right to {verb} \
+             them; check it with: kubectl auth can-i {verb} {resource} -n {namespace}\n",
+            not_read.what
+        ),
+        why => format!("Not read: {}, because {why}\n", not_read.what),
+    }
+}
+
+/// The time between two moments, in its two largest units.
+fn duration(since: Time, now: Time) -> String {
+    let seconds = (now.get() - since.get()).num_seconds().max(0);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, minutes) => format!("{minutes}m{}s", seconds % 60),
+        (0, hours, _) => format!("{hours}h{}m", minutes % 60),
+        (days, ..) => format!("{days}d{}h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::ObjectId;
+    use crate::snapshot::Read;
+    use crate::table::Area;
+
+    fn at(seconds: i64) -> Time {
+        Time::new(chrono::DateTime::from_timestamp(seconds, 0).unwrap())
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (61, "1m1s"),
+            (3_700, "1h1m"),
+            (90_000, "1d1h"),
+            (-5, "0s"),
+        ] {
+            assert_eq!(duration(at(1_000_000), at(1_000_000 + seconds)), text);
+        }
+    }
+
+    #[test]
+    fn chain_ends_with_who_acts_what_to_do_and_the_missing_right() {
+        let pool = ObjectId::foreign("ipam.metal3.io", "IPPool", "lan");
+        let entry = Area::Addresses.find("NoFreeAddress").unwrap();
+        let explanation = Explanation {
+            object: pool.clone(),
+            state: State::Blocked,
+            chain: vec![Link::explained(
+                &pool,
+                entry,
+                "add a range\nor delete claims",
+                Some(at(100)),
+            )],
+            not_read: vec![NotRead {
+                what: Read::list::<metal3_api::ipam::v1alpha1::IPClaim>(None),
+                why: Unread::Forbidden {
+                    verb: "list".to_owned(),
+                    resource: "ipclaims.ipam.metal3.io".to_owned(),
+                },
+            }],
+        };
+        let text = render(&explanation, "lab", at(160));
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                "IPPool/lan in namespace lab: someone has to act",
+                "- IPPool/lan: The pool has no free address (NoFreeAddress, for 1m0s)",
+                "    add a range",
+                "    or delete claims",
+                "Who acts: user",
+                "What to do: Add a range to `spec.pools`, or delete claims that are not needed.",
+                "Runbook: docs/runbooks/addresses.md#nofreeaddress",
+                "Not read: the objects of the kind IPClaim, because you may not list ipclaims.ipam.metal3.io in the namespace \
+                 lab. Ask for the right to list them; check it with: kubectl auth can-i list ipclaims.ipam.metal3.io -n lab",
+            ]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! IPClaim, Cluster API's IPAddressClaim, and IPPool.
+
+use metal3_api::cluster::IPAddressClaim;
+use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
+use metal3_api::meta::{Condition, ConditionStatus};
+
+use super::conditions::{Bad, first_bad, link};
+use super::{End, Next, Walk};
+use crate::chain::Link;
+use crate::object::ObjectId;
+use crate::table::{Actor, Area, Severity};
+
+/// What a pool cannot do, causes first.
+const ORDER: [Bad; 4] = [
+    ("Paused", ConditionStatus::True),
+    ("Ready", ConditionStatus::False),
+    ("Exhausted", ConditionStatus::True),
+    ("OrphansHeld", ConditionStatus::True),
+];
+/// Reasons of a claim that its pool does not explain further.
+const OF_CLAIM: [&str; 4] = ["AllocationFailed", "PoolNotFound", "PoolKindUnknown", "NameCollision"];
+
+impl Walk<'_> {
+    pub(crate) fn ip_claim(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let claim: IPClaim = self.required(at)?;
+        let pool = claim.spec.pool.name.as_deref().unwrap_or_default();
+        let pool = ObjectId::of::<IPPool>(pool);
+        if claim.status.address.is_some() {
+            return Ok(None);
+        }
+        let cluster = self.labelled_cluster(&claim.metadata)?;
+        if self.is_paused(at, &claim.metadata, cluster.as_ref()) {
+            return Ok(None);
+        }
+        let error = claim
+            .status
+            .error_message
+            .as_deref()
+            .filter(|message| !message.is_empty());
+        self.unserved_claim(at, &claim.status.conditions, error, pool)
+    }
+
+    pub(crate) fn ip_address_claim(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let claim: IPAddressClaim = self.required(at)?;
+        if claim.status.address_ref.is_some() {
+            return Ok(None);
+        }
+        let reference = &claim.spec.pool_ref;
+        let pool = ObjectId::foreign(&reference.api_group, &reference.kind, &reference.name);
+        self.unserved_claim(at, &claim.status.conditions, None, pool)
+    }
+
+    /// A claim without address.
+    fn unserved_claim(
+        &mut self,
+        at: &ObjectId,
+        conditions: &[Condition],
+        error: Option<&str>,
+        pool: ObjectId,
+    ) -> Result<Next, End> {
+        let bad = first_bad(conditions, &[("Ready", ConditionStatus::False)]);
+        match (bad, error) {
+            (Some(bad), _) => {
+                let is_end = OF_CLAIM.contains(&bad.reason.as_str());
+                let link = link(at, Area::Addresses, bad);
+                self.push(link);
+                return Ok((!is_end).then_some(pool));
+            }
+            (None, Some(message)) => self.push(Link {
+                message: message.to_owned(),
+                severity: Severity::Error,
+                ..Link::plain(at, "has no address", Actor::User, "Do what the message says.")
+            }),
+            (None, None) => {
+                let cure = format!(
+                    "Wait. If it lasts, check that what serves {} runs: kubectl get deploy -A.",
+                    pool.kind
+                );
+                self.push(Link::plain(at, "waits for an address of its pool", Actor::System, cure));
+            }
+        }
+        Ok(Some(pool))
+    }
+
+    pub(crate) fn pool(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let pool: IPPool = self.required(at)?;
+        let Some(bad) = first_bad(&pool.status.conditions, &ORDER) else {
+            return Ok(None);
+        };
+        let link = link(at, Area::Addresses, bad);
+        self.push(link);
+        Ok(None)
+    }
+}

@@ -1,0 +1,186 @@
+//! Cluster and Metal3Cluster.
+
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
+use metal3_api::infrastructure::conditions::cluster as conditions;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_api::kind::Kind as _;
+use metal3_api::meta::ConditionStatus;
+
+use super::conditions::{Bad, first_bad, link, reason_link, since};
+use super::{End, Next, Walk, is_deleting, is_owned_by, name, owner};
+use crate::chain::Link;
+use crate::object::ObjectId;
+use crate::table::{Actor, Area};
+
+const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
+const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";
+
+/// What a Metal3Cluster is not ready for, causes first.
+const ORDER: [Bad; 7] = [
+    (conditions::PAUSED, ConditionStatus::True),
+    (conditions::ATTACHED, ConditionStatus::False),
+    (conditions::ENDPOINT_READY, ConditionStatus::False),
+    (conditions::INFRASTRUCTURE_READY, ConditionStatus::False),
+    (conditions::ENDPOINT_RENDERED, ConditionStatus::False),
+    (conditions::ENDPOINT_DRIFTED, ConditionStatus::True),
+    (conditions::READY, ConditionStatus::False),
+];
+
+impl Walk<'_> {
+    pub(crate) fn cluster(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let cluster: Cluster = self.required(at)?;
+        if self.is_paused(at, &cluster.metadata, Some(&cluster)) {
+            return Ok(None);
+        }
+        let deleting = is_deleting(&cluster.metadata);
+        if !deleting && !is_infrastructure_ready(&cluster) {
+            let Some(reference) = &cluster.spec.infrastructure_ref else {
+                let cure = "Set spec.infrastructureRef of the Cluster.";
+                self.push(Link::plain(at, "names no infrastructure", Actor::User, cure));
+                return Ok(None);
+            };
+            self.push(Link::plain(at, "waits for its infrastructure", Actor::System, ""));
+            return Ok(Some(ObjectId::foreign(
+                &reference.api_group,
+                &reference.kind,
+                &reference.name,
+            )));
+        }
+        let machines: Vec<Machine> = self.list(Some(&at.name))?;
+        let total = machines.len();
+        let mut waiting: Vec<Machine> = machines
+            .into_iter()
+            .filter(|one| deleting || !is_running(one))
+            .collect();
+        waiting.sort_by_key(order);
+        if let Some(first) = waiting.first() {
+            let (count, verb) = (waiting.len(), if deleting { "exist" } else { "are not ready" });
+            let title = format!("{count} of {total} machines {verb}");
+            self.push(Link::plain(at, title, Actor::System, ""));
+            return Ok(Some(ObjectId::of::<Machine>(name(&first.metadata))));
+        }
+        if deleting {
+            let message = "no Machine of it is left";
+            self.push(reason_link(at, Area::Shared, "Deleting", message, None));
+            let infrastructure = cluster.spec.infrastructure_ref.as_ref();
+            return Ok(infrastructure.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name)));
+        }
+        Ok(self.without_waiting_machine(at, &cluster, total))
+    }
+
+    /// No Machine waits: the control plane may still.
+    fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster, machines: usize) -> Next {
+        let initialized = cluster.status.initialization.as_ref();
+        let is_initialized = initialized.is_some_and(|one| one.control_plane_initialized == Some(true));
+        let reference = cluster.spec.control_plane_ref.as_ref()?;
+        if is_initialized && machines > 0 {
+            return None;
+        }
+        self.push(Link::plain(at, "waits for its control plane", Actor::System, ""));
+        Some(ObjectId::foreign(
+            &reference.api_group,
+            &reference.kind,
+            &reference.name,
+        ))
+    }
+
+    pub(crate) fn metal3_cluster(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let object: Metal3Cluster = self.required(at)?;
+        let labelled = object
+            .metadata
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get(CLUSTER_LABEL));
+        let cluster_name = owner::<Cluster>(&object.metadata).or(labelled.map(String::as_str));
+        let cluster: Option<Cluster> = match cluster_name {
+            Some(name) => self.find(name)?,
+            None => None,
+        };
+        if self.is_paused(at, &object.metadata, cluster.as_ref()) {
+            return Ok(None);
+        }
+        if is_deleting(&object.metadata) {
+            let ready = first_bad(
+                &object.status.conditions,
+                &[(conditions::READY, ConditionStatus::False)],
+            );
+            let (message, since) = ready.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
+            self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
+            let machines: Vec<Metal3Machine> = self.list(cluster_name)?;
+            return Ok(machines
+                .first()
+                .map(|one| ObjectId::of::<Metal3Machine>(name(&one.metadata))));
+        }
+        if object.status.conditions.is_empty() {
+            let entry = "NotYetReported";
+            self.push(reason_link(
+                at,
+                Area::Shared,
+                entry,
+                "no controller wrote a condition",
+                None,
+            ));
+            return Ok(None);
+        }
+        let Some(bad) = first_bad(&object.status.conditions, &ORDER) else {
+            return Ok(None);
+        };
+        self.push(link(at, Area::Clusters, bad));
+        self.after_endpoint(&object, cluster.as_ref(), &bad.reason)
+    }
+
+    /// The object that the endpoint of a Metal3Cluster comes from.
+    fn after_endpoint(&mut self, object: &Metal3Cluster, cluster: Option<&Cluster>, reason: &str) -> Result<Next, End> {
+        let is = |wanted: metal3_domain::reason::Reason| wanted.as_str() == reason;
+        if is(conditions::REASON_WAITING_FOR_CONTROL_PLANE) {
+            let reference = cluster.and_then(|cluster| cluster.spec.control_plane_ref.as_ref());
+            return Ok(reference.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name)));
+        }
+        if is(conditions::REASON_WAITING_FOR_INFRA_CLUSTER) {
+            let reference = cluster.and_then(|cluster| cluster.spec.infrastructure_ref.as_ref());
+            let other = reference.filter(|one| one.kind != Metal3Cluster::KIND);
+            return Ok(other.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name)));
+        }
+        if is(conditions::REASON_WAITING_FOR_IP_ADDRESS) {
+            let uid = object.metadata.uid.as_deref();
+            let claims: Vec<IPClaim> = self.list(None)?;
+            let own = claims.iter().find(|claim| is_owned_by(&claim.metadata, uid));
+            if let Some(claim) = own {
+                return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
+            }
+            let claims: Vec<IPAddressClaim> = self.list(None)?;
+            let own = claims.iter().find(|claim| is_owned_by(&claim.metadata, uid));
+            return Ok(own.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata))));
+        }
+        Ok(None)
+    }
+}
+
+/// Whether the infrastructure provider reported that the infrastructure exists.
+pub(crate) fn is_infrastructure_ready(cluster: &Cluster) -> bool {
+    let initialization = cluster.status.initialization.as_ref();
+    initialization.is_some_and(|one| one.infrastructure_provisioned == Some(true))
+}
+
+/// Whether the Machine has its Node and reports no problem.
+pub(crate) fn is_running(machine: &Machine) -> bool {
+    let not_ready = first_bad(&machine.status.conditions, &[("Ready", ConditionStatus::False)]);
+    !is_deleting(&machine.metadata) && machine.status.node_ref.is_some() && not_ready.is_none()
+}
+
+/// Whether the Machine is of the control plane.
+pub(crate) fn is_control_plane(machine: &Machine) -> bool {
+    let labels = machine.metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL))
+}
+
+/// Control planes first, since the others wait for them, then the oldest.
+fn order(machine: &Machine) -> (bool, Option<String>, String) {
+    let created = machine
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map(|time| time.0.to_string());
+    (!is_control_plane(machine), created, name(&machine.metadata).to_owned())
+}

@@ -1,0 +1,132 @@
+//! Metal3DataClaim and Metal3Data.
+
+use metal3_api::cluster::{Cluster, IPAddressClaim};
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3ObjectRef};
+use metal3_api::ipam::v1alpha1::IPClaim;
+
+use super::conditions::reason_link;
+use super::{End, Next, Walk, is_deleting, is_owned_by, name};
+use crate::chain::Link;
+use crate::object::ObjectId;
+use crate::table::{Actor, Area, Severity};
+
+impl Walk<'_> {
+    pub(crate) fn data_claim(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let claim: Metal3DataClaim = self.required(at)?;
+        let cluster = self.labelled_cluster(&claim.metadata)?;
+        if self.is_paused(at, &claim.metadata, cluster.as_ref()) {
+            return Ok(None);
+        }
+        let data = referred(claim.status.rendered_data.as_ref());
+        if let Some(data) = data {
+            self.push(Link::plain(at, "waits for its Metal3Data", Actor::System, ""));
+            return Ok(Some(ObjectId::of::<Metal3Data>(data)));
+        }
+        if let Some(message) = stated(claim.status.error_message.as_ref()) {
+            self.push(error(at, message));
+            return Ok(None);
+        }
+        let Some(template) = referred(claim.spec.template.as_ref()) else {
+            let cure = "Name a template in spec.template.";
+            self.push(Link::plain(at, "names no template", Actor::User, cure));
+            return Ok(None);
+        };
+        self.push(reason_link(
+            at,
+            Area::Data,
+            "WaitingForInput",
+            "no Metal3Data serves the claim yet",
+            None,
+        ));
+        let exists = self.find::<Metal3DataTemplate>(template)?.is_some();
+        if !exists {
+            return Err(self.absent(&ObjectId::of::<Metal3DataTemplate>(template)));
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn data(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let data: Metal3Data = self.required(at)?;
+        let cluster = self.labelled_cluster(&data.metadata)?;
+        if self.is_paused(at, &data.metadata, cluster.as_ref()) {
+            return Ok(None);
+        }
+        if is_deleting(&data.metadata) {
+            let message = "its addresses are released after its claim is deleted";
+            self.push(reason_link(at, Area::Data, "ClaimLives", message, None));
+            return Ok(None);
+        }
+        if data.status.ready == Some(true) {
+            return Ok(None);
+        }
+        let message = stated(data.status.error_message.as_ref());
+        let waiting = self.waiting_address(&data)?;
+        match (message, &waiting) {
+            (Some(message), None) => self.push(error(at, message)),
+            (message, _) => {
+                let message = message.unwrap_or_default();
+                self.push(reason_link(at, Area::Data, "WaitingForInput", message, None));
+            }
+        }
+        let template = referred(data.spec.template.as_ref());
+        if let (None, Some(template)) = (&waiting, template)
+            && self.find::<Metal3DataTemplate>(template)?.is_none()
+        {
+            return Err(self.absent(&ObjectId::of::<Metal3DataTemplate>(template)));
+        }
+        Ok(waiting)
+    }
+
+    /// A claim on a pool that the Metal3Data owns and that has no address.
+    fn waiting_address(&mut self, data: &Metal3Data) -> Result<Next, End> {
+        let uid = data.metadata.uid.as_deref();
+        let claims: Vec<IPClaim> = self.list(None)?;
+        let waiting = claims
+            .iter()
+            .find(|claim| is_owned_by(&claim.metadata, uid) && claim.status.address.is_none());
+        if let Some(claim) = waiting {
+            return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
+        }
+        let claims: Vec<IPAddressClaim> = self.list(None)?;
+        let waiting = claims
+            .iter()
+            .find(|claim| is_owned_by(&claim.metadata, uid) && claim.status.address_ref.is_none());
+        Ok(waiting.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata))))
+    }
+
+    /// The Cluster that the label names.
+    pub(crate) fn labelled_cluster(
+        &mut self,
+        meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    ) -> Result<Option<Cluster>, End> {
+        let label = meta
+            .labels
+            .as_ref()
+            .and_then(|labels| labels.get("cluster.x-k8s.io/cluster-name"));
+        match label {
+            Some(name) => self.find(name),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The name in a reference.
+fn referred(reference: Option<&Metal3ObjectRef>) -> Option<&str> {
+    reference
+        .and_then(|reference| reference.name.as_deref())
+        .filter(|name| !name.is_empty())
+}
+
+/// A message that is not empty.
+fn stated(message: Option<&String>) -> Option<&str> {
+    message.map(String::as_str).filter(|message| !message.is_empty())
+}
+
+/// An error in the status: the message says what to do, and a user does it.
+fn error(at: &ObjectId, message: &str) -> Link {
+    Link {
+        who_acts: Actor::User,
+        severity: Severity::Error,
+        ..reason_link(at, Area::Data, "RenderingFailed", message, None)
+    }
+}

@@ -1,0 +1,193 @@
+//! Machine and Metal3Machine.
+
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::conditions::machine as conditions;
+use metal3_api::infrastructure::conditions::shared;
+use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine, Metal3Remediation};
+use metal3_api::meta::ConditionStatus;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+
+use super::cluster::{is_control_plane, is_infrastructure_ready, is_running};
+use super::conditions::{Bad, find, first_bad, link, reason_link, since};
+use super::{End, Next, Walk, is_deleting, name, owner};
+use crate::chain::Link;
+use crate::object::ObjectId;
+use crate::table::{Actor, Area};
+
+/// What a Metal3Machine waits for, in the order of its steps.
+const ORDER: [Bad; 6] = [
+    (conditions::PAUSED, ConditionStatus::True),
+    (conditions::ASSOCIATE_HOST, ConditionStatus::False),
+    (conditions::ASSOCIATE_META_DATA, ConditionStatus::False),
+    (conditions::DATA_READY, ConditionStatus::False),
+    (conditions::LABELS_SYNCED, ConditionStatus::False),
+    (conditions::READY, ConditionStatus::False),
+];
+/// Conditions of a Machine that a failed or running remediation sets.
+const UNHEALTHY: [Bad; 3] = [
+    ("OwnerRemediated", ConditionStatus::False),
+    ("HealthCheckSucceeded", ConditionStatus::False),
+    ("NodeHealthy", ConditionStatus::False),
+];
+
+impl Walk<'_> {
+    pub(crate) fn machine(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let machine: Machine = self.required(at)?;
+        let cluster: Option<Cluster> = self.find(&machine.spec.cluster_name)?;
+        if self.is_paused(at, &machine.metadata, cluster.as_ref()) {
+            return Ok(None);
+        }
+        let reference = &machine.spec.infrastructure_ref;
+        let infrastructure = ObjectId::foreign(&reference.api_group, &reference.kind, &reference.name);
+        if is_deleting(&machine.metadata) {
+            let deleting = find(&machine.status.conditions, "Deleting");
+            let (message, since) = deleting.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
+            self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
+            let is_left =
+                infrastructure.is::<Metal3Machine>() && self.find::<Metal3Machine>(&reference.name)?.is_some();
+            return Ok(is_left.then_some(infrastructure));
+        }
+        if machine.spec.bootstrap.data_secret_name.is_none() {
+            return self.bootstrap(at, &machine, cluster.as_ref());
+        }
+        let initialization = machine.status.initialization.as_ref();
+        if initialization.is_none_or(|one| one.infrastructure_provisioned != Some(true)) {
+            self.push(Link::plain(at, "waits for its infrastructure", Actor::System, ""));
+            return Ok(Some(infrastructure));
+        }
+        self.running_machine(at, &machine)
+    }
+
+    /// The infrastructure exists: its Node may be missing or ill.
+    fn running_machine(&mut self, at: &ObjectId, machine: &Machine) -> Result<Next, End> {
+        if let Some(bad) = first_bad(&machine.status.conditions, &UNHEALTHY)
+            && self.find::<Metal3Remediation>(&at.name)?.is_some()
+        {
+            let title = format!("is unhealthy and remediated: {}", bad.reason);
+            let plain = Link::plain(at, title, Actor::System, "");
+            self.push(Link {
+                message: bad.message.clone(),
+                since: since(bad),
+                ..plain
+            });
+            return Ok(Some(ObjectId::of::<Metal3Remediation>(&at.name)));
+        }
+        if is_running(machine) {
+            return Ok(None);
+        }
+        let bad = first_bad(&machine.status.conditions, &UNHEALTHY);
+        let bad = bad.or_else(|| first_bad(&machine.status.conditions, &[("Ready", ConditionStatus::False)]));
+        let cure = "See the Node in the workload cluster, and the console of the machine.";
+        let plain = Link::plain(at, "waits for its Node", Actor::System, cure);
+        self.push(Link {
+            message: bad.map(|one| one.message.clone()).unwrap_or_default(),
+            since: bad.and_then(since),
+            ..plain
+        });
+        Ok(None)
+    }
+
+    /// The bootstrap data are missing: for lack of the infrastructure, of the control plane, or of the bootstrap provider.
+    fn bootstrap(&mut self, at: &ObjectId, machine: &Machine, cluster: Option<&Cluster>) -> Result<Next, End> {
+        if let Some(cluster) = cluster.filter(|cluster| !is_infrastructure_ready(cluster)) {
+            self.push(Link::plain(
+                at,
+                "waits for the infrastructure of its Cluster",
+                Actor::System,
+                "",
+            ));
+            return Ok(Some(ObjectId::of::<Cluster>(name(&cluster.metadata))));
+        }
+        let initialization = cluster.and_then(|cluster| cluster.status.initialization.as_ref());
+        let is_initialized = initialization.is_some_and(|one| one.control_plane_initialized == Some(true));
+        if !is_initialized && !is_control_plane(machine) {
+            let machines: Vec<Machine> = self.list(Some(&machine.spec.cluster_name))?;
+            let first = machines.iter().find(|one| is_control_plane(one) && !is_running(one));
+            if let Some(first) = first {
+                self.push(Link::plain(
+                    at,
+                    "waits for the first machine of the control plane",
+                    Actor::System,
+                    "",
+                ));
+                return Ok(Some(ObjectId::of::<Machine>(name(&first.metadata))));
+            }
+        }
+        let cure = "Name a Secret in spec.bootstrap.dataSecretName, or a bootstrap object in spec.bootstrap.configRef.";
+        let Some(reference) = &machine.spec.bootstrap.config_ref else {
+            self.push(Link::plain(at, "has no bootstrap data", Actor::User, cure));
+            return Ok(None);
+        };
+        self.push(Link::plain(at, "waits for its bootstrap data", Actor::System, ""));
+        Ok(Some(ObjectId::foreign(
+            &reference.api_group,
+            &reference.kind,
+            &reference.name,
+        )))
+    }
+
+    pub(crate) fn metal3_machine(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let machine: Metal3Machine = self.required(at)?;
+        let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
+        let bad = first_bad(&machine.status.conditions, &ORDER);
+        let Some(bad) = bad else {
+            if machine.status.conditions.is_empty() {
+                let message = "no controller wrote a condition";
+                self.push(reason_link(at, Area::Shared, "NotYetReported", message, None));
+            }
+            return Ok(None);
+        };
+        let link = link(at, Area::Machines, bad);
+        self.push(link);
+        let host = machine
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|all| all.get(HOST_ANNOTATION));
+        let host = host.map(|key| ObjectId::of::<BareMetalHost>(key.rsplit('/').next().unwrap_or(key)));
+        let is = |wanted: metal3_domain::reason::Reason| wanted.as_str() == bad.reason;
+        if bad.type_ == conditions::PAUSED {
+            return Ok(None);
+        }
+        if is(conditions::REASON_WAITING_FOR_INFRASTRUCTURE) {
+            let label = machine
+                .metadata
+                .labels
+                .as_ref()
+                .and_then(|all| all.get("cluster.x-k8s.io/cluster-name"));
+            return Ok(label.map(|name| ObjectId::of::<Cluster>(name)));
+        }
+        if is(conditions::REASON_WAITING_FOR_BOOTSTRAP) {
+            return Ok(owner.map(|name| ObjectId::of::<Machine>(&name)));
+        }
+        if is(conditions::REASON_HOST_FAILED) {
+            return self.unavailable_host();
+        }
+        if is(conditions::REASON_WAITING_FOR_DATA) || is(conditions::REASON_META_DATA_RELEASE_FAILED) {
+            return Ok(Some(ObjectId::of::<Metal3DataClaim>(&at.name)));
+        }
+        if is(shared::REASON_DELETING) || bad.type_ == conditions::ASSOCIATE_META_DATA {
+            return self.unfinished_host(host);
+        }
+        Ok(None)
+    }
+
+    /// A host of the machine that is not done itself. Without one the machine waits for something else.
+    fn unfinished_host(&mut self, host: Option<ObjectId>) -> Result<Next, End> {
+        let Some(host) = host else { return Ok(None) };
+        let is_left = self.find::<BareMetalHost>(&host.name)?.is_some();
+        Ok(is_left.then_some(host))
+    }
+
+    /// No host can be claimed: one with an error, or one on its way, is the cause.
+    fn unavailable_host(&mut self) -> Result<Next, End> {
+        let hosts: Vec<BareMetalHost> = self.list(None)?;
+        let free = hosts.iter().filter(|host| host.spec.consumer_ref.is_none());
+        let mut free: Vec<&BareMetalHost> = free.filter(|host| super::host::is_unavailable(host)).collect();
+        free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
+        Ok(free
+            .first()
+            .map(|host| ObjectId::of::<BareMetalHost>(name(&host.metadata))))
+    }
+}

@@ -1,0 +1,239 @@
+//! From one object to the next: why it is not done, and which object it waits for.
+
+mod address;
+mod cluster;
+mod conditions;
+mod data;
+mod foreign;
+mod host;
+mod machine;
+mod remediation;
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3Remediation,
+};
+use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde_json::Value;
+
+use crate::chain::{Explanation, Link, NotRead, State};
+use crate::object::{ObjectId, SECRET};
+use crate::snapshot::{Read, Snapshot, Unread};
+use crate::table::Actor;
+
+/// Explains an object, or returns what is to be read first.
+///
+/// # Errors
+/// The reads whose results the snapshot lacks.
+pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
+    let mut walk = Walk {
+        snapshot,
+        wanted: BTreeSet::new(),
+        not_read: Vec::new(),
+        chain: Vec::new(),
+    };
+    let mut visited = BTreeSet::new();
+    let mut next = Some(object.clone());
+    let mut end = End::Done;
+    while let Some(at) = next.take() {
+        if !visited.insert(at.clone()) {
+            walk.circle();
+            break;
+        }
+        let links = walk.chain.len();
+        match walk.step(&at) {
+            Ok(following) => {
+                next = following;
+                if walk.chain.len() == links {
+                    walk.unseen(&at);
+                }
+            }
+            Err(stop) => {
+                end = stop;
+                break;
+            }
+        }
+    }
+    let missing = snapshot.missing(walk.wanted);
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let state = match (&end, walk.chain.last()) {
+        (End::Unread, _) => State::Unknown,
+        (End::Absent, _) if walk.chain.len() < 2 => State::Absent,
+        (_, None) => State::Ready,
+        (_, Some(last)) => match last.who_acts {
+            Actor::Nothing => State::Ready,
+            Actor::System => State::Waiting,
+            Actor::User | Actor::Hardware => State::Blocked,
+        },
+    };
+    Ok(Explanation {
+        object: object.clone(),
+        state,
+        chain: walk.chain,
+        not_read: walk.not_read,
+    })
+}
+
+/// How a walk ends other than at a cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the last link.
+    Done,
+    /// At an object that is still to be read.
+    Wanted,
+    /// At an object that could not be read.
+    Unread,
+    /// At an object that does not exist.
+    Absent,
+}
+
+/// The next object, or `None` at the last link.
+pub(crate) type Next = Option<ObjectId>;
+
+pub(crate) struct Walk<'a> {
+    snapshot: &'a Snapshot,
+    wanted: BTreeSet<Read>,
+    not_read: Vec<NotRead>,
+    chain: Vec<Link>,
+}
+
+impl Walk<'_> {
+    fn step(&mut self, at: &ObjectId) -> Result<Next, End> {
+        match at {
+            at if at.is::<Cluster>() => self.cluster(at),
+            at if at.is::<Machine>() => self.machine(at),
+            at if at.is::<Metal3Cluster>() => self.metal3_cluster(at),
+            at if at.is::<Metal3Machine>() => self.metal3_machine(at),
+            at if at.is::<Metal3DataClaim>() => self.data_claim(at),
+            at if at.is::<Metal3Data>() => self.data(at),
+            at if at.is::<IPClaim>() => self.ip_claim(at),
+            at if at.is::<IPAddressClaim>() => self.ip_address_claim(at),
+            at if at.is::<IPPool>() => self.pool(at),
+            at if at.is::<BareMetalHost>() => self.host(at),
+            at if at.is::<Metal3Remediation>() => self.remediation(at),
+            at if at.kind == SECRET.kind && at.group == SECRET.group => self.secret(at),
+            at => self.foreign(at),
+        }
+    }
+
+    /// The answer to a read; `End::Wanted` until it is read.
+    fn answer(&mut self, read: Read) -> Result<Vec<Value>, End> {
+        let answer = self.snapshot.get(&read).cloned();
+        self.wanted.insert(read.clone());
+        match answer {
+            None => Err(End::Wanted),
+            Some(Ok(found)) => Ok(found),
+            Some(Err(why)) => Err(self.unread(read, why)),
+        }
+    }
+
+    fn unread(&mut self, what: Read, why: Unread) -> End {
+        let entry = NotRead { what, why };
+        if !self.not_read.contains(&entry) {
+            self.not_read.push(entry);
+        }
+        End::Unread
+    }
+
+    /// An object that the chain needs: a link reports it when it does not exist.
+    fn required<K: Kind>(&mut self, at: &ObjectId) -> Result<K, End> {
+        match self.find::<K>(&at.name)? {
+            Some(object) => Ok(object),
+            None => Err(self.absent(at)),
+        }
+    }
+
+    /// An object; `None` when it does not exist.
+    fn find<K: Kind>(&mut self, name: &str) -> Result<Option<K>, End> {
+        let read = Read::Object(ObjectId::of::<K>(name));
+        let found = self.answer(read.clone())?;
+        found.into_iter().next().map(|one| self.decoded(&read, one)).transpose()
+    }
+
+    /// The objects of a kind, of a Cluster or of the namespace.
+    fn list<K: Kind>(&mut self, cluster: Option<&str>) -> Result<Vec<K>, End> {
+        let read = Read::list::<K>(cluster);
+        let found = self.answer(read.clone())?;
+        found.into_iter().map(|one| self.decoded(&read, one)).collect()
+    }
+
+    fn decoded<K: Kind>(&mut self, read: &Read, value: Value) -> Result<K, End> {
+        serde_json::from_value(value).map_err(|why| self.unread(read.clone(), Unread::Undecodable(why.to_string())))
+    }
+
+    /// A link about an object that does not exist.
+    fn absent(&mut self, at: &ObjectId) -> End {
+        let cure = format!("Create {at}, or correct the reference to it.");
+        self.chain.push(Link::plain(at, "does not exist", Actor::User, cure));
+        End::Absent
+    }
+
+    /// A Secret, of which only the existence matters.
+    fn secret(&mut self, at: &ObjectId) -> Result<Next, End> {
+        if self.answer(Read::Object(at.clone()))?.is_empty() {
+            return Err(self.absent(at));
+        }
+        Ok(None)
+    }
+
+    /// The last link waits for one before it: each reports what it saw last, which changes soon.
+    fn circle(&mut self) {
+        if let Some(last) = self.chain.last_mut() {
+            last.cure = "Wait. If it lasts, see the log of this program: the objects wait for each other.".to_owned();
+        }
+    }
+
+    /// The last link waits for an object that is done: its controller has not seen that yet.
+    fn unseen(&mut self, done: &ObjectId) {
+        if let Some(last) = self.chain.last_mut().filter(|last| last.cure.is_empty()) {
+            last.cure = format!(
+                "Wait: {done} waits for nothing. If it lasts, see the log of the controller of {}.",
+                last.object.kind
+            );
+        }
+    }
+
+    fn push(&mut self, link: Link) {
+        self.chain.push(link);
+    }
+}
+
+/// Whether the object is being deleted.
+pub(crate) fn is_deleting(meta: &ObjectMeta) -> bool {
+    meta.deletion_timestamp.is_some()
+}
+
+/// The name of an object.
+pub(crate) fn name(meta: &ObjectMeta) -> &str {
+    meta.name.as_deref().unwrap_or_default()
+}
+
+/// The name of the first owner of a kind.
+pub(crate) fn owner<K: Kind>(meta: &ObjectMeta) -> Option<&str> {
+    let owners = meta.owner_references.as_deref().unwrap_or_default();
+    let group = |api_version: &str| {
+        api_version
+            .split_once('/')
+            .map_or(String::new(), |(group, _)| group.to_owned())
+    };
+    let found = owners
+        .iter()
+        .find(|owner| owner.kind == K::KIND && group(&owner.api_version) == K::GROUP);
+    found.map(|owner| owner.name.as_str())
+}
+
+/// Whether an object with this UID owns it.
+pub(crate) fn is_owned_by(meta: &ObjectMeta, uid: Option<&str>) -> bool {
+    let owners = meta.owner_references.as_deref().unwrap_or_default();
+    uid.is_some_and(|uid| owners.iter().any(|owner| owner.uid == uid))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The arguments of `why`.
+
+use anyhow::{Context as _, Result, bail};
+use metal3_explain::{KINDS, ObjectId, kind_named};
+
+/// The question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    /// The object.
+    pub object: ObjectId,
+    /// Its namespace; without one, that of the kubeconfig.
+    pub namespace: Option<String>,
+    /// The form of the output.
+    pub output: Output,
+}
+
+/// The form of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For programs.
+    Yaml,
+}
+
+const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
+
+/// Parses the arguments after `why`, and returns the kubeconfig too.
+///
+/// # Errors
+/// Names the argument and the valid ones.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option<String>)> {
+    let (mut words, mut namespace, mut output, mut kubeconfig) = (Vec::new(), None, None, None);
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if !argument.starts_with('-') {
+            words.push(argument);
+            continue;
+        }
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument, arguments.next()),
+        };
+        let place = match name.as_str() {
+            "-n" | "--namespace" => &mut namespace,
+            "-o" | "--output" => &mut output,
+            "--kubeconfig" => &mut kubeconfig,
+            _ => bail!("{name:?}: {VALID}"),
+        };
+        *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
+    }
+    let output = match output.as_deref() {
+        None | Some("text") => Output::Text,
+        Some("json") => Output::Json,
+        Some("yaml") => Output::Yaml,
+        Some(other) => bail!("-o {other:?}: {VALID}"),
+    };
+    let object = object(&words)?;
+    Ok((
+        Why {
+            object,
+            namespace,
+            output,
+        },
+        kubeconfig,
+    ))
+}
+
+/// The object that `KIND/NAME` or `KIND NAME` names.
+fn object(words: &[String]) -> Result<ObjectId> {
+    let (kind, name) = match words {
+        [one] => one
+            .split_once('/')
+            .with_context(|| format!("{one:?} is not KIND/NAME; {VALID}"))?,
+        [kind, name] => (kind.as_str(), name.as_str()),
+        _ => bail!("name one object; {VALID}"),
+    };
+    let known = kind_named(kind).with_context(|| {
+        let kinds: Vec<&str> = KINDS.iter().map(|known| known.kind).collect();
+        format!("{kind:?} is not a kind that is explained: {}", kinds.join(", "))
+    })?;
+    if name.is_empty() {
+        bail!("{kind:?} without a name; {VALID}");
+    }
+    Ok(ObjectId::foreign(known.group, known.kind, name))
+}
