@@ -67,11 +67,11 @@ fn is_aborted(error: &str) -> bool {
     error.contains(ABORTED) || error.contains(LEFT)
 }
 
-/// Whether the status records that switching the power on, or off, failed.
-fn has_failed(planner: &Planner<'_>, on: bool) -> bool {
+/// The recorded error of switching the power on, or off.
+fn recorded<'a>(planner: &Planner<'a>, on: bool) -> Option<&'a str> {
     let prefixes: &[&str] = if on { &[ON_FAILED] } else { &[OFF_FAILED, SOFT_FAILED] };
     let recorded = planner.recorded_error(ErrorType::PowerManagement);
-    recorded.is_some_and(|message| !is_aborted(message) && prefixes.iter().any(|prefix| message.starts_with(prefix)))
+    recorded.filter(|message| prefixes.iter().any(|prefix| message.starts_with(prefix)))
 }
 
 /// The error of switching the power on, or off. Ironic keeps an error until the next request and uses the field for other
@@ -82,19 +82,16 @@ fn power_error<'a>(planner: &Planner<'_>, node: &'a Node, on: bool) -> Option<&'
         return None;
     }
     let error = node.last_error.as_deref()?;
-    let is_of_power = error.to_ascii_lowercase().contains("power") && !is_aborted(error);
-    is_of_power.then_some(error)
+    error.to_ascii_lowercase().contains("power").then_some(error)
 }
 
 /// Waits for the backoff after a failure to switch the power on, or off. One that is recorded counts whatever the node
 /// shows: Ironic erases the error when it next reads the power state, which does not repair the machine.
 fn retry(planner: &mut Planner<'_>, node: &Node, on: bool, prefix: &str) -> PlanResult<()> {
-    let recorded = planner.recorded_error(ErrorType::PowerManagement);
-    let message = match (
-        recorded.filter(|_| has_failed(planner, on)),
-        power_error(planner, node, on),
-    ) {
+    let message = match (recorded(planner, on), power_error(planner, node, on)) {
         (Some(recorded), _) => recorded.to_owned(),
+        // It is repeated as it was.
+        (None, Some(error)) if !on && is_aborted(error) => format!("{OFF_FAILED}{error}"),
         (None, Some(error)) => format!("{prefix}{error}"),
         (None, None) => return Ok(()),
     };
@@ -201,8 +198,8 @@ fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanResult {
-    let failed = has_failed(planner, false);
-    let is_hard = reboots.mode == Some(RebootMode::Hard) || failed || is_soft_unsupported(planner);
+    let has_failed = recorded(planner, false).is_some_and(|message| !is_aborted(message));
+    let is_hard = reboots.mode == Some(RebootMode::Hard) || has_failed || is_soft_unsupported(planner);
     retry(planner, node, false, if is_hard { OFF_FAILED } else { SOFT_FAILED })?;
     let power = if is_hard {
         Power::Off

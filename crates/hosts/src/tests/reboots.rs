@@ -107,3 +107,27 @@ fn reboot_without_a_response_is_ordered_again_only_if_the_node_is_as_before() {
     let failed = json!({ "last_error": FAILED.trim_start_matches("Reboot operation failed: "), "updated_at": crate::tests::fixture::at(9) });
     assert!(unanswered(failed).summary().contains(FAILED));
 }
+
+/// Otherwise a conductor that restarts again and again gets the request each time, and nobody is told.
+#[test]
+fn aborted_power_off_is_reported_and_repeated_later_in_the_same_mode() {
+    let error = "Pending power operation was aborted due to conductor restart";
+    let aborted = provisioned()
+        .spec(json!({ "online": false }))
+        .node_with("active", json!({ "power_state": "power on", "last_error": error }))
+        .with(|fixture| fixture.requested_power = Some(false))
+        .live();
+    assert_eq!(requests(&aborted.plan()).count(), 0, "{}", aborted.summary());
+    let recorded = aborted.performed();
+    assert_eq!(
+        recorded.host["status"]["errorMessage"],
+        format!("PowerOff operation failed: {error}")
+    );
+    assert_eq!(recorded.host["status"]["errorCount"], 1);
+    let due = recorded.hours_later(9);
+    assert!(
+        due.summary().starts_with("requests soft power off"),
+        "{}",
+        due.summary()
+    );
+}

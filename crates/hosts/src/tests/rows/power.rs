@@ -379,7 +379,8 @@ pub(super) fn power() -> Vec<Row> {
             .requested_power(false)
             .row(
                 "the conductor restarted during a soft power-off",
-                "requests soft power off, waits for the node",
+                "writes the status, power management error: PowerOff operation failed: Pending power operation was aborted due to \
+                 conductor restart, waits for a time",
             ),
         never_off().annotated("reboot.metal3.io/client", "").live().row(
             "a host kept off that is never off",
