@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::clock::Clock;
+use metal3_domain::ids::NodeUuid;
 use metal3_domain::uri::without_logins;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
@@ -166,19 +167,22 @@ impl Executor<'_> {
         let is_port = matches!(order.request, Request::CreatePort { .. });
         let is_of_record = is_of_record(&order.request);
         let power = requested_power(&order.request);
-        let is_reboot = matches!(order.request, Request::Power(_, Power::Reboot | Power::SoftReboot));
+        let rebooted = requested_reboot(&order.request);
         match self.send(order.request, observed).await {
             Ok(request_id) => {
                 if is_of_record {
                     self.refusals.remove_one(self.key, verb);
+                    if let (Some(before), Some(after)) = (&node, observed.any_node()) {
+                        self.index.renew_reboot_mark(self.key, before, after);
+                    }
                 } else {
                     self.refusals.remove(self.key);
                 }
                 if let Some(on) = power {
                     self.index.request_power(self.key, on);
                 }
-                if is_reboot {
-                    self.index.request_reboot(self.key, RequestedReboot::Accepted);
+                if let Some(rebooted) = rebooted {
+                    self.index.request_reboot(self.key, rebooted, RequestedReboot::Accepted);
                 }
                 if impact != Impact::None {
                     let id = request_id.as_deref().unwrap_or("none");
@@ -190,9 +194,8 @@ impl Executor<'_> {
                 if impact != Impact::None && error.may_have_happened() {
                     tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
                 }
-                if let Some(node) = node.as_deref().filter(|_| is_reboot && is_unanswered(&error)) {
-                    let before = RequestedReboot::Unanswered(NodeMark::of(node));
-                    self.index.request_reboot(self.key, before);
+                if let Some(rebooted) = rebooted {
+                    self.reboot_rejected(rebooted, node.as_deref(), &error);
                 }
                 let class = if is_port {
                     classify_port_error(&error)
@@ -205,6 +208,18 @@ impl Executor<'_> {
                 observed.ports = Observed::Unknown(UnknownReason::NotRead);
                 Ok(Outcome::Refused)
             }
+        }
+    }
+
+    /// Ironic rejected the order to reboot, or its response is lost. A lock may be that of an order without a response.
+    fn reboot_rejected(&self, rebooted: NodeUuid, before: Option<&Node>, error: &Error) {
+        match (before, error) {
+            (Some(before), error) if is_unanswered(error) => {
+                let reboot = RequestedReboot::Unanswered(NodeMark::of(before));
+                self.index.request_reboot(self.key, rebooted, reboot);
+            }
+            (_, Error::Locked(_)) => {}
+            _ => self.index.end_reboot(self.key),
         }
     }
 
@@ -329,6 +344,14 @@ const fn is_of_record(request: &Request) -> bool {
         | Request::SetMaintenance(..)
         | Request::ClearMaintenance(_) => true,
         Request::Provision(..) | Request::Power(..) | Request::DeleteNode(_) => false,
+    }
+}
+
+/// The node that a request reboots.
+fn requested_reboot(request: &Request) -> Option<NodeUuid> {
+    match request {
+        Request::Power(node, Power::Reboot | Power::SoftReboot) => Some(node.clone()),
+        _ => None,
     }
 }
 

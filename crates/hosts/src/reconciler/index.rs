@@ -11,12 +11,13 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::PowerState;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
 
-use crate::facts::{Budget, PreviousView, Read, RequestedReboot};
+use crate::facts::{Budget, NodeMark, PreviousView, Read, RequestedReboot};
 use crate::plan::object::is_moving;
 
 /// How many provisioned hosts of a namespace may be deprovisioned per period.
@@ -71,7 +72,7 @@ struct Inner {
     /// The power state that was requested last, on or off, until a node shows it.
     requested_power: BTreeMap<Key, bool>,
     /// Hosts whose running machine this process requested to be rebooted, until that ends.
-    requested_reboot: BTreeMap<Key, RequestedReboot>,
+    requested_reboot: BTreeMap<Key, (NodeUuid, RequestedReboot)>,
 }
 
 impl HostIndex {
@@ -127,12 +128,32 @@ impl HostIndex {
         self.0.lock().requested_power.insert(host.clone(), on);
     }
 
-    pub(super) fn request_reboot(&self, host: &Key, reboot: RequestedReboot) {
-        self.0.lock().requested_reboot.insert(host.clone(), reboot);
+    pub(super) fn request_reboot(&self, host: &Key, node: NodeUuid, reboot: RequestedReboot) {
+        self.0.lock().requested_reboot.insert(host.clone(), (node, reboot));
     }
 
-    pub(super) fn requested_reboot(&self, host: &Key) -> Option<RequestedReboot> {
-        self.0.lock().requested_reboot.get(host).cloned()
+    /// The reboot that this process requested of this node. The request to an earlier node of the host is over.
+    pub(super) fn requested_reboot(&self, host: &Key, node: Option<&Node>) -> Option<RequestedReboot> {
+        let mut inner = self.0.lock();
+        let (of, reboot) = inner.requested_reboot.get(host).cloned()?;
+        if node.is_some_and(|node| node.uuid != of) {
+            inner.requested_reboot.remove(host);
+            return None;
+        }
+        Some(reboot)
+    }
+
+    /// This process changed the node itself: that is no sign that a reboot without a response was accepted.
+    pub(super) fn renew_reboot_mark(&self, host: &Key, before: &Node, after: &Node) {
+        if let Some((_, RequestedReboot::Unanswered(mark))) = self.0.lock().requested_reboot.get_mut(host)
+            && *mark == NodeMark::of(before)
+        {
+            *mark = NodeMark::of(after);
+        }
+    }
+
+    pub(super) fn end_reboot(&self, host: &Key) {
+        self.0.lock().requested_reboot.remove(host);
     }
 
     pub(super) fn end_power_request(&self, host: &Key) {

@@ -328,7 +328,7 @@ impl HostReconciler {
             last_history_error: observed.history.as_deref(),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
-            requested_reboot: self.index.requested_reboot(key),
+            requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
             aborts_deployments: self.observer.ironic.features().abort_deployment(),
             slot: observed.slot,
             budget: self.index.budget(key, &self.deprovision_budget, now),

@@ -161,6 +161,9 @@ impl Interceptor {
         self.report(&request).await;
         let is_late = self.log().late.is_some_and(|begin| what.starts_with(begin));
         let fault = self.log().ask(&what).or(is_late.then_some(IronicFault::Late));
+        if fault == Some(IronicFault::LostBefore) {
+            return Err(ConnectionBroken("the connection broke".to_owned()));
+        }
         if let Some((_, status)) = self.log().rejected.filter(|(begin, _)| what.starts_with(begin)) {
             let body = json!({ "error_message": "the driver does not support this" }).to_string();
             return Ok(Response::builder().status(status).body(body.into_bytes()).unwrap());
@@ -168,9 +171,6 @@ impl Interceptor {
         if fault == Some(IronicFault::KilledBefore) {
             self.kill();
             return pending().await;
-        }
-        if fault == Some(IronicFault::LostBefore) {
-            return Err(ConnectionBroken("the connection broke".to_owned()));
         }
         if let Some(fault) = fault.and_then(IronicFault::fault) {
             // Applies to the next request, which is this one: nothing runs in between.

@@ -228,6 +228,48 @@ async fn reboot_that_ironic_never_got_is_ordered_again() {
     assert_eq!(starts(&env), before + 1);
 }
 
+/// Changes of the node by this program and by others do not show that Ironic accepted the order.
+#[tokio::test(start_paused = true)]
+async fn reboot_that_ironic_rejected_is_not_over_because_its_node_changed() {
+    let env = never_off().await;
+    let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+    env.interceptor.log().fault = Some((asked + 2, IronicFault::LostBefore));
+    env.interceptor.log().rejected = Some(("PUT nodes/_/states/power", 503));
+    request(&env).await;
+    while power_requests(&env, asked).len() < 2 {
+        sleep(Duration::from_secs(1)).await;
+    }
+    env.edit(1, json!({ "spec": { "automatedCleaningMode": "disabled" } }))
+        .await;
+    sleep(Duration::from_secs(30)).await;
+    env.interceptor.log().rejected = None;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(starts(&env), before + 1);
+}
+
+/// The end of a request to an earlier node is not that of a later one.
+#[tokio::test(start_paused = true)]
+async fn reboot_of_an_earlier_node_is_not_that_of_the_present_one() {
+    const DETACHED: &str = "baremetalhost.metal3.io/detached";
+    let env = never_off().await;
+    env.set_faults(1, &[Fault::SlowBmc(60)]);
+    request(&env).await;
+    while env.node(1).await.is_none_or(|node| node.reservation.is_none()) {
+        sleep(Duration::from_secs(1)).await;
+    }
+    let annotations = |detached: Option<&str>, reboot: Option<&str>| json!({ "metadata": { "annotations": { DETACHED: detached, "reboot.metal3.io": reboot } } });
+    env.edit(1, annotations(Some(""), None)).await;
+    env.set_faults(1, &[]);
+    while env.node(1).await.is_some() {
+        sleep(Duration::from_secs(1)).await;
+    }
+    let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+    env.edit(1, annotations(None, Some(""))).await;
+    env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+    assert_eq!(power_requests(&env, asked), ["soft rebooting"]);
+    assert_eq!(starts(&env), before + 1);
+}
+
 /// The conductor lost the order, so nothing shows that the system does not shut down.
 #[tokio::test(start_paused = true)]
 async fn reboot_that_a_restart_of_ironic_aborts_is_repeated_in_the_mode_that_was_asked() {
