@@ -41,9 +41,11 @@ const ROUNDS: usize = 9;
 /// How often a reconcile reads a Node again whose change is rejected with a conflict.
 const MOST_STALE: usize = 1;
 
-/// Between attempts to send a request for a host that is kept off, while another one of its namespace is under way. The
-/// growing delays of a fault could last longer than a host may be off.
-const BUSY_POLL: Duration = Duration::from_secs(1);
+/// Between attempts to send a request, while another one of its namespace is under way. That is no fault, and the growing
+/// delays of a fault could last longer than a host may be off.
+const BUSY_POLL: Duration = Duration::from_secs(5);
+/// The same for a host that is kept off.
+const BUSY_POLL_WHILE_OFF: Duration = Duration::from_secs(1);
 
 fn is_busy(fault: &Fault) -> bool {
     fault.category() == BUSY.as_str()
@@ -144,9 +146,13 @@ impl Reconciler for Remediations {
             self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
-        let is_held = !facts.held.is_empty();
+        let poll = if facts.held.is_empty() {
+            BUSY_POLL
+        } else {
+            BUSY_POLL_WHILE_OFF
+        };
         match self.perform(key, facts, writer).await {
-            Err(fault) if is_held && is_busy(&fault) => Ok(Next::RequeueAfter(BUSY_POLL)),
+            Err(fault) if is_busy(&fault) => Ok(Next::RequeueAfter(poll)),
             next => next,
         }
     }

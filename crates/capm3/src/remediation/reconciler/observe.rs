@@ -17,8 +17,8 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{Writable, WriteTarget, Writer};
 
-use super::{Remediations, is_busy};
 use super::attempts::Seen;
+use super::{Remediations, is_busy};
 use crate::cluster::reconciler::is_served;
 use crate::machine::facts::associated;
 use crate::needs::Remediations as Role;
