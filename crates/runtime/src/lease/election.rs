@@ -57,6 +57,8 @@ pub struct Election {
     seen: Option<(Lease, Monotonic)>,
     /// When the renewal that makes this candidate the leader was sent.
     renewed: Option<Monotonic>,
+    /// Until when the holder of a lease that was deleted may lead.
+    deleted_held: Option<Monotonic>,
 }
 
 impl Election {
@@ -70,6 +72,7 @@ impl Election {
             phase: Phase::Reading,
             seen: None,
             renewed: None,
+            deleted_held: None,
         }
     }
 
@@ -161,6 +164,10 @@ impl Election {
 
     fn decide(&mut self, now: Monotonic, wall: DateTime<Utc>) -> Step {
         let Some((lease, since)) = &self.seen else {
+            if let Some(until) = self.deleted_held.filter(|until| now < *until) {
+                self.phase = Phase::Waiting(until);
+                return self.next(now, wall);
+            }
             let lease = record::first(&self.name, &self.identity, self.timings.lease, wall);
             return Step::Create(Box::new(lease));
         };
@@ -169,7 +176,7 @@ impl Election {
                 if self.renewed.is_some() {
                     return self.lose();
                 }
-                let free = since.after(record::duration(lease).unwrap_or(self.timings.lease));
+                let free = self.free_at(lease, *since);
                 if now < free {
                     self.phase = Phase::Watching(free);
                     return self.next(now, wall);
@@ -187,10 +194,21 @@ impl Election {
     /// Keeps the instant since when the record is unchanged: a new version with the same record is no renewal.
     fn remember(&mut self, now: Monotonic, lease: Option<Lease>) {
         let before = self.seen.take();
+        if lease.is_none()
+            && let Some((known, since)) = &before
+            && record::holder(known).is_some_and(|holder| holder != self.identity)
+        {
+            self.deleted_held = Some(self.free_at(known, *since));
+        }
         self.seen = lease.map(|lease| match before {
             Some((known, since)) if known.spec == lease.spec => (lease, since),
             _ => (lease, now),
         });
+    }
+
+    /// When the holder of a record that is unchanged since then does not lead any more.
+    fn free_at(&self, lease: &Lease, since: Monotonic) -> Monotonic {
+        since.after(record::duration(lease).unwrap_or(self.timings.lease))
     }
 
     /// A leader tries again the sooner the closer its deadline is.

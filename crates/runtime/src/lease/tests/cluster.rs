@@ -338,6 +338,19 @@ async fn a_leader_without_a_server_stops_at_its_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_answers_slowly_costs_nothing() {
+    let mut env = TestEnv::start();
+    let (a, _stop) = env.campaign(CAPM3_LEASE, "a");
+    a.acquired().await;
+    env.cluster
+        .inject(everything(Fault::Delay(Duration::from_millis(2_500))));
+    for _ in 0..120 {
+        sleep(SECOND).await;
+        assert!(a.check().is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_short_outage_costs_nothing() {
     let mut env = TestEnv::start();
     let (a, _stop) = env.campaign(CAPM3_LEASE, "a");

@@ -178,10 +178,16 @@ fn two_retry_periods_are_left_after_a_renewal_is_due() {
 }
 
 #[test]
-fn deleted_lease_is_created_at_once() {
+fn deleted_lease_is_created_once_its_holder_cannot_lead_any_more() {
     let mut election = candidate_behind(held_by("other", "1", WALL));
     election.observed(at(3), None);
-    assert!(matches!(election.next(at(3), WALL), Step::Create(_)));
+    assert_eq!(election.next(at(3), WALL), Step::Wait(Duration::from_secs(12)));
+    assert_eq!(election.next(at(15), WALL), Step::Read);
+    election.observed(at(15), None);
+    assert!(matches!(election.next(at(15), WALL), Step::Create(_)));
+    let mut election = candidate_behind(held_by("", "1", WALL));
+    election.observed(at(3), None);
+    assert!(matches!(election.next(at(3), WALL), Step::Create(_)), "nobody held it");
 }
 
 #[test]
