@@ -61,7 +61,10 @@ fn ready(status: &BareMetalHostStatus) -> ConditionBuilder {
     let not = |reason, message: &str| ConditionBuilder::mark_false(of::READY, reason, Severity::Info, message);
     match status.operational_status {
         OperationalStatus::Error => not(reason::ERROR, &status.error_message),
-        OperationalStatus::Servicing => not(reason::SERVICING, "the machine is being serviced"),
+        OperationalStatus::Servicing => not(
+            reason::SERVICING,
+            "Ironic services the machine; the controller continues when the service ends",
+        ),
         OperationalStatus::Detached => not(
             reason::DETACHED,
             "the host is detached from Ironic on request; remove the annotation baremetalhost.metal3.io/detached to \

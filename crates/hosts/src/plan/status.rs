@@ -76,7 +76,14 @@ pub(crate) fn clear_kind(status: &mut BareMetalHostStatus, kind: ErrorType) {
     }
 }
 
-/// Ends a service that another manager recorded: this one starts none.
+/// Records a service, unless an error is shown.
+pub(crate) fn begin_service(status: &mut BareMetalHostStatus) {
+    if status.operational_status == OperationalStatus::Ok {
+        status.operational_status = OperationalStatus::Servicing;
+    }
+}
+
+/// Ends the record of a service: this manager starts none.
 pub(crate) fn end_service(status: &mut BareMetalHostStatus) {
     clear_kind(status, ErrorType::Servicing);
     if status.operational_status == OperationalStatus::Servicing {

@@ -20,6 +20,7 @@ mod restored;
 mod retries;
 mod rows;
 mod secrets;
+mod services;
 mod slot_use;
 mod tables;
 mod upstream_defects;

@@ -12,7 +12,7 @@ use super::provisioning::{cleaning_failure, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
-    unexpected_state,
+    unexpected_state, wait_for_service,
 };
 use crate::action::Count;
 use crate::facts::NodeFreshness;
@@ -22,7 +22,7 @@ use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, is_cancelled};
-use crate::plan::wait;
+use crate::plan::{status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if let Some(trigger) = next_without_node(planner)? {
@@ -106,6 +106,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_slot(planner)?;
     disruptive_transition(planner, node, Transition::Delete, &why)?;
     clear_error(planner);
+    status::end_service(&mut planner.draft.status);
     planner.record_event(reason::DEPROVISIONING_STARTED, "Image deprovisioning started");
     Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
 }
@@ -114,7 +115,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let is_own_fault = node.fault.as_deref() == Some(SERVICE_FAULT);
     match &node.provision_state {
-        S::Servicing => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::Servicing => Ok(wait_for_service(planner, node)),
         S::ServiceFailed if node.maintenance && is_own_fault => {
             end_own_maintenance(planner, node, SERVICE_FAULT);
             Ok(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))

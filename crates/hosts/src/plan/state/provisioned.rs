@@ -9,7 +9,8 @@ use super::graph::Trigger;
 use super::provisioning::require_allowed_image;
 use super::register::ensure_registered;
 use super::shared::{
-    SERVICE_FAULT, end_own_maintenance, failure_reason, recover, request_transition, require_operable, unexpected_state,
+    SERVICE_FAULT, end_own_maintenance, failure_reason, recover, request_transition, require_operable,
+    unexpected_state, wait_for_service,
 };
 use crate::action::Request;
 use crate::names::reason;
@@ -90,7 +91,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
             adopt(planner, node)
         }
-        S::Servicing | S::ServiceWait => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::Servicing | S::ServiceWait => Ok(wait_for_service(planner, node)),
         S::ServiceFailed => end_failed_service(planner, node),
         S::Rescuing | S::RescueWait | S::Unrescuing => Ok(Decision::Wait(wait::on_node(
             "Ironic starts or ends a rescue of the machine",

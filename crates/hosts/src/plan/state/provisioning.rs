@@ -21,6 +21,7 @@ use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
+    wait_for_service,
 };
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
@@ -82,7 +83,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
         // A service of another manager begins on an active node: the deployment has ended.
-        S::Servicing | S::ServiceWait => Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine"))),
+        S::Servicing | S::ServiceWait => Ok(wait_for_service(planner, node)),
         S::ServiceFailed => end_failed_service(planner, node),
         S::Error => {
             let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
@@ -350,6 +351,7 @@ fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance)
     };
     planner.draft.status.provisioning.image = deployed;
     planner.draft.status.provisioning_fail_count = 0;
+    status::end_service(&mut planner.draft.status);
     // The deployment powered the machine on.
     remove_annotation(planner, REBOOT_ANNOTATION);
     planner.record_event(reason::PROVISIONING_COMPLETE, "Image provisioning completed");

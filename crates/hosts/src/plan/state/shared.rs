@@ -122,6 +122,17 @@ pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Tra
     Decision::Wait(wait::on_node("Ironic is busy"))
 }
 
+/// Shows a service of an active node, and waits for its end. Another manager or an operator of Ironic started it.
+pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> Decision {
+    if !node.maintenance {
+        // The node is not in the unexpected state, nor in the failed one, that the error is about.
+        clear_error(planner);
+        status::clear_kind(&mut planner.draft.status, ErrorType::Servicing);
+    }
+    status::begin_service(&mut planner.draft.status);
+    Decision::Wait(wait::on_node("Ironic is servicing the machine"))
+}
+
 /// Ironic's fault after a failed service.
 pub(super) const SERVICE_FAULT: &str = "service failure";
 

@@ -32,7 +32,7 @@ pub(super) fn removal() -> Vec<Row> {
     vec![
         crowded().with(|fixture| fixture.slot = Some(SlotState::Waiting { ahead: 0 })).row("running, without a free slot", "writes the status, delayed, waits for a slot"),
         crowded().with(|fixture| fixture.slot = Some(SlotState::Granted)).row("running, with a free slot", "requests deleted, waits for the node"),
-        deprovisioning().node("servicing").row("a service runs", "waits for the node"),
+        deprovisioning().node("servicing").row("a service runs", "writes the status, waits for the node"),
         deprovisioning().node("service wait").live().row("a service waits", "requests deleted, waits for the node"),
         deprovisioning()
             .node_with("service failed", json!({ "maintenance": true, "fault": "service failure" }))

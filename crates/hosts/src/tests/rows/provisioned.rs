@@ -92,6 +92,9 @@ pub(super) fn running() -> Vec<Row> {
             .node("service wait")
             .row("a service of another manager waits for its agent", "waits for the node"),
         provisioned()
+            .node("servicing")
+            .row("a service of an operator runs", "writes the status, waits for the node"),
+        provisioned()
             .status(json!({ "operationalStatus": "servicing" }))
             .node_with("active", on())
             .row("a service of another manager has ended", "writes the status, settled"),

@@ -62,7 +62,7 @@ pub(super) fn deployment() -> Vec<Row> {
             .row("a node that is cleaned", "waits for the node"),
         provisioning()
             .node("service wait")
-            .row("a service of another manager began after the deployment", "waits for the node"),
+            .row("a service of another manager began after the deployment", "writes the status, waits for the node"),
         provisioning()
             .node_with(
                 "service failed",
