@@ -61,6 +61,12 @@ impl Unsupported {
     }
 }
 
+/// Whether a recorded error is about such a feature.
+#[must_use]
+pub fn is_rejection(message: &str) -> bool {
+    message.starts_with("spec.") && message.contains(" is not supported yet: ")
+}
+
 /// The unsupported features that a host uses, in the order of [`UnsupportedFeature`].
 #[must_use]
 pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {

@@ -23,4 +23,5 @@ mod secrets;
 mod services;
 mod slot_use;
 mod tables;
+mod unsupported;
 mod upstream_defects;

@@ -21,7 +21,7 @@ use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, unsupported};
 use crate::plan::deletion::MAINTENANCE;
-use crate::plan::error::Failure;
+use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::secrets::{
@@ -201,7 +201,7 @@ fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool 
     false
 }
 
-fn require_supported(planner: &Planner<'_>) -> PlanResult<()> {
+fn require_supported(planner: &mut Planner<'_>) -> PlanResult<()> {
     // A running host was deployed by a manager with support, and cleaning needs none of these fields.
     let is_done = matches!(
         planner.state(),
@@ -209,7 +209,13 @@ fn require_supported(planner: &Planner<'_>) -> PlanResult<()> {
     );
     match unsupported::of(planner.host()).first() {
         Some(asked) if !is_done && !planner.is_deleting() => {
-            Err(Decision::Fail(registration_failure(asked.to_string())))
+            // The Go manager goes on after an error of its state as after a failed operation: it builds what was asked.
+            Err(Decision::reject(kind_in(planner.state()), asked.to_string()))
+        }
+        _ if unsupported::is_rejection(&planner.host().status.error_message) => {
+            // The user removed it. The record must not be taken for a failure of an operation.
+            status::clear(&mut planner.draft.status);
+            Err(Decision::Wait(Next::Requeue))
         }
         _ => Ok(()),
     }
