@@ -108,7 +108,7 @@ fn reboot_without_a_response_is_ordered_again_only_if_the_node_is_as_before() {
     assert!(unanswered(failed).summary().contains(FAILED));
 }
 
-/// Otherwise a conductor that restarts again and again gets the request each time, and nobody is told.
+/// Otherwise a conductor that restarts again and again gets the request each time, without a record.
 #[test]
 fn aborted_power_off_is_reported_and_repeated_later_in_the_same_mode() {
     let error = "Pending power operation was aborted due to conductor restart";

@@ -85,9 +85,9 @@ async fn of_two_replicas_one_leads_both_are_ready_and_the_lease_is_released_at_o
     assert_eq!(count().ever.load(Ordering::SeqCst), 1);
     assert!(first.metrics.render().contains("leader_election_master_status"));
     assert_eq!(first.end().await, Ended::Stopped);
-    // Released, so that the second replica does not wait for its expiry.
-    assert_eq!(world.holder(LEASE).await, "");
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Released, so that the second replica, which watches it, does not wait for its expiry.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(world.holder(LEASE).await, "b");
     assert_eq!(at_work(), 1);
     assert_eq!(second.end().await, Ended::Stopped);
 }
