@@ -145,6 +145,35 @@ impl Request {
         }
     }
 
+    /// Whether it only changes Ironic's record of the node.
+    pub(crate) const fn is_of_record(&self) -> bool {
+        match self {
+            Self::CreateNode(_)
+            | Self::PatchNode(..)
+            | Self::CreatePort { .. }
+            | Self::SetMaintenance(..)
+            | Self::ClearMaintenance(_) => true,
+            Self::Provision(..) | Self::Power(..) | Self::DeleteNode(_) => false,
+        }
+    }
+
+    /// The node that it reboots.
+    pub(crate) fn rebooted_node(&self) -> Option<NodeUuid> {
+        match self {
+            Self::Power(node, Power::Reboot | Power::SoftReboot) => Some(node.clone()),
+            _ => None,
+        }
+    }
+
+    /// The power state that it leads to: on or off.
+    pub(crate) const fn power_state(&self) -> Option<bool> {
+        match self {
+            Self::Power(_, Power::On | Power::Reboot | Power::SoftReboot) => Some(true),
+            Self::Power(_, Power::Off | Power::SoftOff(_)) => Some(false),
+            _ => None,
+        }
+    }
+
     /// The name in metrics and messages.
     #[must_use]
     pub const fn verb(&self) -> &'static str {

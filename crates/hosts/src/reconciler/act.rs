@@ -7,7 +7,6 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::clock::Clock;
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::uri::without_logins;
-use metal3_ironic::calls::state::Power;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::text::ControlCharacter;
@@ -165,9 +164,9 @@ impl Executor<'_> {
         let node = observed.any_node().cloned();
         let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
         let is_port = matches!(order.request, Request::CreatePort { .. });
-        let is_of_record = is_of_record(&order.request);
-        let power = requested_power(&order.request);
-        let rebooted = requested_reboot(&order.request);
+        let is_of_record = order.request.is_of_record();
+        let power = order.request.power_state();
+        let rebooted = order.request.rebooted_node();
         match self.send(order.request, observed).await {
             Ok(request_id) => {
                 if is_of_record {
@@ -332,35 +331,6 @@ impl Executor<'_> {
         let Response { value, request_id, .. } = self.ironic.send_for_node(&call).await?;
         observed.set_node(Observed::Present(FoundNode::Own(Arc::new(value), NodeFreshness::Live)));
         Ok(request_id)
-    }
-}
-
-/// Whether a request only changes Ironic's record of the node.
-const fn is_of_record(request: &Request) -> bool {
-    match request {
-        Request::CreateNode(_)
-        | Request::PatchNode(..)
-        | Request::CreatePort { .. }
-        | Request::SetMaintenance(..)
-        | Request::ClearMaintenance(_) => true,
-        Request::Provision(..) | Request::Power(..) | Request::DeleteNode(_) => false,
-    }
-}
-
-/// The node that a request reboots.
-fn requested_reboot(request: &Request) -> Option<NodeUuid> {
-    match request {
-        Request::Power(node, Power::Reboot | Power::SoftReboot) => Some(node.clone()),
-        _ => None,
-    }
-}
-
-/// The power state that a request leads to: on or off.
-const fn requested_power(request: &Request) -> Option<bool> {
-    match request {
-        Request::Power(_, Power::On | Power::Reboot | Power::SoftReboot) => Some(true),
-        Request::Power(_, Power::Off | Power::SoftOff(_)) => Some(false),
-        _ => None,
     }
 }
 

@@ -187,7 +187,10 @@ fn deleted_lease_is_created_once_its_holder_cannot_lead_any_more() {
     assert!(matches!(election.next(at(15), WALL), Step::Create(_)));
     let mut election = candidate_behind(held_by("", "1", WALL));
     election.observed(at(3), None);
-    assert!(matches!(election.next(at(3), WALL), Step::Create(_)), "it had no holder");
+    assert!(
+        matches!(election.next(at(3), WALL), Step::Create(_)),
+        "it had no holder"
+    );
 }
 
 #[test]
