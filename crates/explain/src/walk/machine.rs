@@ -130,22 +130,14 @@ impl Walk<'_> {
     pub(crate) fn metal3_machine(&mut self, at: &ObjectId) -> Result<Next, End> {
         let machine: Metal3Machine = self.required(at)?;
         let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
-        let bad = first_bad(&machine.status.conditions, &ORDER);
-        let Some(bad) = bad else {
-            if machine.status.conditions.is_empty() {
-                let message = "no controller wrote a condition";
-                self.push(reason_link(at, Area::Shared, "NotYetReported", message, None));
-            }
-            return Ok(None);
+        let annotations = machine.metadata.annotations.as_ref();
+        let host = annotations.and_then(|all| all.get(HOST_ANNOTATION));
+        let host = host.map(|key| ObjectId::of::<BareMetalHost>(key.rsplit('/').next().unwrap_or(key)));
+        let Some(bad) = first_bad(&machine.status.conditions, &ORDER) else {
+            return self.without_bad_condition(at, &machine, host);
         };
         let link = link(at, Area::Machines, bad);
         self.push(link);
-        let host = machine
-            .metadata
-            .annotations
-            .as_ref()
-            .and_then(|all| all.get(HOST_ANNOTATION));
-        let host = host.map(|key| ObjectId::of::<BareMetalHost>(key.rsplit('/').next().unwrap_or(key)));
         let is = |wanted: metal3_domain::reason::Reason| wanted.as_str() == bad.reason;
         if bad.type_ == conditions::PAUSED {
             return Ok(None);
@@ -171,6 +163,31 @@ impl Walk<'_> {
             return self.unfinished_host(host);
         }
         Ok(None)
+    }
+
+    /// The conditions are true as soon as the host has its image to deploy: until it is deployed, the host is the cause.
+    fn without_bad_condition(
+        &mut self,
+        at: &ObjectId,
+        machine: &Metal3Machine,
+        host: Option<ObjectId>,
+    ) -> Result<Next, End> {
+        if machine.status.conditions.is_empty() {
+            let message = "no controller wrote a condition";
+            self.push(reason_link(at, Area::Shared, "NotYetReported", message, None));
+            return Ok(None);
+        }
+        let initialization = machine.status.initialization.as_ref();
+        if initialization.is_some_and(|one| one.provisioned == Some(true)) {
+            return Ok(None);
+        }
+        let next = self.unfinished_host(host)?;
+        let cure = match next {
+            Some(_) => "",
+            None => "Wait. If it lasts, see the HostClaim of the machine if it has one, and the log of this program.",
+        };
+        self.push(Link::plain(at, "waits for its host", Actor::System, cure));
+        Ok(next)
     }
 
     /// A host of the machine that is not done itself. Without one the machine waits for something else.

@@ -366,26 +366,6 @@ fn objects_that_wait_for_each_other_end_the_chain() {
 }
 
 #[test]
-fn object_that_is_done_and_not_seen_yet_is_named() {
-    let ready = ("Ready", "True", "Ready");
-    let explanation = explained(
-        &[machine("m0", json!({})), metal3_machine("m0", ready)],
-        "machine/m0",
-        None,
-    );
-    assert_eq!(links(&explanation), ["Machine/m0 waits for its infrastructure"]);
-    assert!(explanation.names_a_cause() && explanation.chain[0].cure.contains("Metal3Machine/m0 waits for nothing"));
-}
-
-#[test]
-fn machine_that_names_no_bootstrap_data_is_a_cause() {
-    let without_data = json!({ "spec": { "bootstrap": { "dataSecretName": null } } });
-    let explanation = explained(&[cluster(json!({})), machine("m0", without_data)], "machine/m0", None);
-    assert_eq!(links(&explanation), ["Machine/m0 has no bootstrap data"]);
-    assert_eq!(explanation.state, State::Blocked);
-}
-
-#[test]
 fn reason_of_another_version_is_shown_as_it_is() {
     let objects = [metal3_machine(
         "m0",
@@ -398,3 +378,5 @@ fn reason_of_another_version_is_shown_as_it_is() {
         ("is not done: FutureReason", "message of FutureReason")
     );
 }
+
+mod machine;
