@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use crate::cause::ExpectedCause;
 use crate::expectation::{Expectation, ExpectedNodes};
 use crate::quoted::blocks;
 
@@ -83,6 +84,8 @@ pub enum Step {
         /// Duration.
         during: Span,
     },
+    /// Waits until the explanations of objects end at a cause.
+    Why(ExpectedCause),
     /// Checks the Nodes of a workload cluster.
     Nodes(ExpectedNodes),
     /// Adds hosts.
@@ -115,6 +118,7 @@ impl Step {
             Self::Wait(expectation) | Self::Check(expectation) | Self::Holds { expectation, .. } => {
                 Some(&expectation.kind)
             }
+            Self::Why(cause) => Some(&cause.kind),
             Self::Apply(_)
             | Self::Published(_)
             | Self::Nodes(_)

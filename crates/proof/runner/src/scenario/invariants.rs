@@ -98,6 +98,14 @@ impl Invariants {
         violations
     }
 
+    /// The objects of a namespace.
+    pub(super) fn objects_in(&self, namespace: &str) -> Vec<Value> {
+        let objects = self.objects.values().map(|object| &object.0);
+        let is_inside =
+            |object: &&Value| object.pointer("/metadata/namespace").and_then(Value::as_str) == Some(namespace);
+        objects.filter(is_inside).cloned().collect()
+    }
+
     /// Number of checked writes.
     pub(super) fn checks(&self) -> usize {
         self.checks

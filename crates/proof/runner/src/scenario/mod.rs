@@ -7,11 +7,13 @@
 //! A run is a function of the scenario and its seed: two runs write the same, in the same order, at the same times.
 //! With `--faults` requests fail at random, by the same seed.
 
+mod explained;
 mod faults;
 mod invariants;
 mod journal;
 mod recorder;
 mod run;
+mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,7 @@ use clap::Args;
 use metal3_domain::clock::{Clock as _, SystemClock};
 use metal3_scenario::{ObservedStates, RequestCounts, Scenario};
 
+use explained::Explained;
 use metal3_files::{documents, workspace};
 use run::{Files, InjectedFaults, Run, RunOptions};
 
@@ -85,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     };
     let (clock, seeds) = (SystemClock::start(), options.all_seeds());
     let (mut failed, mut checks, mut injected) = (0_usize, 0_usize, InjectedFaults::default());
-    let (mut observed, mut asked) = (ObservedStates::default(), RequestCounts::default());
+    let (mut observed, mut asked, mut explained) = <(ObservedStates, RequestCounts, Explained)>::default();
     for file in &files {
         let scenario = read(file)?;
         for seed in &seeds {
@@ -104,6 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             match outcome {
                 Ok(run) => {
                     checks = checks.saturating_add(run.checks);
+                    explained.add(&name.to_string(), &run.explained);
                     injected = injected.and(run.injected);
                     let (about, versions) = (&scenario.about, run.journal.lines().len());
                     println!("{name} seed {seed}: ok: {about}: {versions} object versions, {seconds:.1} s");
@@ -123,14 +127,14 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     options.write(&observed, &asked)?;
     println!(
         "{} scenarios, {} seeds each, invariants checked after {checks} writes, {} requests to the API server and {} to Ironic \
-         failed on purpose, {failed} failed",
+         failed on purpose, {failed} failed; {explained}",
         files.len(),
         seeds.len(),
         injected.at_server,
         injected.at_ironic
     );
     anyhow::ensure!(!options.faults || !injected.is_none(), "no fault was injected");
-    Ok(failed == 0)
+    Ok(failed == 0 && explained.is_complete())
 }
 
 /// Runs a scenario once, or twice with a comparison.

@@ -9,8 +9,10 @@ use metal3_scenario::ObservedStates;
 use metal3_sim_capi::view::Object;
 use metal3_sim_cluster::WriteEvent;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::time::Instant;
 
+use super::explained::Explained;
 use super::invariants::{Invariants, MachineState};
 use super::journal::Journal;
 
@@ -26,6 +28,7 @@ struct Records {
     journal: Journal,
     invariants: Invariants,
     observed: ObservedStates,
+    explained: Explained,
     violations: Vec<String>,
 }
 
@@ -58,6 +61,24 @@ impl Recorder {
                 .violations
                 .extend(violations.into_iter().map(|why| format!("at {seconds:.3} s {why}")));
         });
+    }
+
+    /// Explains what waits in a namespace now.
+    pub(super) fn explain(&self, namespace: &str) {
+        self.with(|records| {
+            let objects = records.invariants.objects_in(namespace);
+            records.explained.check(&objects);
+        });
+    }
+
+    /// The objects of a namespace now.
+    pub(super) fn objects_in(&self, namespace: &str) -> Vec<Value> {
+        self.with(|records| records.invariants.objects_in(namespace))
+    }
+
+    /// The explanations.
+    pub(super) fn explained(&self) -> Explained {
+        self.with(|records| records.explained.clone())
     }
 
     /// Returns an error if there were violations.

@@ -16,16 +16,14 @@ use metal3_scenario::{
 use metal3_sim_capi::view::{Object, endpoint};
 use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+use super::explained::Explained;
 use super::faults;
 use super::journal::Journal;
 use super::recorder::Recorder;
 use metal3_files::documents;
 
-/// Timeout of every wait.
-const TIMEOUT: Duration = Duration::from_secs(3_600);
-const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// Journal lines shown with a failure.
 const LAST: usize = 25;
 /// Client names of the products.
@@ -38,8 +36,8 @@ pub(super) struct Runner<'a> {
     world: World,
     files: Files<'a>,
     /// Namespace of hosts, and of objects without one.
-    namespace: String,
-    recorder: Recorder,
+    pub(super) namespace: String,
+    pub(super) recorder: Recorder,
     hosts: u32,
     /// Seed of the faults, if any.
     faults: Option<u64>,
@@ -74,6 +72,8 @@ pub(super) struct Run {
     pub(super) journal: Journal,
     /// Number of writes after which the invariants were checked.
     pub(super) checks: usize,
+    /// Explanations of what waited.
+    pub(super) explained: Explained,
     /// Reported states of objects.
     pub(super) observed: ObservedStates,
     /// Audit of all requests, including rejected ones and reads: of the API server, and of Ironic.
@@ -190,11 +190,13 @@ impl<'a> Runner<'a> {
             u64::try_from(checks) == Ok(writes),
             "{checks} of {writes} writes were checked"
         );
+        let explained = self.recorder.explained();
         let audits = (self.world.cluster.audit(), self.world.ironic.audit());
         let injected = self.injected;
         Ok(Run {
             journal,
             checks,
+            explained,
             observed,
             audits,
             injected,
@@ -227,14 +229,8 @@ impl<'a> Runner<'a> {
             }
             Step::Wait(expectation) => self.wait(expectation).await,
             Step::Check(expectation) => self.check(expectation).await,
-            Step::Holds { expectation, during } => {
-                let end = Instant::now() + during.0;
-                while Instant::now() < end {
-                    self.check(expectation).await?;
-                    sleep(POLL_INTERVAL).await;
-                }
-                Ok(())
-            }
+            Step::Holds { expectation, during } => self.holds(expectation, during.0).await,
+            Step::Why(cause) => self.wait_for_cause(cause).await,
             Step::Nodes(nodes) => self.nodes(nodes).await,
             Step::Hosts(count) => self.add_hosts(*count).await,
             Step::Fault { host, has } => self.break_machine(*host, has),
@@ -293,20 +289,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    async fn wait(&self, expectation: &Expectation) -> Result<()> {
-        let end = Instant::now() + TIMEOUT;
-        loop {
-            let Err(why) = self.check(expectation).await else {
-                return Ok(());
-            };
-            if Instant::now() > end {
-                return Err(why.context(format!("not within {TIMEOUT:?}")));
-            }
-            sleep(POLL_INTERVAL).await;
-        }
-    }
-
-    async fn check(&self, expectation: &Expectation) -> Result<()> {
+    pub(super) async fn check(&self, expectation: &Expectation) -> Result<()> {
         let all = self.list(&expectation.kind).await?;
         expectation.check(&all)
     }

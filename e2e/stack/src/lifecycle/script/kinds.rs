@@ -95,6 +95,13 @@ impl Kinds {
     pub(super) fn all(&self) -> &[Place] {
         &self.all
     }
+
+    /// The names of all of them and of Secrets, for one request of kubectl.
+    pub(super) fn all_resources(&self) -> String {
+        let mut all: Vec<String> = self.all.iter().map(Place::resource).collect();
+        all.push("secrets".to_owned());
+        all.join(",")
+    }
 }
 
 fn unknown(kind: &str) -> String {

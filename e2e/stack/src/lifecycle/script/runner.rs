@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use metal3_scenario::{Apply, Expectation, ExpectedNodes, Step, kind_and_name};
+use metal3_scenario::{Apply, Expectation, ExpectedCause, ExpectedNodes, Step, kind_and_name};
 use serde_json::{Value, json};
 
 use super::file::Script;
@@ -87,6 +87,7 @@ impl<'a, 's> Runner<'a, 's> {
                 }
                 Ok(())
             }
+            Step::Why(cause) => until(TIMEOUT, "the script's cause", || self.why(cause).map(Some)),
             Step::Nodes(nodes) => until(CHECK_TIMEOUT, "the script's Nodes", || self.nodes(nodes).map(Some)),
             Step::Hosts(count) => self.add_hosts(*count),
             Step::Fault { host, has } => self.env.fleet.break_machine(self.env.stack, *host, has),
@@ -162,6 +163,11 @@ impl<'a, 's> Runner<'a, 's> {
 
     fn check(&self, expectation: &Expectation) -> anyhow::Result<()> {
         expectation.check(&self.list(&expectation.kind)?)
+    }
+
+    /// Explains the objects of the namespace, of which Secrets must be among them.
+    fn why(&self, cause: &ExpectedCause) -> anyhow::Result<()> {
+        cause.check(&list(self.env.stack, self.namespace, &self.kinds.all_resources())?)
     }
 
     fn nodes(&self, expectation: &ExpectedNodes) -> anyhow::Result<()> {
@@ -253,9 +259,7 @@ pub(super) fn clear(env: &TestEnv<'_>, kinds: &Kinds, namespace: &str) -> anyhow
             .kubectl(&["delete", "namespace", namespace, "--wait=false"])
             .map(drop);
     }
-    let mut left: Vec<String> = kinds.all().iter().map(super::kinds::Place::resource).collect();
-    left.push("secrets".to_owned());
-    let left = left.join(",");
+    let left = kinds.all_resources();
     stack
         .kubectl(&["--namespace", namespace, "delete", &left, "--all", "--wait=false"])
         .map(drop)

@@ -1,6 +1,7 @@
 //! Remediation of a machine, from an unhealthy Node to a healthy one or to another machine, with all real controllers.
 
 use super::*;
+use crate::scenario::waits::POLL_INTERVAL;
 
 /// A cluster whose machines are ready.
 struct Repaired<'a> {
