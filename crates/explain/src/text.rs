@@ -6,7 +6,7 @@ use crate::chain::{Explanation, Link, NotRead, State};
 use crate::snapshot::Unread;
 use crate::table::Actor;
 
-/// The lines for a person who looks at `now`.
+/// The lines for a person who looks at `now`. Messages are texts of others: they get no control of the terminal.
 #[must_use]
 pub fn render(explanation: &Explanation, namespace: &str, now: Time) -> String {
     let mut text = format!(
@@ -24,7 +24,15 @@ pub fn render(explanation: &Explanation, namespace: &str, now: Time) -> String {
     for not_read in &explanation.not_read {
         text.push_str(&missing(not_read, namespace));
     }
-    text
+    text.chars().map(printable).collect()
+}
+
+fn printable(character: char) -> char {
+    match character {
+        '\n' => '\n',
+        other if other.is_control() => char::REPLACEMENT_CHARACTER,
+        other => other,
+    }
 }
 
 fn line(depth: usize, link: &Link, now: Time) -> String {
@@ -101,6 +109,22 @@ mod tests {
         ] {
             assert_eq!(duration(at(1_000_000), at(1_000_000 + seconds)), text);
         }
+    }
+
+    #[test]
+    fn message_does_not_control_the_terminal() {
+        let host = ObjectId::foreign("metal3.io", "BareMetalHost", "h0");
+        let entry = Area::Hosts.find("RegistrationError").unwrap();
+        let link = Link::explained(&host, entry, "login\u{1b}[2J\u{9b}31m\rrefused\nby the BMC", None);
+        let explanation = Explanation {
+            object: host,
+            state: State::Blocked,
+            chain: vec![link],
+            not_read: Vec::new(),
+        };
+        let text = render(&explanation, "lab", at(0));
+        assert!(!text.chars().any(|one| one.is_control() && one != '\n'), "{text:?}");
+        assert!(text.contains("refused\n") && text.contains("by the BMC\n"), "{text:?}");
     }
 
     #[test]
