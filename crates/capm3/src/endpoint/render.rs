@@ -198,7 +198,7 @@ fn update(
         ));
     }
     if !owner::is_owned_by(&secret.metadata, input.object.metadata.uid.as_deref()) {
-        let why = "has another owner; delete it, or name another in spec.controlPlaneEndpointSource.render";
+        let why = "has another owner; name another Secret in spec.controlPlaneEndpointSource.render";
         return Err((REASON_SECRET_NOT_OURS, format!("Secret {name} {why}")));
     }
     if secret.content == Some(input.digester.of(&content.0)) {

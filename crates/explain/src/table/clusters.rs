@@ -244,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
             "SecretNotOurs",
             "The Secret has another owner",
             "A Secret of the requested name was not created for this object, and stays as it is.",
-            "Delete that Secret, or set another `render.secretName`.",
+            "Set another `render.secretName`. Delete the Secret only if nothing uses it.",
         ],
     ),
     user(

@@ -174,7 +174,7 @@ pub(super) const ROWS: &[Row] = &[
             "BootPortRefused",
             "Ironic does not accept the boot MAC address",
             "Another node in Ironic has the address. The running machine does not need it; it is requested again each hour.",
-            "Remove the address from the other node, or create the host again with the right `spec.bootMACAddress`.",
+            "Remove the address from the other node. Do not delete the host for it: that deprovisions its machine.",
         ],
     ),
     user(

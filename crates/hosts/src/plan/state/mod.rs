@@ -107,7 +107,7 @@ fn report_left_out_port(planner: &mut Planner<'_>, refused: &Refused) {
     }
     let message = format!(
         "Ironic does not accept a port of this host ({}), which its running machine does not need; remove that address \
-         from the other node in Ironic, or create the host again with the right spec.bootMACAddress; the port is requested \
+         from the other node in Ironic, and do not delete the host for it, which deprovisions its machine; the port is requested \
          again about every hour",
         refused.message
     );
