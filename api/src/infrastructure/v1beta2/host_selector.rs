@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metal3_domain::selector::{Expression, Selector, SelectorError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,21 @@ pub struct HostSelector {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub in_namespace: Option<String>,
+}
+
+impl HostSelector {
+    /// The selector of labels.
+    ///
+    /// # Errors
+    /// When a key, an operator or a value is invalid.
+    pub fn labels(&self) -> Result<Selector, SelectorError> {
+        let expressions = self.match_expressions.iter().map(|requirement| Expression {
+            key: &requirement.key,
+            operator: &requirement.operator,
+            values: &requirement.values,
+        });
+        Selector::parse(&self.match_labels, expressions)
+    }
 }
 
 /// A condition on one label.

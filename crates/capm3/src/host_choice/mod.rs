@@ -28,7 +28,7 @@ use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::names::DETACHED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
 use metal3_capi::owner::{cluster_of, group_of, label};
-use metal3_domain::selector::{Expression, Selector, SelectorError};
+use metal3_domain::selector::{Selector, SelectorError};
 use thiserror::Error;
 
 pub use order::{Candidate, Order};
@@ -79,14 +79,7 @@ impl<'a> HostChooser<'a> {
     pub fn try_new(machine: &'a Metal3Machine, owner: Option<&'a str>) -> Result<Self, UnreadableSelector> {
         let selector = match &machine.spec.host_selector {
             None => Selector::default(),
-            Some(selector) => {
-                let expressions = selector.match_expressions.iter().map(|requirement| Expression {
-                    key: &requirement.key,
-                    operator: &requirement.operator,
-                    values: &requirement.values,
-                });
-                Selector::parse(&selector.match_labels, expressions)?
-            }
+            Some(selector) => selector.labels()?,
         };
         Ok(Self {
             machine,
