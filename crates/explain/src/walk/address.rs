@@ -1,11 +1,12 @@
 //! IPClaim, Cluster API's IPAddressClaim, and IPPool.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::meta::{Condition, ConditionStatus};
 
 use super::conditions::{Bad, first_bad, link};
-use super::{End, Next, Walk};
+use super::{End, Next, Walk, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area, Severity};
@@ -25,11 +26,7 @@ impl Walk<'_> {
         let claim: IPClaim = self.required(at)?;
         let pool = claim.spec.pool.name.as_deref().unwrap_or_default();
         let pool = ObjectId::of::<IPPool>(pool);
-        if claim.status.address.is_some() {
-            return Ok(None);
-        }
-        let cluster = self.labelled_cluster(&claim.metadata)?;
-        if self.is_paused(at, &claim.metadata, cluster.as_ref()) {
+        if self.is_done(at, &claim.metadata, claim.status.address.is_some())? {
             return Ok(None);
         }
         let error = claim
@@ -42,12 +39,28 @@ impl Walk<'_> {
 
     pub(crate) fn ip_address_claim(&mut self, at: &ObjectId) -> Result<Next, End> {
         let claim: IPAddressClaim = self.required(at)?;
-        if claim.status.address_ref.is_some() {
+        if self.is_done(at, &claim.metadata, claim.status.address_ref.is_some())? {
             return Ok(None);
         }
         let reference = &claim.spec.pool_ref;
         let pool = ObjectId::foreign(&reference.api_group, &reference.kind, &reference.name);
         self.unserved_claim(at, &claim.status.conditions, None, pool)
+    }
+
+    /// Whether nothing is left to say about a claim: it has its address, is paused, or is being deleted.
+    fn is_done(&mut self, at: &ObjectId, meta: &ObjectMeta, has_address: bool) -> Result<bool, End> {
+        if has_address && !is_deleting(meta) {
+            return Ok(true);
+        }
+        let cluster = self.labelled_cluster(meta)?;
+        if self.is_paused(at, meta, cluster.as_ref()) {
+            return Ok(true);
+        }
+        if is_deleting(meta) {
+            self.push_deleting(at, meta);
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// A claim without address.

@@ -11,6 +11,7 @@ use super::conditions::{Bad, first_bad, link, reason_link, since};
 use super::{End, Next, Walk, is_deleting, is_owned_by, name, owner};
 use crate::chain::Link;
 use crate::object::ObjectId;
+use crate::snapshot::Read;
 use crate::table::{Actor, Area};
 
 const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
@@ -64,7 +65,11 @@ impl Walk<'_> {
             let message = "no Machine of it is left";
             self.push(reason_link(at, Area::Shared, "Deleting", message, None));
             let infrastructure = cluster.spec.infrastructure_ref.as_ref();
-            return Ok(infrastructure.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name)));
+            let infrastructure = infrastructure.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name));
+            return match infrastructure {
+                Some(left) if !self.answer(Read::Object(left.clone()))?.is_empty() => Ok(Some(left)),
+                Some(_) | None => Ok(None),
+            };
         }
         Ok(self.without_waiting_machine(at, &cluster, total))
     }
@@ -75,6 +80,15 @@ impl Walk<'_> {
         let is_initialized = initialized.is_some_and(|one| one.control_plane_initialized == Some(true));
         let reference = cluster.spec.control_plane_ref.as_ref()?;
         if is_initialized && machines > 0 {
+            if let Some(bad) = first_bad(&cluster.status.conditions, &[("Available", ConditionStatus::False)]) {
+                let cure = format!("See the message, and: clusterctl describe cluster {}.", at.name);
+                self.push(Link {
+                    reason: Some(bad.reason.clone()),
+                    message: bad.message.clone(),
+                    since: since(bad),
+                    ..Link::plain(at, "is not available", Actor::System, cure)
+                });
+            }
             return None;
         }
         self.push(Link::plain(at, "waits for its control plane", Actor::System, ""));

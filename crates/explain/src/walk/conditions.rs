@@ -53,6 +53,13 @@ pub(crate) fn reason_link(at: &ObjectId, area: Area, reason: &str, message: &str
 }
 
 impl Walk<'_> {
+    /// The link of an object that is being deleted.
+    pub(crate) fn push_deleting(&mut self, at: &ObjectId, meta: &ObjectMeta) {
+        let left = meta.finalizers.as_deref().unwrap_or_default().join(", ");
+        let message = format!("it goes when its finalizers are removed: {left}");
+        self.push(reason_link(at, Area::Shared, "Deleting", &message, None));
+    }
+
     /// Whether a pause is the reason, which a link then reports.
     pub(crate) fn is_paused(&mut self, at: &ObjectId, meta: &ObjectMeta, cluster: Option<&Cluster>) -> bool {
         let annotations = meta.annotations.as_ref();

@@ -17,8 +17,16 @@ impl Walk<'_> {
         if self.is_paused(at, &claim.metadata, cluster.as_ref()) {
             return Ok(None);
         }
+        if is_deleting(&claim.metadata) {
+            self.push_deleting(at, &claim.metadata);
+            return Ok(None);
+        }
         let data = referred(claim.status.rendered_data.as_ref());
         if let Some(data) = data {
+            let found = self.find::<Metal3Data>(data)?;
+            if found.is_some_and(|data| data.status.ready == Some(true)) {
+                return Ok(None);
+            }
             self.push(Link::plain(at, "waits for its Metal3Data", Actor::System, ""));
             return Ok(Some(ObjectId::of::<Metal3Data>(data)));
         }

@@ -12,6 +12,8 @@ use crate::table::{Actor, Area, reason_of_error};
 
 /// The condition of a change that is withheld on purpose.
 const HELD: &str = "Held";
+/// Its reason for a port that the running machine does not need: an error of the host is worse.
+const HARMLESS: &str = "BootPortRefused";
 
 impl Walk<'_> {
     pub(crate) fn host(&mut self, at: &ObjectId) -> Result<Next, End> {
@@ -30,13 +32,14 @@ impl Walk<'_> {
             return Ok(None);
         }
         let status = &host.status;
-        if let Some(held) = first_bad(&status.conditions, &[(HELD, ConditionStatus::True)]) {
+        let held = first_bad(&status.conditions, &[(HELD, ConditionStatus::True)]);
+        if let Some(held) = held.filter(|held| held.reason != HARMLESS) {
             let link = link(at, Area::Hosts, held);
             self.push(link);
             return Ok(None);
         }
+        let ready = find(&status.conditions, conditions::READY).and_then(since);
         if status.operational_status == OperationalStatus::Detached {
-            let ready = find(&status.conditions, conditions::READY).and_then(since);
             self.push(reason_link(at, Area::Hosts, "Detached", "", ready));
             return Ok(None);
         }
@@ -48,6 +51,15 @@ impl Walk<'_> {
             self.push(link);
             return Ok(None);
         }
+        if status.operational_status == OperationalStatus::Servicing {
+            self.push(reason_link(at, Area::Hosts, "Servicing", "", ready));
+            return Ok(None);
+        }
+        if let Some(held) = held {
+            let link = link(at, Area::Hosts, held);
+            self.push(link);
+            return Ok(None);
+        }
         self.push_progress(at, &host);
         Ok(None)
     }
@@ -56,7 +68,18 @@ impl Walk<'_> {
     fn failed_host(&mut self, at: &ObjectId, host: &BareMetalHost, error: ErrorType) -> Result<Next, End> {
         let ready = find(&host.status.conditions, conditions::READY).and_then(since);
         let reason = reason_of_error(error);
-        self.push(reason_link(at, Area::Hosts, reason, &host.status.error_message, ready));
+        let link = reason_link(at, Area::Hosts, reason, &host.status.error_message, ready);
+        // The message names a field of the host, so neither the BMC nor a retry helps.
+        if host.status.error_message.starts_with("spec.") {
+            let cure = "Correct or remove the field that the message names.".to_owned();
+            self.push(Link {
+                who_acts: Actor::User,
+                cure,
+                ..link
+            });
+            return Ok(None);
+        }
+        self.push(link);
         let is_registration = matches!(error, ErrorType::Registration | ErrorType::ProvisionedRegistration);
         let secret = host.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
         let Some(secret) = secret.filter(|name| is_registration && !name.is_empty()) else {

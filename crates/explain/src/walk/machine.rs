@@ -3,8 +3,8 @@
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::conditions::shared;
-use metal3_api::infrastructure::names::HOST_ANNOTATION;
-use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine, Metal3Remediation};
+use metal3_api::infrastructure::names::{HOST_ANNOTATION, UNHEALTHY_ANNOTATION};
+use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3DataClaim, Metal3Machine, Metal3Remediation};
 use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
@@ -154,12 +154,15 @@ impl Walk<'_> {
             return Ok(owner.map(|name| ObjectId::of::<Machine>(&name)));
         }
         if is(conditions::REASON_HOST_FAILED) {
-            return self.unavailable_host();
+            return self.unavailable_host(&machine);
         }
         if is(conditions::REASON_WAITING_FOR_DATA) || is(conditions::REASON_META_DATA_RELEASE_FAILED) {
             return Ok(Some(ObjectId::of::<Metal3DataClaim>(&at.name)));
         }
-        if is(shared::REASON_DELETING) || bad.type_ == conditions::ASSOCIATE_META_DATA {
+        if is(shared::REASON_DELETING) {
+            return self.unreleased(at, host);
+        }
+        if bad.type_ == conditions::ASSOCIATE_META_DATA {
             return self.unfinished_host(host);
         }
         Ok(None)
@@ -190,6 +193,19 @@ impl Walk<'_> {
         Ok(next)
     }
 
+    /// What a machine in deletion has to release: its host, then its data. Another machine may have the host already.
+    fn unreleased(&mut self, at: &ObjectId, host: Option<ObjectId>) -> Result<Next, End> {
+        if let Some(id) = host {
+            let host: Option<BareMetalHost> = self.find(&id.name)?;
+            let consumer = host.and_then(|host| host.spec.consumer_ref);
+            if consumer.is_some_and(|consumer| consumer.name.as_deref() == Some(&at.name)) {
+                return Ok(Some(id));
+            }
+        }
+        let claim = self.find::<Metal3DataClaim>(&at.name)?;
+        Ok(claim.map(|_| ObjectId::of::<Metal3DataClaim>(&at.name)))
+    }
+
     /// A host of the machine that is not done itself. Without one the machine waits for something else.
     fn unfinished_host(&mut self, host: Option<ObjectId>) -> Result<Next, End> {
         let Some(host) = host else { return Ok(None) };
@@ -197,10 +213,23 @@ impl Walk<'_> {
         Ok(is_left.then_some(host))
     }
 
-    /// No host can be claimed: one with an error, or one on its way, is the cause.
-    fn unavailable_host(&mut self) -> Result<Next, End> {
+    /// No host can be claimed: one that the machine may have, with an error or on its way, is the cause. A host with other labels
+    /// does not help, so the message of the machine is the end.
+    fn unavailable_host(&mut self, machine: &Metal3Machine) -> Result<Next, End> {
+        let selector = machine.spec.host_selector.as_ref().map(HostSelector::labels);
+        let Ok(selector) = selector.transpose() else {
+            return Ok(None);
+        };
         let hosts: Vec<BareMetalHost> = self.list(None)?;
-        let free = hosts.iter().filter(|host| host.spec.consumer_ref.is_none());
+        let is_wanted = |host: &&BareMetalHost| {
+            let annotations = host.metadata.annotations.as_ref();
+            let labels = host.metadata.labels.clone().unwrap_or_default();
+            host.spec.consumer_ref.is_none()
+                && host.spec.externally_provisioned != Some(true)
+                && annotations.is_none_or(|all| !all.contains_key(UNHEALTHY_ANNOTATION))
+                && selector.as_ref().is_none_or(|selector| selector.matches(&labels))
+        };
+        let free = hosts.iter().filter(is_wanted);
         let mut free: Vec<&BareMetalHost> = free.filter(|host| super::host::is_unavailable(host)).collect();
         free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
         Ok(free

@@ -379,4 +379,5 @@ fn reason_of_another_version_is_shown_as_it_is() {
     );
 }
 
+mod ends;
 mod machine;
