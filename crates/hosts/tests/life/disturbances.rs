@@ -1,4 +1,4 @@
-//! Life cycles with disturbances: Ironic loses its database, machines fail, the controller crashes, hosts move.
+//! Life cycles with disturbances: Ironic loses its database, machines fail, the controller crashes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::env::{Setup, TestEnv, bmc};
 use crate::phases::{Phase, SOURCE, runs};
 
-async fn provisioned(env: &TestEnv, number: u32) {
+pub(crate) async fn provisioned(env: &TestEnv, number: u32) {
     env.host(number, json!({})).await;
     env.until_state(number, "available").await;
     Phase::Provision.begin(env, number).await;
@@ -104,74 +104,6 @@ async fn failure_with_late_and_erased_reason_counts_once_and_keeps_the_reason() 
             host.status.error_message
         );
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn moving_host_is_not_touched_with_any_annotations() {
-    let env = TestEnv::new(Setup::default());
-    provisioned(&env, 1).await;
-    env.edit(
-        1,
-        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3" } } }),
-    )
-    .await;
-    sleep(Duration::from_secs(5)).await;
-    let before = env.ironic.audit();
-    let counts = env.machine(1, |machine| machine.counts);
-    // All annotations are replaced by the one that marks the move; then the object is deleted.
-    let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
-    env.edit(1, json!({ "metadata": { "annotations": stripped } })).await;
-    env.interceptor.kill();
-    env.delete(1).await;
-    sleep(Duration::from_hours(1)).await;
-    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
-    env.until(1, "end", |host| host.is_none()).await;
-    sleep(Duration::from_hours(1)).await;
-    for method in ["PUT", "PATCH", "POST", "DELETE"] {
-        let of = |audit: &metal3_sim_ironic::Audit| -> u64 {
-            let counts = audit.counts().filter(|((verb, _), _)| verb == method);
-            counts.map(|(_, number)| number).sum()
-        };
-        assert_eq!(of(&env.ironic.audit()), of(&before), "{method}");
-    }
-    env.machine(1, |machine| {
-        assert_eq!((machine.counts, machine.power.clone()), (counts, PowerState::On))
-    });
-}
-
-#[tokio::test(start_paused = true)]
-async fn moved_host_keeps_running_and_is_deprovisioned_on_request() {
-    const PAUSED: &str = "baremetalhost.metal3.io/paused";
-    let env = TestEnv::new(Setup::default());
-    provisioned(&env, 1).await;
-    let (there, counts) = (env.get(1).await.unwrap(), env.machine(1, |machine| machine.counts));
-    env.edit(
-        1,
-        json!({ "metadata": { "annotations": { PAUSED: "metal3.io/capm3" } } }),
-    )
-    .await;
-    env.delete(1).await;
-    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
-    env.until(1, "end", |host| host.is_none()).await;
-    // As clusterctl does: created paused, with its status in an annotation; then unpaused.
-    let status = serde_json::to_string(&there.status).unwrap();
-    let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
-    let moved = json!({ "metadata": { "name": there.metadata.name, "annotations": annotations }, "spec": there.spec });
-    env.make::<BareMetalHost>(moved).await;
-    sleep(Duration::from_secs(5)).await;
-    env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
-        .await;
-    env.until(1, "host that runs here", runs).await;
-    sleep(Duration::from_hours(1)).await;
-    env.machine(1, |machine| assert_eq!(machine.counts, counts));
-    let here = env.get(1).await.unwrap();
-    assert_ne!(here.metadata.uid, there.metadata.uid);
-    assert_eq!(env.node(1).await.unwrap().instance_uuid, there.metadata.uid);
-    env.edit(1, json!({ "spec": { "image": null } })).await;
-    env.until_state(1, "available").await;
-    env.machine(1, |machine| assert!(machine.disk.is_none()));
-    let annotations = env.get(1).await.unwrap().metadata.annotations.unwrap_or_default();
-    assert!(annotations.is_empty(), "{annotations:?}");
 }
 
 #[tokio::test(start_paused = true)]

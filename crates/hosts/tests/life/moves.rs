@@ -1,4 +1,4 @@
-//! `clusterctl move` as the target sees it.
+//! `clusterctl move`, as source and target see it.
 
 use std::time::Duration;
 
@@ -6,10 +6,40 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::model::state::PowerState;
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::disturbances::provisioned;
 use crate::env::{Setup, TestEnv};
+use crate::phases::runs;
+
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+
+/// The host leaves the source as `clusterctl` takes it away: paused, then deleted. Returns what the target gets.
+async fn take_away(env: &TestEnv) -> BareMetalHost {
+    let host = env.get(1).await.unwrap();
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { PAUSED: "metal3.io/capm3" } } }),
+    )
+    .await;
+    env.delete(1).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    host
+}
+
+/// Creates the host in the target as `clusterctl` does: paused, with its status in an annotation; then it continues.
+async fn bring(env: &TestEnv, host: &BareMetalHost) {
+    let status = serde_json::to_string(&host.status).unwrap();
+    let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
+    let moved = json!({ "metadata": { "name": host.metadata.name, "annotations": annotations }, "spec": host.spec });
+    env.make::<BareMetalHost>(moved).await;
+    sleep(Duration::from_secs(5)).await;
+    env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
+        .await;
+}
 
 /// Requests to Ironic with one of these methods.
 fn requests(env: &TestEnv, methods: &[&str]) -> u64 {
@@ -22,21 +52,13 @@ fn requests(env: &TestEnv, methods: &[&str]) -> u64 {
 
 #[tokio::test(start_paused = true)]
 async fn moved_free_host_gets_no_order() {
-    const PAUSED: &str = "baremetalhost.metal3.io/paused";
     for online in [true, false] {
         let env = TestEnv::new(Setup::default());
         env.host(1, json!({ "online": online })).await;
         env.until_state(1, "available").await;
         sleep(Duration::from_mins(10)).await;
-        let (there, machine) = (env.get(1).await.unwrap(), env.machine(1, |machine| machine.counts));
-        env.edit(
-            1,
-            json!({ "metadata": { "annotations": { PAUSED: "metal3.io/capm3" } } }),
-        )
-        .await;
-        env.delete(1).await;
-        env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
-        env.until(1, "end", |host| host.is_none()).await;
+        let machine = env.machine(1, |machine| machine.counts);
+        let there = take_away(&env).await;
         // The target has a Secret of its own, so its version says nothing about the login that Ironic has.
         let secrets = env.api::<Secret>();
         let mut login = secrets.get("bmc-1").await.unwrap();
@@ -54,14 +76,7 @@ async fn moved_free_host_gets_no_order() {
         secrets.create(&PostParams::default(), &login).await.unwrap();
         const ORDERS: [&str; 3] = ["PUT", "POST", "DELETE"];
         let before = (requests(&env, &ORDERS), requests(&env, &["PATCH"]));
-        let status = serde_json::to_string(&there.status).unwrap();
-        let annotations = json!({ PAUSED: "metal3.io/capm3", "baremetalhost.metal3.io/status": status });
-        let moved =
-            json!({ "metadata": { "name": there.metadata.name, "annotations": annotations }, "spec": there.spec });
-        env.make::<BareMetalHost>(moved).await;
-        sleep(Duration::from_secs(5)).await;
-        env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
-            .await;
+        bring(&env, &there).await;
         sleep(Duration::from_hours(1)).await;
         env.until_state(1, "available").await;
         let log = env.interceptor.log();
@@ -69,4 +84,52 @@ async fn moved_free_host_gets_no_order() {
         assert_eq!(requests(&env, &["PATCH"]) - before.1, 1, "the login");
         env.machine(1, |here| assert_eq!(here.counts, machine));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn moving_host_is_not_touched_with_any_annotations() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3" } } }),
+    )
+    .await;
+    sleep(Duration::from_secs(5)).await;
+    const CHANGES: [&str; 4] = ["PUT", "PATCH", "POST", "DELETE"];
+    let before = requests(&env, &CHANGES);
+    let counts = env.machine(1, |machine| machine.counts);
+    // All annotations are replaced by the one that marks the move; then the object is deleted.
+    let stripped = json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
+    env.edit(1, json!({ "metadata": { "annotations": stripped } })).await;
+    env.interceptor.kill();
+    env.delete(1).await;
+    sleep(Duration::from_hours(1)).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(requests(&env, &CHANGES), before);
+    env.machine(1, |machine| {
+        assert_eq!((machine.counts, machine.power.clone()), (counts, PowerState::On))
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_host_keeps_running_and_is_deprovisioned_on_request() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let counts = env.machine(1, |machine| machine.counts);
+    let there = take_away(&env).await;
+    bring(&env, &there).await;
+    env.until(1, "host that runs here", runs).await;
+    sleep(Duration::from_hours(1)).await;
+    env.machine(1, |machine| assert_eq!(machine.counts, counts));
+    let here = env.get(1).await.unwrap();
+    assert_ne!(here.metadata.uid, there.metadata.uid);
+    assert_eq!(env.node(1).await.unwrap().instance_uuid, there.metadata.uid);
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| assert!(machine.disk.is_none()));
+    let annotations = env.get(1).await.unwrap().metadata.annotations.unwrap_or_default();
+    assert!(annotations.is_empty(), "{annotations:?}");
 }
