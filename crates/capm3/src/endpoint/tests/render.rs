@@ -133,7 +133,7 @@ fn secret_that_cannot_be_written_is_reported_with_the_remedy() {
             Some(KNOWN),
             &foreign,
             None,
-            "SecretNotOurs Secret edge-vip has another owner; delete it",
+            "SecretNotOurs Secret edge-vip has another owner; name another Secret",
         ),
         (
             Some(KNOWN),
