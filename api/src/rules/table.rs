@@ -161,7 +161,7 @@ pub struct Unserved {
 
 impl Unserved {
     /// Row of the warning.
-    pub(crate) const ROW: &'static str = "unserved";
+    pub const ROW: &'static str = "unserved";
     /// Row of `docs/parity.md` about the warning.
     pub(crate) const DIFFERS: &'static str = "kind-unserved";
     /// Its description.

@@ -16,6 +16,7 @@ mod lead;
 pub mod machines;
 pub mod notice;
 pub mod pod;
+pub mod preflight;
 pub mod product;
 pub mod run;
 pub mod select;

@@ -15,7 +15,7 @@ use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::Session;
-use metal3_manager::{hand_back, select, why};
+use metal3_manager::{hand_back, preflight, select, why};
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config, load_viewer_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -35,6 +35,9 @@ fn main() -> ExitCode {
     }
     if std::env::args().nth(1).as_deref() == Some("why") {
         return why(std::env::args().skip(2));
+    }
+    if std::env::args().nth(1).as_deref() == Some("preflight") {
+        return preflight(std::env::args().skip(2));
     }
     if is_plugin(std::env::args().next().as_deref()) {
         eprintln!("use kubectl metal3 why KIND/NAME, or kubectl metal3 select --machine=NAME --kubeconfig=FILE");
@@ -113,6 +116,31 @@ fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
         }
         Err(error) => {
             eprintln!("capm3 why: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `capm3 preflight`. The exit code is that of the decision: 0 for go.
+fn preflight(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let (wanted, kubeconfig) = match preflight::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 preflight: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let answer = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        wanted.run(&requests.connect(config)?).await
+    });
+    match answer {
+        Ok((output, code)) => {
+            print!("{output}");
+            ExitCode::from(code)
+        }
+        Err(error) => {
+            eprintln!("capm3 preflight: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -47,6 +47,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-capm3",
     "metal3-webhooks",
     "metal3-explain",
+    "metal3-preflight",
     "metal3-files",
     "metal3-flags",
     "metal3-grants",
@@ -79,6 +80,8 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-webhooks", FOUNDATION),
     // Independent of the products: it explains their reasons from a table.
     pure("metal3-explain", KINDS),
+    // Independent of the products too: their rules about features reach it as functions.
+    pure("metal3-preflight", &["metal3-domain", "metal3-api", "metal3-flags"]),
     pure("metal3-files", &[]),
     pure("metal3-flags", &["metal3-domain"]),
     package(

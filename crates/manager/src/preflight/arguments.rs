@@ -1,0 +1,71 @@
+//! The arguments of `preflight`.
+
+use anyhow::{Context as _, Result, bail};
+use metal3_preflight::{Direction, Series};
+
+use crate::why::Output;
+
+/// The question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preflight {
+    /// The direction of the switch.
+    pub direction: Direction,
+    /// The namespace of the objects; `None` for all.
+    pub namespace: Option<String>,
+    /// The form of the output.
+    pub output: Output,
+}
+
+const VALID: &str = "use preflight, --back, --to=1.14, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
+/// The series of the Go managers that `--back` means.
+const NEWEST: Series = Series::new(1, 14);
+
+/// Parses the arguments after `preflight`, and returns the kubeconfig too.
+///
+/// # Errors
+/// Names the argument and the valid ones.
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, Option<String>)> {
+    let (mut is_back, mut to, mut namespace, mut output, mut kubeconfig) = (false, None, None, None, None);
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--back" {
+            is_back = true;
+            continue;
+        }
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument, arguments.next()),
+        };
+        let place = match name.as_str() {
+            "--to" => &mut to,
+            "-n" | "--namespace" => &mut namespace,
+            "-o" | "--output" => &mut output,
+            "--kubeconfig" => &mut kubeconfig,
+            _ => bail!("{name:?}: {VALID}"),
+        };
+        *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
+    }
+    let output = match output.as_deref() {
+        None | Some("text") => Output::Text,
+        Some("json") => Output::Json,
+        Some("yaml") => Output::Yaml,
+        Some(other) => bail!("-o {other:?}: {VALID}"),
+    };
+    let series = match to.as_deref() {
+        None => NEWEST,
+        Some(text) => {
+            Series::parse(text).with_context(|| format!("--to {text:?} is not a series such as 1.13; {VALID}"))?
+        }
+    };
+    let direction = match (is_back, to) {
+        (true, _) => Direction::Back(series),
+        (false, None) => Direction::ToThisProgram,
+        (false, Some(_)) => bail!("--to names the release of the way back; add --back"),
+    };
+    let preflight = Preflight {
+        direction,
+        namespace,
+        output,
+    };
+    Ok((preflight, kubeconfig))
+}

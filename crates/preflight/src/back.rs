@@ -1,0 +1,136 @@
+//! The rules of the way back to Go managers.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::IPAddressClaim;
+use metal3_api::infrastructure::conditions::machine::REASON_REUSE_UNDECIDED;
+use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+
+use crate::facts::Facts;
+use crate::finding::{Decision, Finding};
+use crate::managers::{Manager, Series};
+use crate::objects::Objects;
+
+/// The first release that knows the block on moves, and a Cluster as the consumer of a kept host.
+const KNOWS_BLOCKS: Series = Series::new(1, 14);
+/// The first release with `v1beta2`.
+const HAS_V1BETA2: Series = Series::new(1, 13);
+const HAND_BACK: &str = "capm3 hand-back removes it, after this program was scaled to 0";
+
+pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<Finding> {
+    let objects = &facts.objects;
+    let mut findings = Vec::new();
+    findings.extend(stored_versions(facts, to));
+    findings.extend(undecided(objects));
+    findings.extend(hosts(objects, to));
+    findings.extend(claims::<IPClaim>(objects));
+    findings.extend(claims::<IPAddressClaim>(objects));
+    findings.extend(firmware(objects));
+    if !managers.iter().any(|manager| manager.is_this_program) {
+        let what = "this program was not found by the names that its release has";
+        findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
+    }
+    findings
+}
+
+/// An older release has no version in which objects are stored now.
+fn stored_versions(facts: &Facts, to: Series) -> Option<Finding> {
+    if to >= HAS_V1BETA2 {
+        return None;
+    }
+    let suffix = format!(".{}", Metal3Machine::GROUP);
+    let is_newer = |version: &String| version == Metal3Machine::VERSION;
+    let mut crds = facts.crds.iter().filter(|crd| crd.name.ends_with(&suffix));
+    let stored = crds.find(|crd| crd.stored.iter().any(is_newer))?;
+    let what = format!(
+        "objects may be stored as {}, which release {to} does not have",
+        Metal3Machine::VERSION
+    );
+    let cure = format!("go to {HAS_V1BETA2} or later; docs/migration.md has the long way");
+    Some(Finding::new(
+        Decision::No,
+        format!("CustomResourceDefinition {}", stored.name),
+        what,
+        cure,
+    ))
+}
+
+/// A Go manager deprovisions the host of such a machine, and cleans its disks.
+fn undecided(objects: &Objects) -> Vec<Finding> {
+    let waits = |machine: &Metal3Machine| {
+        let text = serde_json::to_string(&machine.status).unwrap_or_default();
+        text.contains(REASON_REUSE_UNDECIDED.as_str())
+    };
+    let machines = objects.of::<Metal3Machine>().filter(|(_, machine)| waits(machine));
+    let finding = |(name, _)| {
+        let what = "waits for a decision about its disks; a Go manager cleans them without one";
+        let cure = "set automatedCleaningMode: disabled on its template if they are to stay";
+        Finding::new(Decision::No, name, what, cure).row("reuse-without-cleaning")
+    };
+    machines.map(finding).collect()
+}
+
+fn hosts(objects: &Objects, to: Series) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if to >= KNOWS_BLOCKS {
+        return findings;
+    }
+    for (name, host) in objects.of::<BareMetalHost>() {
+        if host.annotation(BLOCK_MOVE_ANNOTATION).is_some() {
+            let what = format!("has the annotation {BLOCK_MOVE_ANNOTATION}, and release {to} never removes it");
+            findings.push(Finding::new(Decision::Go, &name, what, HAND_BACK));
+        }
+        let is_kept = host
+            .metadata
+            .labels
+            .as_ref()
+            .is_some_and(|all| all.contains_key(NODE_REUSE_LABEL));
+        let consumer = host.spec.consumer_ref.as_ref();
+        if is_kept && consumer.is_some_and(|consumer| consumer.kind.as_deref() == Some("Cluster")) {
+            let what =
+                format!("is kept for a set of machines; release {to} skips it, because a Cluster is its consumer");
+            let cure = "finish the roll-outs, or remove the consumers of the kept hosts while no manager runs";
+            findings.push(Finding::new(Decision::No, name, what, cure).row("host-kept-choice"));
+        }
+    }
+    findings
+}
+
+/// Claims on the address of an endpoint, whose finalizer no Go manager removes.
+fn claims<K: Kind>(objects: &Objects) -> Vec<Finding> {
+    let is_held = |meta: &ObjectMeta| meta.finalizers.iter().flatten().any(|one| one == CLUSTER_FINALIZER);
+    let mut findings = Vec::new();
+    for (name, claim) in objects.of::<K>().filter(|(_, claim)| is_held(claim.meta())) {
+        let finding = if claim.meta().deletion_timestamp.is_some() {
+            let what = "is being deleted, and its address may be the endpoint of a Cluster that is in use";
+            let cure = "wait until it is gone, or remove the finalizer yourself when the address is not in use";
+            Finding::new(Decision::Wait, name, what, cure)
+        } else {
+            let what = format!("has the finalizer {CLUSTER_FINALIZER}, which no Go manager removes");
+            Finding::new(Decision::Go, name, what, HAND_BACK)
+        };
+        findings.push(finding);
+    }
+    findings
+}
+
+/// Hosts that this program has registered have no firmware objects.
+fn firmware(objects: &Objects) -> Vec<Finding> {
+    let rest = |name: &str, kind: &str| name.strip_prefix(kind).map(str::to_owned);
+    let settings = objects.of::<HostFirmwareSettings>();
+    let settings: Vec<_> = settings
+        .filter_map(|(name, _)| rest(&name, HostFirmwareSettings::KIND))
+        .collect();
+    let hosts = objects.of::<BareMetalHost>();
+    let without =
+        hosts.filter(|(name, _)| rest(name, BareMetalHost::KIND).is_none_or(|name| !settings.contains(&name)));
+    let finding = |(name, _)| {
+        let what = "has no HostFirmwareSettings: this program does not write them, and a Go manager writes them when it \
+                    registers or inspects a host";
+        Finding::new(Decision::Go, name, what, "").row("kind-unserved")
+    };
+    without.map(finding).collect()
+}

@@ -1,0 +1,68 @@
+//! What the report is computed from.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use serde::Serialize;
+
+use crate::finding::Finding;
+use crate::managers::Series;
+use crate::objects::Objects;
+
+/// The direction of the switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Direction {
+    /// From the Go managers to this program.
+    ToThisProgram,
+    /// From this program to the Go managers of this series of cluster-api-provider-metal3.
+    Back(Series),
+}
+
+/// A CustomResourceDefinition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Crd {
+    /// `PLURAL.GROUP`.
+    pub name: String,
+    /// The versions in which objects may be stored.
+    pub stored: Vec<String>,
+}
+
+/// The metadata of a Secret that a host names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Secret {
+    /// Whether host controllers have used it: its label or finalizer says so.
+    pub is_marked: bool,
+}
+
+/// Something that could not be read, so the decision may be too good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotRead {
+    /// What, as in `list baremetalhosts.metal3.io`.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Facts {
+    /// The direction of the switch.
+    pub direction: Direction,
+    /// All Deployments that may be a manager's.
+    pub deployments: Vec<Deployment>,
+    /// The definitions of the kinds.
+    pub crds: Vec<Crd>,
+    /// The objects.
+    pub objects: Objects,
+    /// Secrets by namespace and name; `None` for one that does not exist.
+    pub secrets: BTreeMap<(String, String), Option<Secret>>,
+    /// The features of a host that are not supported, each as an error text.
+    pub unsupported: fn(&BareMetalHost) -> Vec<String>,
+    /// Findings about the environment of the host controllers, which its reader knows.
+    pub environment: Vec<Finding>,
+    /// What could not be read.
+    pub not_read: Vec<NotRead>,
+}

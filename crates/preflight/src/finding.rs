@@ -1,0 +1,83 @@
+//! A finding, and what it means for the switch.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Whether to switch now. The worst of all findings counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// It is treated otherwise, and nothing has to be done before.
+    Go,
+    /// It ends without help; then the switch is as safe as it can be.
+    Wait,
+    /// Something has to be done before, or something in use is lost.
+    No,
+}
+
+impl Decision {
+    /// The exit code of the command, that of `why` for the same need to act.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Go => 0,
+            Self::Wait => 3,
+            Self::No => 4,
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Go => "go",
+            Self::Wait => "wait",
+            Self::No => "no",
+        })
+    }
+}
+
+/// One object, or one setting, that the switch meets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// What it means for the switch.
+    pub decision: Decision,
+    /// The object, as `KIND NAMESPACE/NAME`.
+    pub object: String,
+    /// What is so, and what happens.
+    pub what: String,
+    /// What to do; empty if nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cure: String,
+    /// The row of `docs/parity.md` about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<&'static str>,
+}
+
+impl Finding {
+    /// A finding about an object.
+    #[must_use]
+    pub fn new(
+        decision: Decision,
+        object: impl Into<String>,
+        what: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Self {
+        Self {
+            decision,
+            object: object.into(),
+            what: what.into(),
+            cure: cure.into(),
+            row: None,
+        }
+    }
+
+    /// With the row of `docs/parity.md`.
+    #[must_use]
+    pub const fn row(mut self, row: &'static str) -> Self {
+        self.row = Some(row);
+        self
+    }
+}

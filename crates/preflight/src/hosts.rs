@@ -1,0 +1,196 @@
+//! Rules about hosts.
+
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::kind::Kind as _;
+use metal3_api::metal3::names::STATUS_ANNOTATION;
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
+};
+
+use crate::facts::Facts;
+use crate::finding::{Decision, Finding};
+
+/// What one host meets.
+type Rule = fn(&Host<'_>) -> Option<Finding>;
+
+const RULES: &[Rule] = &[
+    servicing,
+    firmware_is_pending,
+    in_flight,
+    moving,
+    failed,
+    login,
+    owned_by_a_machine,
+    never_off,
+];
+
+struct Host<'a> {
+    name: &'a str,
+    object: &'a BareMetalHost,
+    facts: &'a Facts,
+}
+
+impl Host<'_> {
+    fn finding(&self, decision: Decision, what: impl Into<String>, cure: impl Into<String>) -> Finding {
+        Finding::new(decision, self.name, what, cure)
+    }
+
+    fn state(&self) -> &ProvisioningState {
+        &self.object.status.provisioning.state
+    }
+
+    /// Whether another object of the same name and namespace fulfils this.
+    fn has<K: metal3_api::kind::Kind>(&self, fulfils: impl Fn(&K) -> bool) -> bool {
+        let wanted = self.name.strip_prefix(BareMetalHost::KIND).unwrap_or_default();
+        let mut others = self.facts.objects.of::<K>();
+        others.any(|(name, other)| name.strip_prefix(K::KIND) == Some(wanted) && fulfils(&other))
+    }
+}
+
+pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, object) in facts.objects.of::<BareMetalHost>() {
+        let host = Host {
+            name: &name,
+            object: &object,
+            facts,
+        };
+        findings.extend(RULES.iter().filter_map(|rule| rule(&host)));
+        findings.extend(unsupported(&host));
+    }
+    findings
+}
+
+fn servicing(host: &Host<'_>) -> Option<Finding> {
+    let is_serviced = host.object.status.operational_status == OperationalStatus::Servicing;
+    let what = "is serviced; a service that has begun runs to its end, and no further one begins";
+    let cure = "wait until its operationalStatus is OK";
+    is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
+}
+
+/// A setting or an update that the Go manager has not applied yet.
+fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
+    let settings = host.has::<HostFirmwareSettings>(|one| {
+        let wanted = serde_json::to_value(&one.spec.settings).unwrap_or_default();
+        let members = wanted.as_object().into_iter().flatten();
+        let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        members
+            .into_iter()
+            .any(|(name, value)| one.status.settings.get(name) != Some(&text(value)))
+    });
+    let updates = host.has::<HostFirmwareComponents>(|one| one.spec.updates != one.status.updates);
+    let what = match (settings, updates) {
+        (false, false) => return None,
+        (true, false) => "has a firmware setting that is not applied yet",
+        (false, true) => "has a firmware update that is not installed yet",
+        (true, true) => "has firmware settings and updates that are not applied yet",
+    };
+    let what = format!("{what}, and this program does not apply it");
+    let is_prepared = matches!(host.state(), ProvisioningState::Preparing);
+    let decision = if is_prepared { Decision::Wait } else { Decision::No };
+    let cure = if is_prepared {
+        "wait until the host is available"
+    } else {
+        "let the Go manager apply it, or take it out of the object"
+    };
+    Some(host.finding(decision, what, cure).row("kind-unserved"))
+}
+
+fn in_flight(host: &Host<'_>) -> Option<Finding> {
+    let state = match host.state() {
+        ProvisioningState::Registering => "registering",
+        ProvisioningState::Inspecting => "inspecting",
+        ProvisioningState::Preparing => "preparing",
+        ProvisioningState::Provisioning => "provisioning",
+        ProvisioningState::Deprovisioning => "deprovisioning",
+        ProvisioningState::PoweringOffBeforeDelete => "powering off before delete",
+        ProvisioningState::Deleting => "deleting",
+        _ => return None,
+    };
+    let what = format!("is {state}; this program continues it, and repeats no order that Ironic has");
+    Some(host.finding(Decision::Go, what, ""))
+}
+
+/// `clusterctl move` has copied the status into an annotation, and its target has not taken it back yet.
+fn moving(host: &Host<'_>) -> Option<Finding> {
+    host.object.annotation(STATUS_ANNOTATION)?;
+    let what = "is being moved by clusterctl: its status is in an annotation";
+    let cure = "wait until the move has ended";
+    Some(host.finding(Decision::Wait, what, cure).row("host-restore-guarded"))
+}
+
+fn failed(host: &Host<'_>) -> Option<Finding> {
+    let kind = host.object.status.error_type?;
+    let kind = serde_json::to_value(kind).ok()?;
+    let kind = kind.as_str().filter(|kind| !kind.is_empty())?;
+    let what = format!("has a {kind}; it is retried by either manager");
+    Some(host.finding(
+        Decision::Go,
+        what,
+        "mend it first if its message is not one that you expect",
+    ))
+}
+
+/// A host that no manager has registered yet uses only a labelled Secret.
+fn login(host: &Host<'_>) -> Option<Finding> {
+    let bmc = host
+        .object
+        .spec
+        .bmc
+        .as_ref()
+        .filter(|bmc| !bmc.credentials_name.is_empty())?;
+    let is_registered = !host.object.status.provisioning.id.is_empty();
+    let namespace = host.object.metadata.namespace.clone().unwrap_or_default();
+    let secret = host
+        .facts
+        .secrets
+        .get(&(namespace.clone(), bmc.credentials_name.clone()));
+    let name = &bmc.credentials_name;
+    match secret {
+        Some(Some(secret)) if !secret.is_marked && !is_registered => {
+            let what = format!("is not registered, and its login {name} has no label, so it is not used");
+            let cure = format!("kubectl label secret --namespace {namespace} {name} environment.metal3.io=baremetal");
+            Some(host.finding(Decision::No, what, cure).row("host-secret-labelled"))
+        }
+        Some(None) => {
+            let what = format!("names the Secret {name} as its login, which does not exist");
+            Some(host.finding(Decision::Go, what, "create it"))
+        }
+        _ => None,
+    }
+}
+
+fn owned_by_a_machine(host: &Host<'_>) -> Option<Finding> {
+    let owners = host.object.metadata.owner_references.iter().flatten();
+    let mut owners = owners.filter(|owner| owner.kind == Metal3Machine::KIND);
+    let owner = &owners.next()?.name;
+    let what = format!("has the owner Metal3Machine {owner}, which is removed when the host is kept or released");
+    let cure = "where the API server runs OwnerReferencesPermissionEnforcement, remove this owner before the switch";
+    Some(host.finding(Decision::Go, what, cure).row("host-machine-owner"))
+}
+
+fn never_off(host: &Host<'_>) -> Option<Finding> {
+    let spec = &host.object.spec;
+    let is_asked = spec.disable_power_off == Some(true) && !spec.online;
+    let what =
+        "has disablePowerOff and online: false; this program reports that as an error, and does not power it off";
+    is_asked.then(|| host.finding(Decision::Go, what, "").row("host-never-off"))
+}
+
+/// A feature that is not supported matters for a host without an image: it is an error there.
+fn unsupported(host: &Host<'_>) -> Vec<Finding> {
+    let runs = matches!(
+        host.state(),
+        ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
+    );
+    let decision = if runs { Decision::Go } else { Decision::No };
+    let cure = "leave it to the Go manager, or take it out of the object";
+    let features = (host.facts.unsupported)(host.object).into_iter();
+    let finding = |feature: String| match runs {
+        true => host.finding(decision, format!("{feature} (it runs, and is not touched)"), ""),
+        false => host.finding(decision, feature, cure),
+    };
+    features
+        .map(|feature| finding(feature).row("host-unsupported-fields"))
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! The report.
+
+use serde::Serialize;
+
+use crate::facts::{Direction, Facts, NotRead};
+use crate::finding::{Decision, Finding};
+use crate::managers::Manager;
+use crate::{admission, back, hosts, machines, managers, unserved};
+
+/// What the switch would meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The direction of the switch.
+    pub direction: Direction,
+    /// The worst of all findings.
+    pub decision: Decision,
+    /// The managers that were found.
+    pub managers: Vec<Manager>,
+    /// The findings, the worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be read, and may hide a finding.
+    pub not_read: Vec<NotRead>,
+}
+
+impl Report {
+    /// The exit code of the command: that of the decision, and 5 if something that could not be read may change it.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self.decision {
+            Decision::No => Decision::No.exit_code(),
+            Decision::Go | Decision::Wait if !self.not_read.is_empty() => 5,
+            other => other.exit_code(),
+        }
+    }
+}
+
+/// Applies all rules.
+#[must_use]
+pub fn report(facts: Facts) -> Report {
+    let managers = managers::found(&facts.deployments);
+    let mut findings = match facts.direction {
+        Direction::ToThisProgram => {
+            let mut findings = managers::findings(&managers);
+            findings.extend(facts.environment.iter().cloned());
+            findings.extend(hosts::findings(&facts));
+            findings.extend(machines::findings(&facts.objects));
+            findings.extend(unserved::findings(&facts.objects));
+            findings.extend(admission::findings(&facts.objects));
+            findings
+        }
+        Direction::Back(series) => back::findings(&facts, &managers, series),
+    };
+    findings.sort_by(|a, b| b.decision.cmp(&a.decision).then_with(|| a.object.cmp(&b.object)));
+    findings.dedup();
+    Report {
+        direction: facts.direction,
+        decision: findings.first().map_or(Decision::Go, |worst| worst.decision),
+        managers,
+        findings,
+        not_read: facts.not_read,
+    }
+}

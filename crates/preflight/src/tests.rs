@@ -1,0 +1,424 @@
+//! Each rule with objects that it is about, and with objects that it is not about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use metal3_api::cluster::IPAddressClaim;
+use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
+use metal3_api::infrastructure::v1beta1;
+use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
+use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_api::kind::Kind;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, HostFirmwareSettings};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn facts(direction: Direction) -> Facts {
+    Facts {
+        direction,
+        deployments: Vec::new(),
+        crds: Vec::new(),
+        objects: Objects::default(),
+        secrets: BTreeMap::new(),
+        unsupported: |_| Vec::new(),
+        environment: Vec::new(),
+        not_read: Vec::new(),
+    }
+}
+
+fn object<K: Kind>(mut object: Value) -> Value {
+    object["apiVersion"] = json!(K::group_version());
+    object["kind"] = json!(K::KIND);
+    let named = json!({ "name": "a", "namespace": "lab" });
+    for (member, value) in named.as_object().unwrap() {
+        if object["metadata"][member].is_null() {
+            object["metadata"][member] = value.clone();
+        }
+    }
+    object
+}
+
+fn with<K: Kind>(mut facts: Facts, one: Value) -> Facts {
+    facts.objects.insert(KindName::of::<K>(), vec![object::<K>(one)]);
+    facts
+}
+
+fn forward<K: Kind>(one: Value) -> Facts {
+    with::<K>(facts(Direction::ToThisProgram), one)
+}
+
+fn back<K: Kind>(to: Series, one: Value) -> Facts {
+    with::<K>(facts(Direction::Back(to)), one)
+}
+
+/// The findings about an object, each as its decision and a part of its text.
+fn about(facts: Facts, kind: &str) -> Vec<(Decision, String)> {
+    let report = report(facts);
+    let findings = report.findings.into_iter().filter(|one| one.object.starts_with(kind));
+    findings
+        .map(|one| (one.decision, one.what + "; " + &one.cure))
+        .collect()
+}
+
+fn assert_one(facts: Facts, kind: &str, decision: Decision, part: &str) {
+    let found = about(facts, kind);
+    let is_it = |(of, text): &(Decision, String)| *of == decision && text.contains(part);
+    assert!(found.iter().any(is_it), "{decision} {part}: {found:?}");
+}
+
+fn host(state: &str, more: Value) -> Value {
+    let status = json!({ "operationalStatus": "OK", "errorCount": 0, "errorMessage": "", "poweredOn": true,
+        "provisioning": { "state": state, "ID": "1-2", "image": { "url": "" } } });
+    let mut host = json!({ "spec": { "online": true }, "status": status });
+    merge(&mut host, more);
+    host
+}
+
+fn merge(into: &mut Value, more: Value) {
+    match more {
+        Value::Object(members) => members
+            .into_iter()
+            .for_each(|(name, value)| merge(&mut into[name], value)),
+        other => *into = other,
+    }
+}
+
+#[test]
+fn host_in_flight_is_continued_and_one_at_rest_is_no_finding() {
+    for state in ["inspecting", "provisioning", "deprovisioning", "deleting"] {
+        let found = about(forward::<BareMetalHost>(host(state, json!({}))), "BareMetalHost lab/a");
+        assert_eq!(found.len(), 1, "{state}: {found:?}");
+        assert!(found[0].1.contains(state) && found[0].0 == Decision::Go, "{found:?}");
+    }
+    for state in ["available", "provisioned", "externally provisioned", "unmanaged"] {
+        let found = about(forward::<BareMetalHost>(host(state, json!({}))), "BareMetalHost lab/a");
+        assert_eq!(found, [], "{state}");
+    }
+}
+
+#[test]
+fn states_of_a_host_that_end_are_waited_for() {
+    let servicing = host("provisioned", json!({ "status": { "operationalStatus": "servicing" } }));
+    assert_one(
+        forward::<BareMetalHost>(servicing),
+        "BareMetalHost",
+        Decision::Wait,
+        "is serviced",
+    );
+    let annotations = json!({ "baremetalhost.metal3.io/status": "{}" });
+    let moving = host("available", json!({ "metadata": { "annotations": annotations } }));
+    assert_one(
+        forward::<BareMetalHost>(moving),
+        "BareMetalHost",
+        Decision::Wait,
+        "moved by clusterctl",
+    );
+}
+
+#[test]
+fn firmware_that_is_not_applied_yet_is_named() {
+    let settings = |wanted: &str| {
+        let spec = json!({ "settings": { "ProcTurboMode": wanted } });
+        object::<HostFirmwareSettings>(
+            json!({ "spec": spec, "status": { "settings": { "ProcTurboMode": "Enabled" } } }),
+        )
+    };
+    for (state, wanted, expected) in [
+        ("preparing", "Disabled", Some(Decision::Wait)),
+        ("available", "Disabled", Some(Decision::No)),
+        ("available", "Enabled", None),
+    ] {
+        let mut facts = forward::<BareMetalHost>(host(state, json!({})));
+        facts
+            .objects
+            .insert(KindName::of::<HostFirmwareSettings>(), vec![settings(wanted)]);
+        let found = about(facts, "BareMetalHost");
+        let found = found.iter().find(|(_, text)| text.contains("firmware setting"));
+        assert_eq!(found.map(|(decision, _)| *decision), expected, "{state} {wanted}");
+    }
+}
+
+#[test]
+fn unregistered_host_needs_a_labelled_login() {
+    let bmc = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" } } });
+    let unregistered = json!({ "status": { "provisioning": { "ID": "" } } });
+    for (is_registered, secret, expected) in [
+        (false, Some(Secret { is_marked: false }), Some(Decision::No)),
+        (false, Some(Secret { is_marked: true }), None),
+        (true, Some(Secret { is_marked: false }), None),
+        (true, None, Some(Decision::Go)),
+    ] {
+        let mut one = host("available", bmc.clone());
+        if !is_registered {
+            merge(&mut one, unregistered.clone());
+        }
+        let mut facts = forward::<BareMetalHost>(one);
+        facts
+            .secrets
+            .insert(("lab".to_owned(), "bmc".to_owned()), secret.clone());
+        let found = about(facts, "BareMetalHost");
+        let found = found.iter().find(|(_, text)| text.contains("login"));
+        assert_eq!(
+            found.map(|(decision, _)| *decision),
+            expected,
+            "{is_registered} {secret:?}"
+        );
+    }
+    let mut facts = forward::<BareMetalHost>({
+        let mut one = host("available", bmc);
+        merge(&mut one, unregistered);
+        one
+    });
+    let secret = Some(Secret { is_marked: false });
+    facts.secrets.insert(("lab".to_owned(), "bmc".to_owned()), secret);
+    let line = "kubectl label secret --namespace lab bmc environment.metal3.io=baremetal";
+    assert_one(facts, "BareMetalHost", Decision::No, line);
+}
+
+#[test]
+fn feature_that_is_not_supported_matters_until_the_host_runs() {
+    for (state, decision) in [("available", Decision::No), ("provisioned", Decision::Go)] {
+        let mut facts = forward::<BareMetalHost>(host(state, json!({})));
+        facts.unsupported = |_| vec!["spec.raid is not supported yet".to_owned()];
+        assert_one(facts, "BareMetalHost", decision, "spec.raid is not supported yet");
+    }
+}
+
+#[test]
+fn object_of_a_kind_without_controller_is_named() {
+    let image = json!({ "spec": { "url": "https://images.example/a.iso" } });
+    assert_one(
+        forward::<DataImage>(image),
+        "DataImage lab/a",
+        Decision::No,
+        "no controller",
+    );
+    let settings = |spec: Value| forward::<HostFirmwareSettings>(json!({ "spec": spec }));
+    let used = settings(json!({ "settings": { "A": "1" } }));
+    assert_one(used, "HostFirmwareSettings", Decision::Go, "no controller");
+    assert_eq!(about(settings(json!({ "settings": {} })), "HostFirmwareSettings"), []);
+}
+
+#[test]
+fn template_whose_hosts_are_kept_says_whether_disks_are_cleaned() {
+    let template = |mode: &str, reuse: bool| {
+        let spec = json!({ "nodeReuse": reuse, "template": { "spec": { "automatedCleaningMode": mode,
+            "image": { "url": "https://images.example/a.qcow2", "checksum": "https://images.example/a.sha256" } } } });
+        let found = about(
+            forward::<Metal3MachineTemplate>(json!({ "spec": spec })),
+            "Metal3MachineTemplate",
+        );
+        found.iter().any(|(_, text)| text.contains("would be cleaned"))
+    };
+    assert!(template("metadata", true));
+    assert!(!template("disabled", true));
+    assert!(!template("metadata", false));
+}
+
+#[test]
+fn template_that_shares_indexes_is_waited_for_until_it_has_data() {
+    let shared = json!({ "spec": { "clusterName": "edge", "templateReference": "old" } });
+    let facts = forward::<v1beta1::Metal3DataTemplate>(shared);
+    assert_one(facts, "Metal3DataTemplate", Decision::Wait, "templateReference");
+}
+
+#[test]
+fn stored_object_is_reviewed_by_the_admission_rules() {
+    let pool =
+        json!({ "spec": { "namePrefix": "p", "pools": [{ "start": "192.0.2.9", "end": "192.0.2.1" }], "prefix": 24 } });
+    let found = about(forward::<IPPool>(pool), "IPPool lab/a");
+    assert!(
+        found
+            .iter()
+            .any(|(decision, text)| *decision == Decision::Go && text.contains("stays editable")),
+        "{found:?}"
+    );
+    let wrong = json!({ "spec": { "pools": [7] } });
+    assert_one(
+        forward::<IPPool>(wrong),
+        "IPPool lab/a",
+        Decision::No,
+        "cannot be decoded: spec.pools[0]",
+    );
+}
+
+fn deployment(
+    namespace: &str,
+    name: &str,
+    image: &str,
+    arguments: &[&str],
+    ours: bool,
+) -> k8s_openapi::api::apps::v1::Deployment {
+    let labels = if ours {
+        json!({ "app.kubernetes.io/part-of": "metal3-rs" })
+    } else {
+        json!({})
+    };
+    serde_json::from_value(json!({
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": { "replicas": 1, "selector": {}, "template": { "metadata": { "labels": labels },
+            "spec": { "containers": [{ "name": "manager", "image": image, "args": arguments }] } } },
+    }))
+    .unwrap()
+}
+
+#[test]
+fn managers_are_found_with_their_release_and_arguments() {
+    let mut facts = facts(Direction::ToThisProgram);
+    facts.deployments = vec![
+        deployment(
+            "capm3-system",
+            "capm3-controller-manager",
+            "quay.io/metal3-io/capm3:v1.8.2",
+            &["--leader-elect"],
+            false,
+        ),
+        deployment(
+            "x",
+            "baremetal-operator-controller-manager",
+            "r:5000/bmo@sha256:00",
+            &["--hostclaims", "--webhook-port=0"],
+            false,
+        ),
+        deployment(
+            "metal3-ipam-system",
+            "ipam-controller-manager",
+            "r/capm3:v1.15.0",
+            &["--no-such-flag"],
+            true,
+        ),
+        deployment("default", "web", "nginx:1.2", &[], false),
+    ];
+    let report = report(facts);
+    let seen: Vec<_> = report
+        .managers
+        .iter()
+        .map(|one| (one.owner.name(), one.is_this_program, one.series))
+        .collect();
+    let (old, new) = (Some(Series::new(1, 8)), Some(Series::new(1, 15)));
+    assert_eq!(
+        seen,
+        [("capm3", false, old), ("ipam", true, new), ("hosts", false, None)]
+    );
+    let text = render(&report);
+    for part in [
+        "release 1.8 is older than 1.9",
+        "upgrade it to 1.9",
+        "--hostclaims:",
+        "does not say the release",
+        "already",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("nginx") && !text.contains("no-such-flag"), "{text}");
+    assert_eq!((report.decision, report.exit_code()), (Decision::No, 4));
+}
+
+#[test]
+fn way_back_names_what_an_older_release_does_not_know() {
+    let blocked = json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: "" } }, "spec": { "online": true } });
+    let consumer =
+        json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "namespace": "lab" });
+    let kept = json!({ "metadata": { "labels": { NODE_REUSE_LABEL: "edge" } }, "spec": { "online": true, "consumerRef": consumer } });
+    let (newer, older) = (Series::new(1, 14), Series::new(1, 13));
+    assert_one(
+        back::<BareMetalHost>(older, blocked.clone()),
+        "BareMetalHost",
+        Decision::Go,
+        "hand-back",
+    );
+    assert_one(
+        back::<BareMetalHost>(older, kept.clone()),
+        "BareMetalHost",
+        Decision::No,
+        "is kept",
+    );
+    for one in [blocked, kept] {
+        let found = about(back::<BareMetalHost>(newer, one), "BareMetalHost");
+        assert!(
+            found.iter().all(|(_, text)| text.contains("HostFirmwareSettings")),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn way_back_names_claims_and_undecided_machines() {
+    let to = Series::new(1, 14);
+    let held = json!({ "metadata": { "finalizers": [CLUSTER_FINALIZER] }, "spec": { "poolRef": { "name": "p", "kind": "IPPool" } } });
+    assert_one(
+        back::<IPAddressClaim>(to, held.clone()),
+        "IPAddressClaim",
+        Decision::Go,
+        "hand-back",
+    );
+    let mut deleted = held;
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert_one(
+        back::<IPAddressClaim>(to, deleted),
+        "IPAddressClaim",
+        Decision::Wait,
+        "is being deleted",
+    );
+    let condition = json!({ "type": "AssociateMetal3MachineMetaData", "status": "False", "reason": "NodeReuseUndecided",
+        "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let machine =
+        json!({ "spec": { "image": { "url": "https://images.example/a" } }, "status": { "conditions": [condition] } });
+    assert_one(
+        back::<Metal3Machine>(to, machine),
+        "Metal3Machine",
+        Decision::No,
+        "decision about its disks",
+    );
+}
+
+#[test]
+fn way_back_to_a_release_without_the_stored_version_is_refused() {
+    let crd = Crd {
+        name: "metal3machines.infrastructure.cluster.x-k8s.io".to_owned(),
+        stored: vec!["v1beta1".to_owned(), "v1beta2".to_owned()],
+    };
+    for (to, expected) in [(Series::new(1, 12), Decision::No), (Series::new(1, 13), Decision::Go)] {
+        let mut facts = facts(Direction::Back(to));
+        facts.crds = vec![crd.clone()];
+        assert_eq!(report(facts).decision, expected, "{to}");
+    }
+}
+
+#[test]
+fn what_could_not_be_read_makes_a_good_decision_unknown() {
+    let mut facts = facts(Direction::ToThisProgram);
+    let why = "you may not".to_owned();
+    facts.not_read = vec![NotRead {
+        what: "list baremetalhosts.metal3.io".to_owned(),
+        why,
+    }];
+    let report = report(facts);
+    assert_eq!((report.decision, report.exit_code()), (Decision::Go, 5));
+    assert!(render(&report).contains("Not read: list baremetalhosts.metal3.io, because you may not"));
+}
+
+#[test]
+fn text_of_others_gets_no_control_of_the_terminal() {
+    let named = json!({ "metadata": { "name": "a\u{1b}[2J" }, "spec": { "url": "https://images.example/a.iso" } });
+    let text = render(&report(forward::<DataImage>(named)));
+    assert!(text.contains('\u{fffd}') && !text.contains('\u{1b}'), "{text}");
+}
+
+/// Rows of `docs/parity.md` that findings name.
+#[test]
+fn each_named_row_exists() {
+    let page = include_str!("../../../docs/parity.md");
+    let sources = [
+        include_str!("hosts.rs"),
+        include_str!("machines.rs"),
+        include_str!("back.rs"),
+        include_str!("unserved.rs"),
+    ];
+    let named = sources.iter().flat_map(|text| text.split(".row(\"").skip(1));
+    let named: BTreeSet<&str> = named.filter_map(|text| text.split('"').next()).collect();
+    assert!(named.len() > 5, "{named:?}");
+    for row in named {
+        assert!(page.contains(&format!("| `{row}` |")), "{row}");
+    }
+}

@@ -1,0 +1,62 @@
+//! A report as text.
+
+use crate::facts::Direction;
+use crate::finding::{Decision, Finding};
+use crate::report::Report;
+
+/// The lines for a person. Names and messages are texts of others: they get no control of the terminal.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let direction = match report.direction {
+        Direction::ToThisProgram => "From the Go managers to this program".to_owned(),
+        Direction::Back(series) => format!("Back to the Go managers of {series}"),
+    };
+    let mut text = format!("{direction}: {}\n", report.decision);
+    for manager in &report.managers {
+        let kind = if manager.is_this_program {
+            "this program"
+        } else {
+            "Go manager"
+        };
+        let (name, owner) = (&manager.deployment, manager.owner.name());
+        let line = format!(
+            "- {owner}: {kind} {name}, {} replicas, {}\n",
+            manager.replicas, manager.image
+        );
+        text.push_str(&line);
+    }
+    for (decision, title) in [
+        (Decision::No, "Do this first, or it is lost"),
+        (Decision::Wait, "Wait for these"),
+        (Decision::Go, "Good to know"),
+    ] {
+        let findings: Vec<&Finding> = report.findings.iter().filter(|one| one.decision == decision).collect();
+        if !findings.is_empty() {
+            text.push_str(&format!("\n{title} ({}):\n", findings.len()));
+        }
+        for finding in findings {
+            text.push_str(&line(finding));
+        }
+    }
+    for not_read in &report.not_read {
+        text.push_str(&format!("\nNot read: {}, because {}\n", not_read.what, not_read.why));
+    }
+    text.chars().map(printable).collect()
+}
+
+fn line(finding: &Finding) -> String {
+    let row = finding.row.map(|row| format!(" [{row}]")).unwrap_or_default();
+    let mut text = format!("- {}: {}{row}\n", finding.object, finding.what);
+    if !finding.cure.is_empty() {
+        text.push_str(&format!("    {}\n", finding.cure));
+    }
+    text
+}
+
+fn printable(character: char) -> char {
+    match character {
+        '\n' => '\n',
+        other if other.is_control() => char::REPLACEMENT_CHARACTER,
+        other => other,
+    }
+}
