@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_ironic::model::state::PowerState;
 use serde_json::json;
 use tokio::time::sleep;
@@ -39,6 +39,12 @@ async fn bring(env: &TestEnv, host: &BareMetalHost) {
     sleep(Duration::from_secs(5)).await;
     env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
         .await;
+}
+
+/// Creates the host in the target without its status: `clusterctl` knows only that of a machine's host.
+async fn bring_without_status(env: &TestEnv, host: &BareMetalHost) {
+    let moved = json!({ "metadata": { "name": host.metadata.name }, "spec": host.spec });
+    env.make::<BareMetalHost>(moved).await;
 }
 
 /// Requests to Ironic with one of these methods.
@@ -82,6 +88,46 @@ async fn moved_free_host_gets_no_order() {
         let log = env.interceptor.log();
         assert_eq!(requests(&env, &ORDERS), before.0, "online: {online}; {:?}", log.asked);
         assert_eq!(requests(&env, &["PATCH"]) - before.1, 1, "the login");
+        env.machine(1, |here| assert_eq!(here.counts, machine));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn moved_free_host_without_a_status_gets_no_order_unless_it_is_to_be_inspected() {
+    for (has_data, asks) in [(true, false), (false, false), (true, true)] {
+        let env = TestEnv::new(Setup::default());
+        // Once it had an image, its node is available too.
+        provisioned(&env, 1).await;
+        env.edit(1, json!({ "spec": { "image": null, "online": false } })).await;
+        env.until_state(1, "available").await;
+        sleep(Duration::from_mins(10)).await;
+        let machine = env.machine(1, |machine| machine.counts);
+        let mut there = take_away(&env).await;
+        if !has_data {
+            let data = env.api::<HardwareData>();
+            drop(
+                data.delete(&there.metadata.name.clone().unwrap(), &DeleteParams::default())
+                    .await,
+            );
+        }
+        const ORDERS: [&str; 3] = ["PUT", "POST", "DELETE"];
+        let before = requests(&env, &ORDERS);
+        there.metadata.annotations = None;
+        bring_without_status(&env, &there).await;
+        if asks {
+            env.edit(1, json!({ "metadata": { "annotations": { "inspect.metal3.io": "" } } }))
+                .await;
+        }
+        env.until_state(1, "available").await;
+        sleep(Duration::from_hours(1)).await;
+        let here = env.get(1).await.unwrap();
+        assert!(here.status.hardware.is_some(), "the inventory is known");
+        let orders = requests(&env, &ORDERS) - before;
+        if asks {
+            assert!(orders > 0, "an inspection that is asked for is done");
+            continue;
+        }
+        assert_eq!(orders, 0, "{:?}", env.interceptor.log().asked);
         env.machine(1, |here| assert_eq!(here.counts, machine));
     }
 }

@@ -38,6 +38,13 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             remove_request_annotations(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware")))
         }
+        // differs: `host-available-known`. A free host that comes from another cluster has no status. The Go manager
+        // takes its node out of `available`.
+        S::Available if !is_inspection_requested(planner) => match planner.facts.inventory {
+            Observed::Unknown(_) => Err(Decision::read(Read::Inventory)),
+            Observed::Absent => Ok(request_transition(planner, node, Transition::Manage)),
+            Observed::Present(found) => done(planner, found),
+        },
         S::Available => Ok(request_transition(planner, node, Transition::Manage)),
         S::InspectFailed => {
             require_operable(planner, node)?;

@@ -101,7 +101,28 @@ pub(super) fn inspection() -> Vec<Row> {
             .row("disabled later", "writes the status, to preparing, replan"),
         inspecting()
             .node("available")
-            .row("the node is available", "requests manage, waits for the node"),
+            .row("the node is available", "reads Inventory, replan"),
+        inspecting()
+            .node("available")
+            .with(|fixture| fixture.inventory = Some(None))
+            .row(
+                "the node is available and was never inspected",
+                "requests manage, waits for the node",
+            ),
+        inspecting()
+            .node("available")
+            .with(|fixture| fixture.inventory = Some(Some(details())))
+            .row(
+                "the node is available and its inventory is known",
+                "creates hardware data, writes the status, to preparing, replan",
+            ),
+        inspecting()
+            .node("available")
+            .annotated("inspect.metal3.io", "")
+            .row(
+                "the node is available and is to be inspected",
+                "requests manage, waits for the node",
+            ),
         inspecting().node("active").row(
             "the node runs something",
             "writes the status, inspection error: in Ironic the node is in state \"active\", which is \
