@@ -80,9 +80,13 @@ impl Snapshot {
     /// All objects of a kind, by name.
     pub fn all(&self, kind: &Kind) -> impl Iterator<Item = &Object> + use<'_> {
         let kind = kind.kind;
+        let first = Key {
+            namespace: String::new(),
+            name: String::new(),
+        };
         self.objects
-            .iter()
-            .filter(move |((of, _), _)| *of == kind)
+            .range((kind, first)..)
+            .take_while(move |((of, _), _)| *of == kind)
             .map(|(_, object)| object)
     }
 

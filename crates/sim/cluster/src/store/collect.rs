@@ -17,11 +17,17 @@ impl Store {
     /// Deletes objects without a remaining owner and objects in terminating namespaces. Returns how many objects it
     /// deleted; 0 means that no work is left.
     pub(crate) fn collect(&mut self, now: DateTime<Utc>) -> usize {
+        if !std::mem::take(&mut self.may_have_garbage) {
+            return 0;
+        }
         let mut deleted = 0;
         for (resource, key) in self.garbage() {
             let version = self.version;
             self.delete_by_key(&resource, &key, now);
-            deleted += usize::from(self.version > version);
+            let is_done = self.version > version;
+            deleted += usize::from(is_done);
+            // When a hook denies the request, the object stays and the next pass retries, as the real collector does.
+            self.may_have_garbage |= !is_done;
         }
         for name in self.empty_namespaces() {
             let key = (String::new(), name);
@@ -98,9 +104,18 @@ impl Store {
             user: "system:serviceaccount:kube-system:generic-garbage-collector".into(),
             ..Request::default()
         };
-        // When a hook denies the request, the object stays and the next pass retries, as the real collector does.
         drop(self.handle(&request, now));
     }
+}
+
+/// Whether a write can leave work for the collector: an object is created, removed or begins to be deleted, or its owners
+/// change. Most writes do not, and a pass looks at all objects.
+pub(super) fn is_reason(old: Option<&Stored>, new: &Stored, deleted: bool) -> bool {
+    let Some(old) = old.filter(|_| !deleted) else {
+        return true;
+    };
+    let owners = |object| object::member(object, "ownerReferences");
+    object::deleting(old) != object::deleting(new) || owners(old) != owners(new)
 }
 
 fn namespaces() -> ResourceKey {

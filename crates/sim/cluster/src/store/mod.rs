@@ -118,6 +118,8 @@ pub(crate) struct Store {
     random: Random,
     hooks: Hooks,
     texts: TextPool,
+    /// Whether a write since the last pass of the garbage collector may have left work for it.
+    may_have_garbage: bool,
 }
 
 impl Store {
@@ -133,6 +135,7 @@ impl Store {
             random: Random::seeded(seed),
             hooks: Hooks::default(),
             texts: TextPool::default(),
+            may_have_garbage: true,
         };
         for name in ["default", "kube-system"] {
             let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
@@ -247,6 +250,7 @@ impl Store {
         } else {
             objects.insert(key.clone(), Arc::clone(&new))
         };
+        self.may_have_garbage |= collect::is_reason(old.as_deref(), &new, deleted);
         self.log.push_back(Entry {
             version: self.version,
             resource,
