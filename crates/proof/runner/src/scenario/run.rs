@@ -42,6 +42,8 @@ pub(super) struct Runner<'a> {
     /// Seed of the faults, if any.
     faults: Option<u64>,
     injected: InjectedFaults,
+    /// Whether what waits is explained once a minute: it looks at all objects for each object.
+    pub(super) explains: bool,
     /// Resource version at the start of the recording.
     first_version: u64,
 }
@@ -158,6 +160,7 @@ impl<'a> Runner<'a> {
             hosts: 0,
             faults: options.with_faults.then_some(options.seed),
             injected: InjectedFaults::default(),
+            explains: true,
         };
         runner.inject_faults();
         runner.add_hosts(scenario.hosts).await?;

@@ -52,7 +52,7 @@ impl Runner<'_> {
 
     /// The pause between two polls. It explains what waits, once a minute.
     async fn pause(&self, poll: &mut u32) {
-        if poll.is_multiple_of(POLLS_PER_EXPLANATION) {
+        if self.explains && poll.is_multiple_of(POLLS_PER_EXPLANATION) {
             self.recorder.explain(&self.namespace);
         }
         *poll = poll.saturating_add(1);

@@ -178,6 +178,8 @@ fn run_with(seed: u64, size: Size, test: impl AsyncFnOnce(&mut Runner<'_>) -> Re
             with_faults: true,
         };
         let mut runner = Runner::start(&Scenario::read(&size.fill(BEFORE))?, files, options).await?;
+        // The scripts explain the same waits.
+        runner.explains = false;
         runner.perform_all(BEFORE, size).await?;
         test(&mut runner).await?;
         let run = runner.finish()?;
