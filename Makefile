@@ -357,16 +357,27 @@ bench: tools ## instructions of cache, plan, patch and allocation against their 
 # IMAGE: the image in the manifests. RELEASE: the output folder.
 IMAGE ?= localhost/metal3/capm3:dev
 RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
-# PROGRAM: the content of the image, one static file. The target is named
-# so that the flag does not reach build scripts and macros, which are loaded dynamically.
-# PROFILE=dev skips optimisation, which takes longest.
-TRIPLE ?= x86_64-unknown-linux-gnu
+# PROGRAM: the content of the image, one static file. PROFILE=dev skips optimisation, which takes longest.
+ARCH ?= amd64
 PROFILE ?= dist
-PROGRAM = $(or $(CARGO_TARGET_DIR),target)/$(TRIPLE)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/capm3
+PROGRAM = $(or $(CARGO_TARGET_DIR),target)/$(if $(filter arm64,$(ARCH)),aarch64,x86_64)-unknown-linux-gnu/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/capm3
 .PHONY: release program
-program: tools ## build the program of the image, static (TRIPLE=x86_64-unknown-linux-gnu, PROFILE=dist)
-	@RUSTFLAGS="-C target-feature=+crt-static" cargo build --quiet --locked --no-default-features --profile $(PROFILE) --target $(TRIPLE) -p metal3-manager
-	@echo $(PROGRAM)
+program: tools ## build the program of the image, static (ARCH=amd64, PROFILE=dist)
+	@$(XTASK) program $(ARCH) --profile $(PROFILE)
+
+# IMAGES: folder of the layout. ARCHS: architectures. SOURCE: URL of the source, for the annotations.
+IMAGES ?= $(or $(CARGO_TARGET_DIR),target)/images
+ARCHS ?= amd64,arm64
+SOURCE ?=
+IMAGE_OPTIONS = $(IMAGES) --architectures $(ARCHS) --profile $(PROFILE) --source "$(SOURCE)"
+.PHONY: images images-check push
+images: tools ## write the container images as an OCI image layout, without a container engine (ARCHS, IMAGES, SOURCE)
+	@$(XTASK) images $(IMAGE_OPTIONS)
+images-check: tools ## build the images in two folders, compare them, let skopeo and a registry read them (ARCHS, ONCE=1)
+	@$(XTASK) images-check $(IMAGE_OPTIONS) $(if $(ONCE),--once)
+push: tools ## copy the images to REGISTRY=host/name, and print the image with its digest for `make release`
+	@test -n "$(REGISTRY)" || { echo "set REGISTRY to HOST/NAME" >&2; exit 1; }
+	@$(XTASK) push $(IMAGES) --registry "$(REGISTRY)"
 
 release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

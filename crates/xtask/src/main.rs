@@ -3,9 +3,11 @@
 mod arrows;
 mod codegen;
 mod fields;
+mod images;
 mod lints;
 mod pages;
 mod release;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,8 +43,40 @@ enum Command {
         #[arg(long, requires = "prove")]
         sample: Option<usize>,
     },
+    /// Write the container images of the program as an OCI image layout
+    Images {
+        /// Folder for the layout
+        folder: PathBuf,
+        #[command(flatten)]
+        options: images::Options,
+    },
+    /// Write the images twice, compare them, and have programs of others read, push and start them
+    ImagesCheck {
+        /// Folder for the layout
+        folder: PathBuf,
+        /// Without the second build
+        #[arg(long)]
+        once: bool,
+        #[command(flatten)]
+        options: images::Options,
+    },
     /// Check the length and the words of source files
     Lints,
+    /// Build the static program of one architecture, and print its path
+    Program {
+        /// `amd64` or `arm64`
+        architecture: String,
+        #[command(flatten)]
+        compiled: images::Compiled,
+    },
+    /// Copy the images of a layout to a registry, and print the image with its digest
+    Push {
+        /// Folder of the layout
+        folder: PathBuf,
+        /// `HOST/NAME`
+        #[arg(long)]
+        registry: String,
+    },
     /// Write the release manifests
     Release {
         /// Folder for the files
@@ -61,7 +95,11 @@ fn main() -> ExitCode {
             prove: true, sample, ..
         } => fields::prove(sample),
         Command::Fields { check, .. } => fields::run(check),
+        Command::Images { folder, options } => images::run(&folder, &options),
+        Command::ImagesCheck { folder, once, options } => images::check(&folder, once, &options),
         Command::Lints => lints::run(),
+        Command::Program { architecture, compiled } => images::program(&architecture, &compiled),
+        Command::Push { folder, registry } => images::push(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
     };
     match outcome {

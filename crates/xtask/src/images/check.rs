@@ -1,0 +1,111 @@
+//! Checks of a layout: a second build in another folder, and what `skopeo` and the program itself print.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::layout::{ENTRYPOINT, Facts, Layout, USER};
+use super::program::Architecture;
+use super::{Options, git, layer_of, layout_of, start, succeed};
+use crate::tools;
+
+/// Builds a clone of the checkout in another folder. The error names the files that differ.
+pub(super) fn again(root: &Path, first: &Layout, options: &Options) -> Result<()> {
+    ensure!(
+        git(root, &["status", "--porcelain"])?.is_empty(),
+        "the checkout has changes that are not committed; a clone does not have them"
+    );
+    let folder = scratch(root, options, "again")?;
+    let clone = folder.join("another/checkout");
+    fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+    succeed(
+        Command::new("git")
+            .args(["clone", "--quiet", "--local"])
+            .arg(root)
+            .arg(&clone),
+    )?;
+    let second = layout_of(&clone, &folder.join("output"), options)?;
+    fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
+    let Some(second) = second else {
+        bail!("the clone was not built")
+    };
+    let differ = first
+        .files
+        .iter()
+        .filter(|(path, content)| second.files.get(*path) != Some(*content));
+    let differ: Vec<String> = differ.map(|(path, _)| path.display().to_string()).collect();
+    ensure!(
+        differ.is_empty(),
+        "built in another folder, other files: {}",
+        differ.join(", ")
+    );
+    println!("built in two folders: {} equal files", first.files.len());
+    Ok(())
+}
+
+/// An empty folder of the compiler's output.
+fn scratch(root: &Path, options: &Options, name: &str) -> Result<std::path::PathBuf> {
+    let folder = root.join(&options.compiled.target).join("images-check").join(name);
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", folder.display()))
+        }
+        _ => Ok(folder),
+    }
+}
+
+/// `skopeo` reads user, entry point, labels and layer of an architecture; the program in the layer starts.
+pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -> Result<()> {
+    tools::install("skopeo", &["skopeo"])?;
+    let inspect = |arguments: &[&str]| -> Result<Value> {
+        let image = format!("oci:{}:{}", folder.display(), facts.version);
+        let mut skopeo = Command::new("skopeo");
+        skopeo.args([
+            "--override-os",
+            "linux",
+            "--override-arch",
+            architecture.name,
+            "inspect",
+        ]);
+        let text = succeed(skopeo.args(arguments).arg(image))?;
+        serde_json::from_str(&text).context("read skopeo's answer")
+    };
+    let image = inspect(&[])?;
+    let config = inspect(&["--config"])?;
+    for (document, at, wanted) in [
+        (&image, "/Architecture", architecture.name),
+        (&config, "/architecture", architecture.name),
+        (&config, "/config/User", USER),
+        (&config, "/config/Entrypoint/0", ENTRYPOINT),
+        (&image, "/Labels/org.opencontainers.image.revision", &facts.revision),
+        (&image, "/Labels/org.opencontainers.image.version", &facts.version),
+        (&image, "/Labels/org.opencontainers.image.licenses", "Apache-2.0"),
+    ] {
+        let found = document.pointer(at).and_then(Value::as_str);
+        ensure!(found == Some(wanted), "skopeo reads {found:?} at {at}, not {wanted:?}");
+    }
+    let layers = image.get("Layers").and_then(Value::as_array).map_or(0, Vec::len);
+    ensure!(layers == 1, "skopeo reads {layers} layers, not one");
+    let unpacked = folder.with_extension(architecture.name);
+    layer_of(&image, folder, &unpacked)?;
+    let program = unpacked.join(ENTRYPOINT.trim_start_matches('/'));
+    let printed = start(&program, architecture, "--version");
+    let help = start(&program, architecture, "--help");
+    fs::remove_dir_all(&unpacked).with_context(|| format!("remove {}", unpacked.display()))?;
+    let printed = printed?;
+    ensure!(
+        printed.contains(facts.version.as_str()),
+        "the program prints `{}`",
+        printed.trim()
+    );
+    ensure!(help?.contains("--controllers"), "the program does not print its flags");
+    println!(
+        "linux/{}: skopeo reads it, and it starts: {}",
+        architecture.name,
+        printed.trim()
+    );
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! `images`: the container images of the program as an OCI image layout, written without a container engine.
+//!
+//! An image contains one static file. The same commit gives the same bytes in every folder: paths of the machine are
+//! replaced at compile time, and the only time is `SOURCE_DATE_EPOCH` or that of the commit.
+
+mod check;
+mod elf;
+mod layer;
+mod layout;
+mod program;
+mod registry;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use metal3_files::workspace;
+use metal3_flags::version::version;
+use serde_json::Value;
+
+use self::layout::{Facts, Layout};
+use self::program::{Architecture, Build, architecture};
+pub(crate) use registry::push;
+
+/// How the program is built.
+#[derive(Args)]
+pub(crate) struct Compiled {
+    /// `dist`, or `dev` to skip optimisation
+    #[arg(long, default_value = "dist")]
+    profile: String,
+    /// Folder of the compiler's output
+    #[arg(long, env = "CARGO_TARGET_DIR", default_value = "target")]
+    target: PathBuf,
+}
+
+/// What is in the images.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    compiled: Compiled,
+    /// Architectures of the images
+    #[arg(long, value_delimiter = ',', default_value = "amd64,arm64")]
+    architectures: Vec<String>,
+    /// A program that was built before, as `ARCHITECTURE=PATH`; others are built
+    #[arg(long)]
+    program: Vec<String>,
+    /// URL of the source, for the annotations
+    #[arg(long, default_value = "")]
+    source: String,
+    /// Seconds since 1970; by default the time of the commit
+    #[arg(long, env = "SOURCE_DATE_EPOCH")]
+    epoch: Option<u64>,
+}
+
+/// Builds the program of one architecture and prints its path.
+pub(crate) fn program(name: &str, compiled: &Compiled) -> Result<bool> {
+    let root = workspace::root()?;
+    let build = Build {
+        root: &root,
+        target: &root.join(&compiled.target),
+        profile: &compiled.profile,
+    };
+    println!("{}", build.program(architecture(name)?)?.display());
+    Ok(true)
+}
+
+/// Writes the layout into a folder.
+pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
+    let root = workspace::root()?;
+    let Some(layout) = layout_of(&root, &root.join(&options.compiled.target), options)? else {
+        return Ok(false);
+    };
+    write(&layout, folder)?;
+    println!(
+        "{}: {} for {}",
+        folder.display(),
+        version(),
+        options.architectures.join(" and ")
+    );
+    println!("{}", layout.digest);
+    Ok(true)
+}
+
+/// Builds twice, in this checkout and in a clone, compares the layouts, and has them read by programs of others.
+pub(crate) fn check(folder: &Path, once: bool, options: &Options) -> Result<bool> {
+    let root = workspace::root()?;
+    let Some(layout) = layout_of(&root, &root.join(&options.compiled.target), options)? else {
+        return Ok(false);
+    };
+    if !once {
+        check::again(&root, &layout, options)?;
+    }
+    write(&layout, folder)?;
+    for name in &options.architectures {
+        check::judge(folder, architecture(name)?, &facts(&root, options)?)?;
+    }
+    registry::check(folder, &layout)?;
+    println!("images: {} checked", layout.digest);
+    Ok(true)
+}
+
+/// The layout of a checkout. `None` when an architecture cannot be built, with the reason printed.
+fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Layout>> {
+    let build = Build {
+        root,
+        target,
+        profile: &options.compiled.profile,
+    };
+    let given = given(&options.program)?;
+    let (mut programs, mut missing) = (Vec::new(), 0);
+    for name in &options.architectures {
+        let architecture = architecture(name)?;
+        let path = match given.get(name.as_str()) {
+            Some(path) => Ok(path.clone()),
+            None => build.program(architecture),
+        };
+        match path.and_then(|path| program::read(&path, architecture)) {
+            Ok(program) => programs.push((architecture, program)),
+            Err(why) => {
+                missing += 1;
+                eprintln!("linux/{name} cannot be built: {why:#}");
+            }
+        }
+    }
+    if missing > 0 {
+        eprintln!("no image is written. ARCHS=amd64 leaves the other architecture out");
+        return Ok(None);
+    }
+    Layout::of(&programs, &facts(root, options)?).map(Some)
+}
+
+fn given(programs: &[String]) -> Result<BTreeMap<&str, PathBuf>> {
+    let pair = |text: &'_ String| -> Result<()> {
+        ensure!(text.contains('='), "--program {text}: write ARCHITECTURE=PATH");
+        Ok(())
+    };
+    programs.iter().try_for_each(pair)?;
+    let pairs = programs.iter().filter_map(|text| text.split_once('='));
+    Ok(pairs.map(|(name, path)| (name, PathBuf::from(path))).collect())
+}
+
+/// Version, commit and time of a checkout.
+fn facts(root: &Path, options: &Options) -> Result<Facts> {
+    let mut revision = git(root, &["rev-parse", "HEAD"])?;
+    if !git(root, &["status", "--porcelain"])?.is_empty() {
+        revision.push_str("-dirty");
+    }
+    let created = match options.epoch {
+        Some(seconds) => seconds,
+        None => git(root, &["log", "-1", "--format=%ct"])?
+            .parse()
+            .context("the time of the commit")?,
+    };
+    Ok(Facts {
+        version: version(),
+        revision,
+        source: Some(options.source.clone()).filter(|source| !source.is_empty()),
+        created,
+    })
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<String> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(root)
+        .args(arguments)
+        .output()
+        .context("run git")?;
+    ensure!(
+        output.status.success(),
+        "git {}: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Replaces the layout in a folder. A folder with anything else is an error.
+fn write(layout: &Layout, folder: &Path) -> Result<()> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => return Err(error).with_context(|| format!("list {}", folder.display())),
+    };
+    if !is_empty && !folder.join("oci-layout").is_file() {
+        bail!("{} contains something else than an image layout", folder.display());
+    }
+    if !is_empty {
+        fs::remove_dir_all(folder).with_context(|| format!("remove {}", folder.display()))?;
+    }
+    for (path, content) in &layout.files {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("create {}", parent.display()))?;
+        }
+        fs::write(&path, content).with_context(|| format!("write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether a command succeeds; its output is part of the error.
+fn succeed(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("run {}", command.get_program().display()))?;
+    ensure!(
+        output.status.success(),
+        "{} {}: {}",
+        command.get_program().display(),
+        command
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" "),
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Unpacks the only layer of an image, as `skopeo inspect` names it, with `tar`.
+fn layer_of(image: &Value, layout: &Path, to: &Path) -> Result<()> {
+    let digest = image.pointer("/Layers/0").and_then(Value::as_str).unwrap_or_default();
+    let blob = layout.join("blobs/sha256").join(digest.trim_start_matches("sha256:"));
+    fs::create_dir_all(to).with_context(|| format!("create {}", to.display()))?;
+    succeed(Command::new("tar").arg("-xzf").arg(blob).arg("-C").arg(to)).map(drop)
+}
+
+/// Runs the program of an architecture, on another machine in an emulator.
+fn start(program: &Path, architecture: &Architecture, argument: &str) -> Result<String> {
+    if architecture.is_native() {
+        return succeed(Command::new(program).arg(argument));
+    }
+    let (emulator, package) = architecture.emulator;
+    crate::tools::install(emulator, &[package])?;
+    succeed(Command::new(emulator).arg(program).arg(argument))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Builds the static program of an architecture, with the same bytes in every folder.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use super::elf;
+use crate::tools;
+
+/// An architecture of the images.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Architecture {
+    /// Its name in an image.
+    pub(super) name: &'static str,
+    variant: Option<&'static str>,
+    /// Its name for the compiler. Named even on the same machine, so that flags do not reach build scripts and macros.
+    triple: &'static str,
+    /// Its number in an executable.
+    machine: u16,
+    /// C compiler and linker, with the Debian packages that contain them and the static C library.
+    compiler: (&'static str, &'static [&'static str]),
+    /// The program that runs its executables on another machine, with its Debian package.
+    pub(super) emulator: (&'static str, &'static str),
+}
+
+const ARCHITECTURES: [Architecture; 2] = [
+    Architecture {
+        name: "amd64",
+        variant: None,
+        triple: "x86_64-unknown-linux-gnu",
+        machine: 62,
+        compiler: (
+            "x86_64-linux-gnu-gcc",
+            &["gcc-x86-64-linux-gnu", "libc6-dev-amd64-cross"],
+        ),
+        emulator: ("qemu-x86_64-static", "qemu-user-static"),
+    },
+    Architecture {
+        name: "arm64",
+        variant: Some("v8"),
+        triple: "aarch64-unknown-linux-gnu",
+        machine: 183,
+        compiler: (
+            "aarch64-linux-gnu-gcc",
+            &["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"],
+        ),
+        emulator: ("qemu-aarch64-static", "qemu-user-static"),
+    },
+];
+
+impl Architecture {
+    /// The platform in an index and in a configuration.
+    pub(super) fn platform(&self) -> Value {
+        match self.variant {
+            Some(variant) => json!({ "architecture": self.name, "os": "linux", "variant": variant }),
+            None => json!({ "architecture": self.name, "os": "linux" }),
+        }
+    }
+
+    /// Whether this machine runs its executables without an emulator.
+    pub(super) fn is_native(&self) -> bool {
+        self.triple.starts_with(std::env::consts::ARCH)
+    }
+}
+
+/// An architecture by its name.
+pub(crate) fn architecture(name: &str) -> Result<&'static Architecture> {
+    let known = ARCHITECTURES.iter().find(|known| known.name == name);
+    known.with_context(|| format!("`{name}` is not an architecture of the images: amd64 or arm64"))
+}
+
+/// What to build, and where.
+pub(crate) struct Build<'a> {
+    /// The checkout.
+    pub(super) root: &'a Path,
+    /// The folder of the compiler's output.
+    pub(super) target: &'a Path,
+    /// `dist`, or `dev` to skip optimisation.
+    pub(super) profile: &'a str,
+}
+
+impl Build<'_> {
+    /// Builds the program of an architecture; returns its path. The error says why it cannot be built here.
+    pub(crate) fn program(&self, architecture: &Architecture) -> Result<PathBuf> {
+        let sysroot = sysroot(self.root)?;
+        let library = sysroot.join("lib/rustlib").join(architecture.triple).join("lib");
+        if !library.is_dir() {
+            standard_library(architecture.triple)?;
+        }
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .args([
+                "build",
+                "--quiet",
+                "--locked",
+                "--no-default-features",
+                "--package",
+                "metal3-manager",
+            ])
+            .args([
+                "--profile",
+                self.profile,
+                "--target",
+                architecture.triple,
+                "--target-dir",
+            ])
+            .arg(self.target)
+            .current_dir(self.root)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags(&sysroot))
+            .env("CARGO_INCREMENTAL", "0")
+            // Debug information contains the folder of the checkout. Names of functions remain.
+            .env("CARGO_PROFILE_DEV_DEBUG", "false");
+        if !architecture.is_native() {
+            let (compiler, packages) = architecture.compiler;
+            tools::install(compiler, packages)?;
+            let triple = architecture.triple.replace('-', "_");
+            cargo.env(format!("CC_{triple}"), compiler);
+            cargo.env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase()), compiler);
+        }
+        let status = cargo.status().context("run cargo")?;
+        ensure!(
+            status.success(),
+            "cargo build for {} failed with {status}",
+            architecture.triple
+        );
+        let folder = if self.profile == "dev" { "debug" } else { self.profile };
+        Ok(self.target.join(architecture.triple).join(folder).join("capm3"))
+    }
+
+    /// Static, and without the paths of this machine. Files of the checkout are relative to it for the compiler, so its
+    /// folder is not among the flags: another checkout uses the same output.
+    fn flags(&self, sysroot: &Path) -> OsString {
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+        // The last prefix that matches counts: the folder of the output is often one of the checkout.
+        let folders = [
+            (Some(sysroot), "/rust"),
+            (home.as_deref(), "/cargo"),
+            (Some(self.target), "/target"),
+        ];
+        let mut flags = OsString::from("-Ctarget-feature=+crt-static");
+        for (folder, name) in folders {
+            let Some(folder) = folder else { continue };
+            flags.push("\x1f--remap-path-prefix=");
+            flags.push(folder);
+            flags.push("=");
+            flags.push(name);
+        }
+        flags
+    }
+}
+
+/// The folder of the compiler that builds the checkout.
+fn sysroot(root: &Path) -> Result<PathBuf> {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(compiler)
+        .args(["--print", "sysroot"])
+        .current_dir(root)
+        .output()
+        .context("run rustc")?;
+    ensure!(
+        output.status.success(),
+        "rustc: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
+}
+
+/// Adds the standard library of another architecture to the toolchain.
+fn standard_library(triple: &str) -> Result<()> {
+    // Without an answer of its server rustup waits for ever.
+    let added = Command::new("timeout")
+        .args(["300", "rustup", "target", "add", triple])
+        .output();
+    let why = match added {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stderr);
+            text.lines().last().unwrap_or("no answer within 300 s").to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    bail!(
+        "the compiler has no standard library for {triple}, and `rustup target add {triple}` failed: {why}. Run it where \
+         rustup reaches its server, or set RUSTC to a compiler of the distribution that has one"
+    )
+}
+
+/// Reads a program, and checks that it is one of the architecture that needs no library.
+pub(super) fn read(path: &Path, architecture: &Architecture) -> Result<Vec<u8>> {
+    let program = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    let complaint = match (elf::machine(&program), elf::is_static(&program)) {
+        (Some(machine), _) if machine != architecture.machine => "is of another architecture than",
+        (Some(_), Some(true)) => return Ok(program),
+        (Some(_), Some(false)) => "needs libraries, which the image does not have, on",
+        _ => "is not an executable of",
+    };
+    bail!("{} {complaint} linux/{}", path.display(), architecture.name)
+}

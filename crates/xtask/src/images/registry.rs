@@ -1,0 +1,168 @@
+//! Images in a registry: `skopeo` copies the layout; what the registry then serves has the digest of the layout.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::layout::{Layout, TAG, sha256};
+use super::succeed;
+use crate::tools;
+
+/// Copies the images of a layout to `REGISTRY/NAME`, and prints the image to install.
+pub(crate) fn push(folder: &Path, repository: &str) -> Result<bool> {
+    let image = pushed(folder, repository)?;
+    println!("{image}");
+    Ok(true)
+}
+
+/// The pushed image by its digest.
+fn pushed(folder: &Path, repository: &str) -> Result<String> {
+    tools::install("skopeo", &["skopeo"])?;
+    let (tag, digest) = named(folder)?;
+    let image = format!("docker://{repository}:{tag}");
+    // A registry on this machine usually has no certificate.
+    let verify = format!("--dest-tls-verify={}", !is_loopback(repository));
+    succeed(
+        Command::new("skopeo")
+            .args(["copy", "--quiet", "--all", "--preserve-digests", &verify])
+            .args([format!("oci:{}:{tag}", folder.display()), image.clone()]),
+    )?;
+    let verify = format!("--tls-verify={}", !is_loopback(repository));
+    let served = succeed(Command::new("skopeo").args(["inspect", "--raw", &verify, &image]))?;
+    let found = sha256(served.as_bytes());
+    ensure!(
+        found == digest,
+        "{image} is {found} in the registry, and {digest} in the layout"
+    );
+    Ok(format!("{repository}@{digest}"))
+}
+
+/// Tag and digest of the index of a layout.
+fn named(folder: &Path) -> Result<(String, String)> {
+    let path = folder.join("index.json");
+    let text = fs::read(&path).with_context(|| format!("read {}: run `make images` first", path.display()))?;
+    let index: Value = serde_json::from_slice(&text).with_context(|| format!("read {}", path.display()))?;
+    let entry = index.pointer("/manifests/0").context("the layout has no image")?;
+    let tag = entry
+        .get("annotations")
+        .and_then(|all| all.get(TAG))
+        .and_then(Value::as_str);
+    let digest = entry.get("digest").and_then(Value::as_str);
+    match (tag, digest) {
+        (Some(tag), Some(digest)) => Ok((tag.to_owned(), digest.to_owned())),
+        _ => bail!("{} names no tag and digest", path.display()),
+    }
+}
+
+fn is_loopback(repository: &str) -> bool {
+    ["localhost:", "localhost/", "127.0.0.1:", "[::1]:"]
+        .iter()
+        .any(|host| repository.starts_with(host))
+}
+
+/// Pushes the layout to a registry of this machine, copies it back, and requires that a changed byte is rejected.
+pub(super) fn check(folder: &Path, layout: &Layout) -> Result<()> {
+    let data = folder.with_extension("registry");
+    let registry = Registry::start(&data)?;
+    let outcome = round(folder, layout, &registry, &data);
+    drop(registry);
+    fs::remove_dir_all(&data).with_context(|| format!("remove {}", data.display()))?;
+    outcome
+}
+
+fn round(folder: &Path, layout: &Layout, registry: &Registry, data: &Path) -> Result<()> {
+    let image = pushed(folder, &format!("127.0.0.1:{}/metal3/capm3", registry.port))?;
+    let back = data.join("back");
+    let copy = |from: &str, to: &Path| {
+        let to = format!("oci:{}:copy", to.display());
+        succeed(Command::new("skopeo").args(["copy", "--quiet", "--all", "--src-tls-verify=false", from, &to]))
+    };
+    copy(&format!("docker://{image}"), &back)?;
+    let blobs = layout.files.iter().filter(|(path, _)| path.starts_with("blobs"));
+    for (path, content) in blobs {
+        let copied = fs::read(back.join(path)).with_context(|| format!("{} did not come back", path.display()))?;
+        ensure!(copied == *content, "{} came back with other bytes", path.display());
+    }
+    println!(
+        "{image}: pushed and copied back, {} blobs equal",
+        layout.files.len() - 2
+    );
+    let (path, content) = largest(layout)?;
+    let stored = back.join(path);
+    let mut changed = content.clone();
+    if let Some(last) = changed.last_mut() {
+        *last ^= 1;
+    }
+    fs::write(&stored, changed).with_context(|| format!("write {}", stored.display()))?;
+    match copy(&format!("oci:{}:copy", back.display()), &data.join("changed")) {
+        Ok(_) => bail!("skopeo accepted a layer with a changed byte"),
+        Err(_) => println!("a layer with a changed byte is rejected"),
+    }
+    Ok(())
+}
+
+/// The largest file of a layout: the layer.
+fn largest(layout: &Layout) -> Result<(&Path, &Vec<u8>)> {
+    let largest = layout.files.iter().max_by_key(|(_, content)| content.len());
+    let (path, content) = largest.context("the layout is empty")?;
+    Ok((path.as_path(), content))
+}
+
+/// Debian's registry, on a free port of the loopback interface. It ends with this value.
+struct Registry {
+    process: Child,
+    port: u16,
+}
+
+impl Registry {
+    fn start(data: &Path) -> Result<Self> {
+        tools::install("docker-registry", &["docker-registry"])?;
+        fs::create_dir_all(data).with_context(|| format!("create {}", data.display()))?;
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());
+        let port = port.context("find a free port")?.port();
+        let configuration = data.join("registry.yaml");
+        let text = format!(
+            "version: 0.1\nlog: {{ level: error }}\nstorage: {{ filesystem: {{ rootdirectory: {} }} }}\n\
+             http: {{ addr: \"127.0.0.1:{port}\" }}\n",
+            data.join("data").display()
+        );
+        fs::write(&configuration, text).with_context(|| format!("write {}", configuration.display()))?;
+        let process = Command::new("docker-registry")
+            .arg("serve")
+            .arg(&configuration)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("run docker-registry")?;
+        let mut registry = Self { process, port };
+        registry.wait()?;
+        Ok(registry)
+    }
+
+    /// Waits until it accepts connections.
+    fn wait(&mut self) -> Result<()> {
+        const ATTEMPTS: u32 = 300;
+        for _ in 0..ATTEMPTS {
+            if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
+                return Ok(());
+            }
+            if let Some(status) = self.process.try_wait().context("wait for docker-registry")? {
+                bail!("docker-registry ended with {status}");
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bail!("docker-registry does not listen on 127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
