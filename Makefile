@@ -379,5 +379,13 @@ push: tools ## copy the images to REGISTRY=host/name, and print the image with i
 	@test -n "$(REGISTRY)" || { echo "set REGISTRY to HOST/NAME" >&2; exit 1; }
 	@$(XTASK) push $(IMAGES) --registry "$(REGISTRY)"
 
+# CHARTS: the output folder.
+CHARTS ?= $(or $(CARGO_TARGET_DIR),target)/charts
+.PHONY: chart chart-check
+chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs, for IMAGE, into CHARTS
+	@$(XTASK) chart "$(CHARTS)" --image "$(IMAGE)"
+chart-check: stack-tools chart ## lint and render the charts with the real Helm, and compare with the components
+	@helm=$$($(STACK) tool helm) && $(XTASK) chart-check "$(CHARTS)" --image "$(IMAGE)" --helm "$$helm"
+
 release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

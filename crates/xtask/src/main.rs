@@ -25,6 +25,25 @@ struct Cli {
 enum Command {
     /// Check the direction of dependencies between packages
     Arrows,
+    /// Write the Helm charts
+    Chart {
+        /// Folder for the charts
+        folder: PathBuf,
+        /// The image of the program
+        #[arg(long)]
+        image: String,
+    },
+    /// Have the real Helm read the charts, and compare what it renders with the components
+    ChartCheck {
+        /// Folder of the charts
+        folder: PathBuf,
+        /// The image for which they were written
+        #[arg(long)]
+        image: String,
+        /// The program `helm`
+        #[arg(long)]
+        helm: PathBuf,
+    },
     /// Write the generated manifests
     Codegen {
         /// Fail when a file differs from what would be written, and write nothing
@@ -90,6 +109,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Arrows => arrows::run(),
+        Command::Chart { folder, image } => release::chart::run(&folder, &image),
+        Command::ChartCheck { folder, image, helm } => release::chart::check::run(&folder, &image, &helm),
         Command::Codegen { check } => codegen::run(check),
         Command::Fields {
             prove: true, sample, ..

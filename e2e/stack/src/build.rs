@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::families::{CERT_MANAGER, CLUSTER_API, Family};
+use crate::families::{CERT_MANAGER, CLUSTER_API, FAMILIES, Family, READERS};
 use crate::places::Places;
 use crate::tools;
 use crate::wait::Stopwatch;
@@ -35,17 +35,27 @@ pub(crate) fn missing(places: &Places, families: &[Family]) -> anyhow::Result<bo
         }
         tools::ensure_go(places)?;
         let watch = Stopwatch::start();
-        println!(
+        // The output of `tool` is a path.
+        eprintln!(
             "building {} {} ({} programs)",
             family.name,
             family.version(),
             family.programs.len()
         );
         one(places, family, &home).with_context(|| format!("building {}", family.name))?;
-        println!("built {} in {:.0} s", family.name, watch.elapsed().as_secs_f64());
+        eprintln!("built {} in {:.0} s", family.name, watch.elapsed().as_secs_f64());
         built = true;
     }
     Ok(built)
+}
+
+/// Builds the family of a program when the cache lacks it; returns the path of the program.
+pub(crate) fn tool(places: &Places, name: &str) -> anyhow::Result<PathBuf> {
+    let mut all = FAMILIES.iter().chain(READERS);
+    let family = all.find(|family| family.programs.iter().any(|program| program.name == name));
+    let family = family.with_context(|| format!("no family has the program {name}"))?;
+    missing(places, std::slice::from_ref(family))?;
+    Ok(places.family(family).join(name))
 }
 
 fn one(places: &Places, family: &Family, home: &Path) -> anyhow::Result<()> {

@@ -85,8 +85,20 @@ pub(crate) const CLUSTER_API: Family = Family {
     version_package: Some("sigs.k8s.io/cluster-api/version"),
 };
 
+/// Reads the charts of the release.
+pub(crate) const HELM: Family = Family {
+    name: "helm",
+    module: "helm.sh/helm/v3",
+    files: module_files!("helm", "go.mod", "go.sum"),
+    programs: &[program("helm", "helm.sh/helm/v3/cmd/helm")],
+    version_package: None,
+};
+
 /// In build order: the servers first, so that a late failure leaves the programs that start early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
+
+/// What reads the files of a release; a stack starts without it.
+pub(crate) const READERS: &[Family] = &[HELM];
 
 /// The families of an API server without controllers.
 pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];
@@ -187,7 +199,7 @@ mod tests {
     #[test]
     fn dependencies_shared_with_kubernetes_have_its_versions() {
         let kubernetes = versions(&KUBERNETES);
-        for family in [CERT_MANAGER, CLUSTER_API] {
+        for family in [CERT_MANAGER, CLUSTER_API, HELM] {
             let own = versions(&family);
             let others: Vec<_> = own
                 .iter()
@@ -200,7 +212,7 @@ mod tests {
 
     #[test]
     fn every_family_pins_its_version() {
-        for family in FAMILIES {
+        for family in FAMILIES.iter().chain(READERS) {
             assert!(
                 family.version().starts_with('v'),
                 "{}: {}",

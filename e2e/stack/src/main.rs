@@ -68,6 +68,11 @@ struct Arguments {
 enum Command {
     /// Build the programs that the cache lacks.
     Build,
+    /// Build a program that the cache lacks, and print its path.
+    Tool {
+        /// `helm`, `kubectl`, `clusterctl`, …
+        program: String,
+    },
     /// Build and start; print versions, addresses, the kubeconfig and times.
     Up(supervise::Extent),
     /// Stop, and remove everything except the cached binaries.
@@ -122,7 +127,14 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let cache = arguments.cache.or(in_home).context("set --cache or HOME")?;
     let places = Places::new(cache, &arguments.name, arguments.path)?.in_network(arguments.network);
     match arguments.command {
-        Command::Build => build::missing(&places, families::FAMILIES).map(|_| ExitCode::SUCCESS),
+        Command::Build => [families::FAMILIES, families::READERS]
+            .iter()
+            .try_for_each(|families| build::missing(&places, families).map(drop))
+            .map(|()| ExitCode::SUCCESS),
+        Command::Tool { program } => build::tool(&places, &program).map(|path| {
+            println!("{}", path.display());
+            ExitCode::SUCCESS
+        }),
         Command::Up(extent) => instance::up(&places, &extent).map(|()| ExitCode::SUCCESS),
         Command::Down => instance::down(&places).map(|()| ExitCode::SUCCESS),
         Command::Exec { command } => instance::exec(&places, &command),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::families::{FAMILIES, Family};
+use crate::families::{FAMILIES, Family, READERS};
 
 /// All paths and addresses of one stack. Each stack has its own network, so two may have the same addresses unless they are
 /// connected.
@@ -107,7 +107,7 @@ impl Places {
 
     /// The search path of commands in the stack: its tools first.
     pub(crate) fn search_path(&self) -> Result<OsString, JoinPathsError> {
-        let own = FAMILIES.iter().map(|family| self.family(family));
+        let own = FAMILIES.iter().chain(READERS).map(|family| self.family(family));
         std::env::join_paths(own.chain(std::env::split_paths(&self.path)))
     }
 

@@ -82,7 +82,7 @@ pub(super) struct ClusterGrant {
 /// Permissions of the service account.
 #[cfg(test)]
 pub(super) fn granted(layout: &Layout, certificates: CertificateSource) -> Vec<(Scope, BTreeSet<Permission>)> {
-    let parts = layout.parts.iter().flat_map(|part| (part.grants)());
+    let parts = layout.parts().flat_map(|part| (part.grants)());
     parts.chain(certificate_grants(layout, certificates)).collect()
 }
 
@@ -96,8 +96,7 @@ fn certificate_grants(layout: &Layout, certificates: CertificateSource) -> Vec<(
 /// The roles for all namespaces, and the rules for the namespace of the process.
 pub(super) fn grants_of(layout: &Layout, certificates: CertificateSource) -> (Vec<ClusterGrant>, Vec<Value>) {
     let mut parts: Vec<_> = layout
-        .parts
-        .iter()
+        .parts()
         .map(|part| (layout.suite.named(part.role), (part.grants)()))
         .collect();
     let more = certificate_grants(layout, certificates);
@@ -165,7 +164,7 @@ fn role_binding(layout: &Layout) -> Value {
 /// The API server adds the rules of every ClusterRole with the label of [`Layout::aggregated_by`], so that no binding
 /// has to name the account.
 pub(super) fn endpoint_reader(layout: &Layout) -> Vec<Value> {
-    let Some(label) = layout.aggregated_by else {
+    let Some(label) = layout.aggregated_by() else {
         return Vec::new();
     };
     let name = layout.suite.named("endpoint-reader");
@@ -246,13 +245,13 @@ fn pod(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
 }
 
 fn container(layout: &Layout, image: &str, certificates: CertificateSource) -> Value {
-    let mut arguments = layout.arguments.to_vec();
+    let mut arguments = layout.arguments();
     let mut mounts: Vec<Value> = layout.secrets.iter().map(Mounted::mount).collect();
     match certificates {
         CertificateSource::Mounted => {
             mounts.push(json!({ "mountPath": CERTIFICATE_FOLDER, "name": "cert", "readOnly": true }));
         }
-        CertificateSource::SelfManaged => arguments.push("--webhook-certificates=self-managed"),
+        CertificateSource::SelfManaged => arguments.push("--webhook-certificates=self-managed".to_owned()),
     }
     let field = |path: &str| json!({ "fieldRef": { "fieldPath": path } });
     let port = |name: &str, number: u16| json!({ "containerPort": number, "name": name, "protocol": "TCP" });

@@ -29,16 +29,28 @@ pub(super) struct Layout {
     /// Name of the port of webhooks.
     pub(super) webhook_port: &'static str,
     /// Arguments; the installer substitutes variables.
-    pub(super) arguments: &'static [&'static str],
+    arguments: &'static [&'static str],
     /// ConfigMap of its environment, with initial content.
     environment: Option<(&'static str, &'static [(&'static str, &'static str)])>,
     /// Optionally mounted Secrets.
     pub(super) secrets: &'static [Mounted],
     /// Label of ClusterRoles of the administrator that extend its permissions.
-    pub(super) aggregated_by: Option<&'static str>,
+    aggregated_by: Option<&'static str>,
     /// Permissions of its account, by product.
-    pub(super) parts: &'static [Part],
+    parts: &'static [Part],
+    /// The products that are left out, in the order of `webhooks`, `parts` and the argument `--controllers`.
+    pub(super) left_out: [bool; 3],
+    /// Whether the process watches one namespace only.
+    pub(super) is_namespaced: bool,
+    /// Whether the process writes nothing.
+    pub(super) observes: bool,
 }
+
+/// No product is left out.
+const WHOLE: [bool; 3] = [false; 3];
+
+/// The name of the watched namespace, which the user replaces.
+pub(super) const WATCHED: &str = "${WATCHED_NAMESPACE}";
 
 /// The permissions of a product. A process of several products has a role for each, so that an administrator withdraws
 /// the role of a product that is not enabled.
@@ -90,6 +102,9 @@ pub(super) const IPAM: Layout = Layout {
     secrets: &[],
     aggregated_by: None,
     parts: &[part("manager-role", grants::ipam)],
+    left_out: WHOLE,
+    is_namespaced: false,
+    observes: false,
 };
 
 /// Clusters, machines and their data.
@@ -124,6 +139,9 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
         creates_data: true,
         ..part("manager-role", grants::capm3)
     }],
+    left_out: WHOLE,
+    is_namespaced: false,
+    observes: false,
 };
 
 /// Hosts. Without a provider label, so that `clusterctl delete` does not delete them.
@@ -152,6 +170,9 @@ pub(super) const HOSTS: Layout = Layout {
     secrets: IRONIC_SECRETS,
     aggregated_by: None,
     parts: &[part("manager-role", grants::hosts)],
+    left_out: WHOLE,
+    is_namespaced: false,
+    observes: false,
 };
 
 /// All products in one process. Without a provider label, so that `clusterctl delete` does not delete hosts.
@@ -192,6 +213,9 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
         },
         part("hosts-manager-role", grants::hosts),
     ],
+    left_out: WHOLE,
+    is_namespaced: false,
+    observes: false,
 };
 
 /// Label of roles that permit reading endpoints from kinds of other providers.
@@ -219,12 +243,49 @@ const IRONIC_SECRETS: &[Mounted] = &[
 impl Layout {
     /// Its webhooks, in its namespace and with its provider label.
     pub(super) fn webhooks(&self) -> Vec<Suite> {
-        let all = self.webhooks.iter().copied();
+        let all = self.kept(self.webhooks.iter().copied());
         all.map(|mut suite| {
             (suite.namespace, suite.provider) = (self.suite.namespace, self.suite.provider);
             suite
         })
         .collect()
+    }
+
+    /// The same without these products.
+    pub(super) fn reduced(self, left_out: [bool; 3]) -> Self {
+        Self { left_out, ..self }
+    }
+
+    /// Those of a list that belong to products which are not left out.
+    fn kept<T>(&self, all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+        let kept = all.zip(self.left_out).filter(|(_, is_left_out)| !is_left_out);
+        kept.map(|(one, _)| one)
+    }
+
+    /// Permissions of its account, by product.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'static Part> {
+        self.kept(self.parts.iter())
+    }
+
+    /// Label of ClusterRoles that extend its permissions, if it has the product that reads other kinds.
+    pub(super) fn aggregated_by(&self) -> Option<&'static str> {
+        let reads_others = self.parts().any(|part| part.creates_data);
+        self.aggregated_by.filter(|_| reads_others)
+    }
+
+    /// Arguments of the container.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let controllers = |names: &str| self.kept(names.split(',')).collect::<Vec<_>>().join(",");
+        let own = self
+            .arguments
+            .iter()
+            .map(|argument| match argument.split_once("--controllers=") {
+                Some((_, names)) => format!("--controllers={}", controllers(names)),
+                None => (*argument).to_owned(),
+            });
+        let namespace = self.is_namespaced.then(|| format!("--namespace={WATCHED}"));
+        let observes = self.observes.then(|| "--observe-only".to_owned());
+        own.chain(namespace).chain(observes).collect()
     }
 
     /// What a process that issues its own certificates writes.

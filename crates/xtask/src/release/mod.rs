@@ -12,7 +12,9 @@
 //! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
 //! are derived from the permissions that the code declares.
 
+pub(crate) mod chart;
 mod clusterctl;
+mod form;
 mod install;
 mod layout;
 mod namespaced;

@@ -13,11 +13,8 @@ use metal3_runtime::access::Permission;
 use serde_json::{Value, json};
 
 use super::install::{ClusterGrant, RBAC, binding, cluster_object, endpoint_reader, grants_of};
-use super::layout::Layout;
+use super::layout::{Layout, WATCHED};
 use super::rules::rules;
-
-/// Replaced by the user.
-const WATCHED: &str = "${WATCHED_NAMESPACE}";
 
 /// The documents. Those without a namespace are for the one that `kubectl` is called with.
 pub(super) fn documents(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
@@ -199,7 +196,7 @@ mod tests {
                     _ => {}
                 }
             }
-            let reads_endpoints = layout.aggregated_by.is_some();
+            let reads_endpoints = layout.aggregated_by().is_some();
             let unbound = documents
                 .iter()
                 .any(|document| document["kind"] == "ClusterRoleBinding");

@@ -103,7 +103,7 @@ fn secrets(layout: &Layout) -> Policy {
         scope.secret(),
     );
     let same = ["type", "immutable", "metadata.ownerReferences"].map(|member| format!("({})", kept(member)));
-    let (new, content) = match layout.parts.iter().any(|part| part.creates_data) {
+    let (new, content) = match layout.parts().any(|part| part.creates_data) {
         true => (
             format!(
                 "object.type == '{SECRET_TYPE}' || (object.type == 'Opaque' && {})",
@@ -195,7 +195,7 @@ fn definitions() -> Policy {
 /// A host that exists gets no owner: one that does not exist would let the garbage collector delete the host.
 fn hosts(layout: &Layout) -> Option<Policy> {
     let may_patch = Permission::of::<verb::Patch, BareMetalHost>();
-    let mut granted = layout.parts.iter().flat_map(|part| (part.grants)());
+    let mut granted = layout.parts().flat_map(|part| (part.grants)());
     granted
         .any(|(_, permissions)| permissions.contains(&may_patch))
         .then(|| Policy {

@@ -1,0 +1,275 @@
+//! `chart-check`: the real Helm reads the charts, and renders what the components contain.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use metal3_files::documents;
+use serde_json::{Value, json};
+
+use super::{DEFINITIONS, PROGRAM, slots, tree};
+use crate::release::form::{Form, Key, key};
+use crate::release::layout::WATCHED;
+
+/// Namespace of the release: that of the components.
+const NAMESPACE: &str = "metal3-system";
+/// The watched namespace of forms with one. It looks like a number.
+const TENANT: &str = "123";
+
+type Objects = BTreeMap<Key, Value>;
+
+/// Checks the charts in a folder, which were written for this image.
+pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
+    let helm = Helm {
+        program: helm.to_path_buf(),
+        charts: folder.to_path_buf(),
+    };
+    for chart in [DEFINITIONS, PROGRAM] {
+        let (accepted, text) = helm.answer("lint", chart, &["--strict"])?;
+        ensure!(accepted, "helm lint {chart}: {text}");
+    }
+    let forms = tree::forms();
+    let mut compared = 0;
+    for form in &forms {
+        compared += same(&helm, form, image)?;
+    }
+    println!(
+        "charts: {} forms rendered, {compared} objects equal to those of the components",
+        forms.len()
+    );
+    for (arguments, kind, pointer, wanted) in EFFECTS {
+        effect(&helm, arguments, kind, pointer, wanted)?;
+    }
+    for (chart, argument, why) in REFUSED {
+        let (accepted, text) = helm.answer("template", chart, &["--set", argument])?;
+        ensure!(
+            !accepted && text.contains(why),
+            "helm template {chart} --set {argument}: {text}"
+        );
+    }
+    println!(
+        "charts: {} values have their effect, {} wrong ones are refused",
+        EFFECTS.len(),
+        REFUSED.len()
+    );
+    Ok(true)
+}
+
+/// Values, and the text at a member of the only object of a kind.
+const EFFECTS: [(&[&str], &str, &str, &str); 13] = [
+    (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
+    (
+        &["image=r/x@sha256:1"],
+        "Deployment",
+        "/spec/template/spec/containers/0/image",
+        "\"r/x@sha256:1\"",
+    ),
+    (
+        &["priorityClassName=high"],
+        "Deployment",
+        "/spec/template/spec/priorityClassName",
+        "\"high\"",
+    ),
+    (
+        &["nodeSelector.a=b"],
+        "Deployment",
+        "/spec/template/spec/nodeSelector",
+        r#"{"a":"b"}"#,
+    ),
+    (
+        &["imagePullSecrets[0].name=a"],
+        "Deployment",
+        "/spec/template/spec/imagePullSecrets",
+        r#"[{"name":"a"}]"#,
+    ),
+    (
+        &["resources.limits.memory=1Gi"],
+        "Deployment",
+        "/spec/template/spec/containers/0/resources/limits",
+        r#"{"memory":"1Gi"}"#,
+    ),
+    (
+        &["extraArgs[0]=--v=5"],
+        "Deployment",
+        "/spec/template/spec/containers/0/args/4",
+        "\"--v=5\"",
+    ),
+    (
+        &["observeOnly=true"],
+        "Deployment",
+        "/spec/template/spec/containers/0/args/4",
+        "\"--observe-only\"",
+    ),
+    (
+        &["ironic.caSecret=mine"],
+        "Deployment",
+        "/spec/template/spec/volumes/2/secret/secretName",
+        "\"mine\"",
+    ),
+    (
+        &["ironic.endpoint=https://a:1"],
+        "ConfigMap",
+        "/data/IRONIC_ENDPOINT",
+        "\"https://a:1\"",
+    ),
+    (
+        &["ironic.username=a", "ironic.password=p1"],
+        "Secret",
+        "/stringData/password",
+        "\"p1\"",
+    ),
+    (&["ironic.ca=PEM"], "Secret", "/stringData/tls.crt", "\"PEM\""),
+    (
+        &["serviceMonitor.enabled=true", "serviceMonitor.labels.a=b"],
+        "ServiceMonitor",
+        "/metadata/labels/a",
+        "\"b\"",
+    ),
+];
+
+/// Chart, value, and what the error names.
+const REFUSED: [(&str, &str, &str); 12] = [
+    (PROGRAM, "replica=3", "replica"),
+    (PROGRAM, "replicas=-1", "replicas"),
+    (PROGRAM, "replicas=two", "replicas"),
+    (PROGRAM, "certificates=vault", "certificates"),
+    (
+        PROGRAM,
+        "products.ipam=false,products.capm3=false,products.hosts=false",
+        "products",
+    ),
+    (PROGRAM, "products.host=true", "host"),
+    (PROGRAM, "ironic.endpoint=ironic:6385", "endpoint"),
+    (PROGRAM, "ironic.username=admin", "password"),
+    (PROGRAM, "observeOnly=true,certificates=self-managed", "not"),
+    (PROGRAM, "extraArgs[0]=v=5", "extraArgs"),
+    (PROGRAM, "watchNamespace=Not_A_Name", "watchNamespace"),
+    (DEFINITIONS, "certificates=none", "certificates"),
+];
+
+/// The program, and the folder of the charts.
+struct Helm {
+    program: PathBuf,
+    charts: PathBuf,
+}
+
+impl Helm {
+    /// Whether it succeeds, and what it prints.
+    fn answer(&self, verb: &str, chart: &str, arguments: &[&str]) -> Result<(bool, String)> {
+        let mut helm = Command::new(&self.program);
+        helm.arg(verb)
+            .arg(self.charts.join(chart))
+            .args(["--namespace", NAMESPACE])
+            .args(arguments);
+        let output = helm
+            .output()
+            .with_context(|| format!("run {}", self.program.display()))?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !output.status.success() || verb == "lint" {
+            text.push_str(&String::from_utf8_lossy(&output.stderr));
+        }
+        Ok((output.status.success(), text))
+    }
+
+    /// The objects that a chart renders.
+    fn objects(&self, chart: &str, arguments: &[&str]) -> Result<Vec<Value>> {
+        let (rendered, text) = self.answer("template", chart, arguments)?;
+        ensure!(rendered, "helm template {chart} {}: {text}", arguments.join(" "));
+        let documents = documents::parse(&text, Path::new(chart))?;
+        Ok(documents.into_iter().map(|document| document.value).collect())
+    }
+}
+
+/// The values of a form: those of both charts, and with them those of the program.
+fn values(form: &Form) -> [Value; 2] {
+    let [ipam, capm3, hosts] = form.left_out.map(|left_out| !left_out);
+    let certificates = if form.is_self_managed {
+        "self-managed"
+    } else {
+        "cert-manager"
+    };
+    let namespace = if form.is_namespaced { TENANT } else { "" };
+    let shared = json!({
+        "products": { "ipam": ipam, "capm3": capm3, "hosts": hosts }, "certificates": certificates,
+    });
+    let mut program = shared.clone();
+    if let Value::Object(members) = &mut program {
+        members.insert("watchNamespace".to_owned(), namespace.into());
+    }
+    [shared, program]
+}
+
+/// Compares both charts with the components of a form; returns the number of objects.
+fn same(helm: &Helm, form: &Form, image: &str) -> Result<usize> {
+    let file = helm.charts.join("values-of-the-check.json");
+    let path = file.display().to_string();
+    let mut rendered = Vec::new();
+    for (chart, values) in [DEFINITIONS, PROGRAM].into_iter().zip(values(form)) {
+        fs::write(&file, values.to_string()).with_context(|| format!("write {path}"))?;
+        rendered.extend(helm.objects(chart, &["--values", &path])?);
+    }
+    fs::remove_file(&file).with_context(|| format!("remove {path}"))?;
+    let rendered = by_key(rendered.into_iter().map(without_helms))?;
+    let components = form
+        .objects(image, None)
+        .into_iter()
+        .filter(|object| object["kind"] != "Namespace");
+    let text = serde_json::to_string(&components.collect::<Vec<_>>())?.replace(WATCHED, TENANT);
+    let components = by_key(serde_json::from_str::<Vec<Value>>(&text)?.into_iter())?;
+    let differ: Vec<String> = components
+        .keys()
+        .chain(rendered.keys().filter(|key| !components.contains_key(*key)))
+        .filter(|key| components.get(*key) != rendered.get(*key))
+        .map(|(kind, namespace, name)| format!("{kind} {namespace}/{name}"))
+        .collect();
+    ensure!(
+        differ.is_empty(),
+        "{form:?}: the chart differs from the components in {}",
+        differ.join(", ")
+    );
+    Ok(rendered.len())
+}
+
+/// An object without what only a chart has: the policy that keeps definitions, and the checksum of the settings.
+fn without_helms(mut object: Value) -> Value {
+    for (of, annotation) in [
+        ("/metadata", "helm.sh/resource-policy"),
+        ("/spec/template/metadata", slots::CHECKSUM),
+    ] {
+        let Some(Value::Object(metadata)) = object.pointer_mut(of) else {
+            continue;
+        };
+        let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
+            continue;
+        };
+        annotations.remove(annotation);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    object
+}
+
+fn by_key(objects: impl Iterator<Item = Value>) -> Result<Objects> {
+    let mut found = Objects::new();
+    for object in objects {
+        if let Some(twice) = found.insert(key(&object), object) {
+            bail!("{:?} is there twice", key(&twice));
+        }
+    }
+    Ok(found)
+}
+
+fn effect(helm: &Helm, arguments: &[&str], kind: &str, pointer: &str, wanted: &str) -> Result<()> {
+    let arguments: Vec<&str> = arguments.iter().flat_map(|argument| ["--set", argument]).collect();
+    let objects = helm.objects(PROGRAM, &arguments)?;
+    let object = objects.iter().find(|object| object["kind"] == kind);
+    let found = object.and_then(|object| object.pointer(pointer)).map(Value::to_string);
+    ensure!(
+        found.as_deref() == Some(wanted),
+        "{arguments:?}: {kind} has {found:?} at {pointer}, not {wanted}"
+    );
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! `chart`: the Helm charts `metal3-rs-crds` and `metal3-rs`, from the objects of `all-in-one.yaml`.
+//!
+//! Each object of each form is composed as for the components. Where forms differ, the template chooses by the values;
+//! members with a value of their own are in `slots`. A chart has no object that the components lack, except what a value
+//! adds: a monitor, and Secrets for Ironic. It has no Namespace: `helm install --create-namespace` creates it.
+
+pub(crate) mod check;
+mod extras;
+mod slots;
+mod tree;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use metal3_flags::version::version;
+use metal3_webhooks::manifest::INJECTION_ANNOTATION;
+use serde_json::{Value, json};
+
+use self::tree::Case;
+use super::form::{Form, Key, key};
+use super::{Files, create};
+use metal3_domain::yaml;
+
+/// The chart of the definitions. It is installed first, and its objects stay when it is uninstalled.
+const DEFINITIONS: &str = "metal3-rs-crds";
+/// The chart of the program.
+const PROGRAM: &str = "metal3-rs";
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// Writes both charts into a folder.
+pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
+    for (path, text) in files(image) {
+        let path = folder.join(path);
+        create(path.parent().unwrap_or(folder))?;
+        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+    }
+    for chart in [DEFINITIONS, PROGRAM] {
+        println!("{}", folder.join(chart).display());
+    }
+    Ok(true)
+}
+
+/// The files of both charts.
+fn files(image: &str) -> Files {
+    let mut files = Files::new();
+    let deployment = Form::default()
+        .objects(image, None)
+        .into_iter()
+        .find(|object| object["kind"] == "Deployment");
+    let about_definitions = "The kinds of metal3-rs. Install it before metal3-rs, in the same namespace";
+    let about_program = "Bare metal for Cluster API: hosts, machines and addresses in one process";
+    for (chart, about, rows) in [
+        (DEFINITIONS, about_definitions, values::of_definitions()),
+        (
+            PROGRAM,
+            about_program,
+            values::of_program(&deployment.unwrap_or_default()),
+        ),
+    ] {
+        let mut add = |name: &str, text: String| files.insert(Path::new(chart).join(name), text);
+        let chart = json!({
+            "apiVersion": "v2", "name": chart, "description": about, "type": "application",
+            "version": version().trim_start_matches('v'), "appVersion": version(),
+        });
+        add("Chart.yaml", yaml::text(&chart));
+        add("values.yaml", values::yaml(&rows));
+        add("values.schema.json", format!("{:#}\n", values::schema(&rows)));
+    }
+    files.extend(definitions(image));
+    files.extend(templates(image));
+    files.insert(Path::new(PROGRAM).join("templates/NOTES.txt"), extras::NOTES.to_owned());
+    files
+}
+
+/// The templates of the definitions, one file each.
+fn definitions(image: &str) -> Files {
+    let objects = Form::default().objects(image, Some(slots::NAMESPACE)).into_iter();
+    let definitions = objects.filter(|object| object["kind"] == DEFINITION);
+    let template = |object: Value| {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let product = match object["spec"]["group"].as_str() {
+            Some("ipam.metal3.io") => "ipam",
+            Some("metal3.io") => "hosts",
+            _ => "capm3",
+        };
+        let text = slots::definition(object, INJECTION_ANNOTATION);
+        let text = format!("{{{{- if .Values.products.{product} }}}}\n{text}{{{{- end }}}}\n");
+        (
+            Path::new(DEFINITIONS).join("templates").join(format!("{name}.yaml")),
+            text,
+        )
+    };
+    definitions.map(template).collect()
+}
+
+/// The templates of all other objects, a file for each kind.
+fn templates(image: &str) -> Files {
+    let forms = tree::forms();
+    let mut order: Vec<Key> = Vec::new();
+    let mut texts: Vec<BTreeMap<Key, String>> = Vec::new();
+    for form in &forms {
+        let objects = form.objects(image, Some(slots::NAMESPACE)).into_iter();
+        let mut of_form = BTreeMap::new();
+        for object in objects.filter(|object| object["kind"] != DEFINITION && object["kind"] != "Namespace") {
+            let key = key(&object);
+            if !order.contains(&key) {
+                order.push(key.clone());
+            }
+            of_form.insert(key, slots::template(object));
+        }
+        texts.push(of_form);
+    }
+    let mut files = Files::new();
+    for key in order {
+        let text = |of_form: &'_ BTreeMap<Key, String>| of_form.get(&key).cloned().unwrap_or_default();
+        let texts: Vec<String> = texts.iter().map(text).collect();
+        let cases: Vec<Case> = forms.iter().copied().zip(texts.iter().map(String::as_str)).collect();
+        let path = file(&key.0);
+        files.entry(path).or_default().push_str(&tree::template(&cases));
+    }
+    for (kind, text) in extras::templates() {
+        files.entry(file(kind)).or_default().push_str(&text);
+    }
+    files
+}
+
+fn file(kind: &str) -> PathBuf {
+    Path::new(PROGRAM)
+        .join("templates")
+        .join(format!("{}.yaml", kind.to_lowercase()))
+}

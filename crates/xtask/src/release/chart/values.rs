@@ -1,0 +1,290 @@
+//! The values of the charts: one table for `values.yaml` and for `values.schema.json`.
+
+use std::fmt::Write as _;
+
+use metal3_domain::yaml;
+use serde_json::{Map, Value, json};
+
+/// A value of the chart.
+pub(super) struct Row {
+    /// `replicas`, or `ironic.endpoint`.
+    pub(super) path: &'static str,
+    default: Value,
+    schema: Value,
+    about: &'static str,
+}
+
+fn row(path: &'static str, default: Value, schema: Value, about: &'static str) -> Row {
+    Row {
+        path,
+        default,
+        schema,
+        about,
+    }
+}
+
+fn switch(path: &'static str, default: bool, about: &'static str) -> Row {
+    row(path, default.into(), json!({ "type": "boolean" }), about)
+}
+
+fn text(path: &'static str, default: &str, about: &'static str) -> Row {
+    row(path, default.into(), json!({ "type": "string" }), about)
+}
+
+fn map(path: &'static str, default: Value, about: &'static str) -> Row {
+    row(path, default, json!({ "type": "object" }), about)
+}
+
+/// A name of an object, or nothing.
+const NAME: &str = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$";
+
+fn name(path: &'static str, default: &str, about: &'static str) -> Row {
+    row(
+        path,
+        default.into(),
+        json!({ "type": "string", "pattern": NAME }),
+        about,
+    )
+}
+
+/// The values of both charts, with their defaults.
+fn shared() -> Vec<Row> {
+    vec![
+        switch(
+            "products.ipam",
+            true,
+            "IP addresses: kinds, webhooks, role and controllers of ipam.metal3.io",
+        ),
+        switch(
+            "products.capm3",
+            true,
+            "clusters and machines: infrastructure.cluster.x-k8s.io",
+        ),
+        switch("products.hosts", true, "hosts: metal3.io"),
+        row(
+            "certificates",
+            "cert-manager".into(),
+            json!({ "enum": ["cert-manager", "self-managed"] }),
+            "who issues the certificate of the webhooks: cert-manager, or self-managed for the program itself",
+        ),
+    ]
+}
+
+/// The values of the chart of definitions.
+pub(super) fn of_definitions() -> Vec<Row> {
+    shared()
+}
+
+/// The values of the chart of the program. Those of the Pod are read from the Deployment of the components.
+pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
+    let at = |pointer: &str| deployment.pointer(pointer).cloned().unwrap_or_default();
+    let container = |member: &str| at(&format!("/spec/template/spec/containers/0/{member}"));
+    let list = json!({ "type": "array", "items": { "type": "object" } });
+    let mut rows = shared();
+    rows.extend([
+        row(
+            "image",
+            container("image"),
+            json!({ "type": "string", "minLength": 1 }),
+            "the image, with a tag or a digest",
+        ),
+        row(
+            "imagePullPolicy",
+            container("imagePullPolicy"),
+            json!({ "enum": ["Always", "IfNotPresent", "Never"] }),
+            "when the kubelet pulls it",
+        ),
+        row(
+            "imagePullSecrets",
+            json!([]),
+            list.clone(),
+            "Secrets with logins of the registry, as `- name: NAME`",
+        ),
+        name(
+            "watchNamespace",
+            "",
+            "the only namespace that is watched, with permissions in it alone; empty for all",
+        ),
+        switch("observeOnly", false, "print what would be done, and write nothing"),
+        row(
+            "replicas",
+            at("/spec/replicas"),
+            json!({ "type": "integer", "minimum": 0 }),
+            "Pods; one leads and the others wait",
+        ),
+        map("resources", container("resources"), "requests and limits of a Pod"),
+        name("priorityClassName", "", "an existing PriorityClass"),
+        map("nodeSelector", json!({}), "labels of the Nodes"),
+        row(
+            "tolerations",
+            at("/spec/template/spec/tolerations"),
+            list,
+            "taints that the Pods tolerate",
+        ),
+        row(
+            "extraArgs",
+            json!([]),
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^--" } }),
+            "more flags: docs/flags.md",
+        ),
+        switch(
+            "podDisruptionBudget.enabled",
+            true,
+            "at most one Pod is evicted at a time",
+        ),
+        switch(
+            "networkPolicy.enabled",
+            true,
+            "only the ports of webhooks, probes and metrics are reachable",
+        ),
+        switch(
+            "serviceMonitor.enabled",
+            false,
+            "a ServiceMonitor, its Service, and the role that its reader needs",
+        ),
+        map(
+            "serviceMonitor.labels",
+            json!({}),
+            "labels by which your Prometheus finds it",
+        ),
+        row(
+            "ironic.endpoint",
+            "".into(),
+            json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
+            "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385",
+        ),
+        text(
+            "ironic.username",
+            "",
+            "with the password: the Secret with the login is created",
+        ),
+        text(
+            "ironic.password",
+            "",
+            "kept in the release; a Secret of your own is safer",
+        ),
+        text(
+            "ironic.ca",
+            "",
+            "certificates of Ironic's CA in PEM: the Secret with them is created",
+        ),
+        name(
+            "ironic.credentialsSecret",
+            "ironic-credentials",
+            "Secret with username and password",
+        ),
+        name("ironic.caSecret", "ironic-cacert", "Secret with tls.crt, the CA"),
+        name(
+            "ironic.clientCertificateSecret",
+            "ironic-client-cert",
+            "Secret with a client certificate",
+        ),
+        switch(
+            "fastTrack",
+            false,
+            "keep agents running between inspection and deployment (CAPM3_FAST_TRACK)",
+        ),
+    ]);
+    rows
+}
+
+/// `values.yaml`, with a comment for each value.
+pub(super) fn yaml(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let mut open = "";
+    for row in rows {
+        let (group, member) = row.path.split_once('.').unwrap_or(("", row.path));
+        if group != open && !group.is_empty() {
+            text.push_str(&format!("{group}:\n"));
+        }
+        open = group;
+        let indent = if group.is_empty() { "" } else { "  " };
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{indent}# {}", row.about);
+        let value = yaml::text(&json!({ member: row.default }));
+        text.extend(value.lines().map(|line| format!("{indent}{line}\n")));
+    }
+    text
+}
+
+/// `values.schema.json`. Other members than those of the table are errors.
+pub(super) fn schema(rows: &[Row]) -> Value {
+    let mut members = Map::new();
+    // Helm adds it for charts that contain others.
+    members.insert("global".to_owned(), json!({}));
+    for row in rows {
+        let mut schema = row.schema.clone();
+        if let Value::Object(schema) = &mut schema {
+            schema.insert("description".to_owned(), row.about.into());
+        }
+        match row.path.split_once('.') {
+            None => {
+                members.insert(row.path.to_owned(), schema);
+            }
+            Some((group, member)) => {
+                let group = members
+                    .entry(group.to_owned())
+                    .or_insert_with(|| json!({ "type": "object", "additionalProperties": false, "properties": {} }));
+                if let Some(Value::Object(below)) = group.get_mut("properties") {
+                    below.insert(member.to_owned(), schema);
+                }
+            }
+        }
+    }
+    let mut whole = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": members,
+        "allOf": rules(rows),
+    });
+    if let Some(products) = whole.pointer_mut("/properties/products")
+        && let Value::Object(products) = products
+    {
+        let on = ["ipam", "capm3", "hosts"].map(|name| json!({ "properties": { name: { "const": true } } }));
+        products.insert("anyOf".to_owned(), json!(on));
+    }
+    whole
+}
+
+/// Values that contradict each other.
+fn rules(rows: &[Row]) -> Vec<Value> {
+    if !rows.iter().any(|row| row.path == "observeOnly") {
+        return vec![json!({})];
+    }
+    let filled = json!({ "minLength": 1 });
+    let login = |member: &str| json!({ "properties": { "ironic": { "properties": { member: filled } } } });
+    vec![
+        json!({ "not": { "properties": {
+            "observeOnly": { "const": true }, "certificates": { "const": "self-managed" },
+        } } }),
+        json!({ "if": login("username"), "then": login("password") }),
+        json!({ "if": login("password"), "then": login("username") }),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        of_program(&json!({ "spec": { "replicas": 2, "template": { "spec": { "tolerations": [{ "key": "a" }] } } } }))
+    }
+
+    #[test]
+    fn every_value_is_in_the_file_with_its_default_and_in_the_schema() {
+        let values: Value = serde_saphyr::from_str(&yaml(&rows())).unwrap();
+        let schema = schema(&rows());
+        for row in rows() {
+            let pointer = format!("/{}", row.path.replace('.', "/"));
+            assert_eq!(values.pointer(&pointer), Some(&row.default), "{}", row.path);
+            let in_schema = format!("/properties/{}", row.path.replace('.', "/properties/"));
+            assert_eq!(
+                schema.pointer(&in_schema).unwrap()["description"],
+                row.about,
+                "{}",
+                row.path
+            );
+        }
+    }
+}
