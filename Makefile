@@ -381,11 +381,14 @@ push: tools ## copy the images to REGISTRY=host/name, and print the image with i
 
 # CHARTS: the output folder.
 CHARTS ?= $(or $(CARGO_TARGET_DIR),target)/charts
-.PHONY: chart chart-check
+.PHONY: chart chart-check kustomize-check
 chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs, for IMAGE, into CHARTS
 	@$(XTASK) chart "$(CHARTS)" --image "$(IMAGE)"
 chart-check: stack-tools chart ## lint and render the charts with the real Helm, and compare with the components
 	@helm=$$($(STACK) tool helm) && $(XTASK) chart-check "$(CHARTS)" --image "$(IMAGE)" --helm "$$helm"
+
+kustomize-check: stack-tools ## render manifests/default and its overlays with kubectl, and compare with the components
+	@kubectl=$$($(STACK) tool kubectl) && $(XTASK) kustomize-check --kubectl "$$kubectl"
 
 release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

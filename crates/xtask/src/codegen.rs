@@ -12,6 +12,7 @@ use metal3_webhooks::table::SUITES;
 use metal3_files::workspace;
 
 use crate::pages;
+use crate::release::kustomize;
 
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
@@ -29,7 +30,11 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     let runbooks = root.join(RUNBOOKS);
     let pages = metal3_explain::runbook::pages();
     wanted.extend(pages.into_iter().map(|(name, text)| (runbooks.join(name), text)));
-    let drift = differences(&[root.join(CRDS), root.join(WEBHOOKS), runbooks], &wanted)?;
+    let kustomizations = kustomize::files()?.into_iter();
+    wanted.extend(kustomizations.map(|(path, text)| (root.join(path), text)));
+    let mut owned = vec![root.join(CRDS), root.join(WEBHOOKS), runbooks];
+    owned.extend(kustomize::folders().map(|folder| root.join(folder)));
+    let drift = differences(&owned, &wanted)?;
     if check {
         for path in &drift {
             println!("out of date: {}", path.display());
@@ -87,7 +92,7 @@ fn webhooks(folder: &Path) -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
-fn header(source: &str) -> String {
+pub(crate) fn header(source: &str) -> String {
     format!("# Written by `cargo run -p xtask -- codegen` from the tables in `{source}`. Do not edit.\n")
 }
 

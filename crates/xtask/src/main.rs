@@ -79,6 +79,12 @@ enum Command {
         #[command(flatten)]
         options: images::Options,
     },
+    /// Compare what `kubectl kustomize` renders with the components
+    KustomizeCheck {
+        /// The program `kubectl`
+        #[arg(long)]
+        kubectl: PathBuf,
+    },
     /// Check the length and the words of source files
     Lints,
     /// Build the static program of one architecture, and print its path
@@ -118,6 +124,7 @@ fn main() -> ExitCode {
         Command::Fields { check, .. } => fields::run(check),
         Command::Images { folder, options } => images::run(&folder, &options),
         Command::ImagesCheck { folder, once, options } => images::check(&folder, once, &options),
+        Command::KustomizeCheck { kubectl } => release::kustomize::check(&kubectl),
         Command::Lints => lints::run(),
         Command::Program { architecture, compiled } => images::program(&architecture, &compiled),
         Command::Push { folder, registry } => images::push(&folder, &registry),

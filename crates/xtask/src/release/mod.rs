@@ -16,6 +16,7 @@ pub(crate) mod chart;
 mod clusterctl;
 mod form;
 mod install;
+pub(crate) mod kustomize;
 mod layout;
 mod namespaced;
 mod policies;
