@@ -7,6 +7,7 @@ mod images;
 mod lints;
 mod pages;
 mod release;
+mod sbom;
 mod tools;
 
 use std::path::PathBuf;
@@ -110,6 +111,11 @@ enum Command {
         #[arg(long)]
         image: String,
     },
+    /// Write the packages of the released program as a CycloneDX document
+    Sbom {
+        /// The file
+        path: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
@@ -129,6 +135,7 @@ fn main() -> ExitCode {
         Command::Program { architecture, compiled } => images::program(&architecture, &compiled),
         Command::Push { folder, registry } => images::push(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
+        Command::Sbom { path } => sbom::run(&path),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

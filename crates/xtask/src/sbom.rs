@@ -1,0 +1,131 @@
+//! `sbom`: what the released program is built from, in the form of CycloneDX.
+//!
+//! The list comes from `cargo tree` for the features of the release, checksums from the lock file. It has no time and no
+//! random number: the same commit gives the same file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use metal3_files::{documents, workspace};
+use metal3_flags::version::version;
+use serde_json::{Value, json};
+
+const PROGRAM: &str = "metal3-manager";
+
+/// Writes the document.
+pub(crate) fn run(path: &Path) -> Result<bool> {
+    let root = workspace::root()?;
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "tree",
+            "--locked",
+            "--package",
+            PROGRAM,
+            "--no-default-features",
+            "--target",
+            "all",
+        ])
+        .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}|{l}"])
+        .current_dir(&root)
+        .output()
+        .context("run cargo tree")?;
+    ensure!(
+        output.status.success(),
+        "cargo tree: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    let packages = packages(&String::from_utf8(output.stdout)?);
+    let document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
+    fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
+    println!("{}: {} packages", path.display(), packages.len());
+    Ok(true)
+}
+
+/// Name and version.
+type Package = (String, String);
+
+/// Packages with their licences, from lines such as `serde v1.0.0 (proc-macro)|MIT OR Apache-2.0 (*)`.
+fn packages(tree: &str) -> BTreeMap<Package, String> {
+    let lines = tree.lines().filter_map(|line| line.split_once('|'));
+    let package = |(package, licence): (&str, &str)| {
+        let mut words = package.split_whitespace();
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        let licence = licence.trim_end_matches("(*)").trim();
+        Some(((name.to_owned(), version.to_owned()), licence.to_owned()))
+    };
+    lines.filter_map(package).collect()
+}
+
+/// Checksums of the packages of a lock file. Packages of the workspace have none.
+fn checksums(lock: &str) -> BTreeMap<Package, String> {
+    let member = |package: &str, name: &str| {
+        let prefix = format!("{name} = \"");
+        let line = package.lines().find_map(|line| line.strip_prefix(&prefix));
+        line.and_then(|rest| rest.strip_suffix('"')).map(str::to_owned)
+    };
+    let packages = lock.split("[[package]]");
+    let with_checksum = packages.filter_map(|package| {
+        let identity = (member(package, "name")?, member(package, "version")?);
+        Some((identity, member(package, "checksum")?))
+    });
+    with_checksum.collect()
+}
+
+fn document(packages: &BTreeMap<Package, String>, checksums: &BTreeMap<Package, String>) -> Value {
+    let component = |((name, version), licence): (&Package, &String)| {
+        // Cargo accepts a slash between alternatives, SPDX does not.
+        let licence: Vec<&str> = licence.split('/').map(str::trim).collect();
+        let purl = format!("pkg:cargo/{name}@{version}");
+        let mut component = json!({
+            "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
+            "licenses": [{ "expression": licence.join(" OR ") }],
+        });
+        if let (Some(checksum), Value::Object(members)) =
+            (checksums.get(&(name.clone(), version.clone())), &mut component)
+        {
+            members.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": checksum }]));
+        }
+        component
+    };
+    let components: Vec<Value> = packages.iter().map(component).collect();
+    json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": { "component": {
+            "type": "application", "bom-ref": "capm3", "name": "capm3", "version": version(),
+            "licenses": [{ "license": { "id": "Apache-2.0" } }],
+        } },
+        "components": components,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_listed_once_with_version_licence_and_checksum() {
+        let tree = "metal3-x v0.1.0 (/checkout)|Apache-2.0\nserde v1.0.1|MIT / Apache-2.0\n\
+                    macro v2.0.0 (proc-macro)|MIT\nserde v1.0.1|MIT / Apache-2.0 (*)\n";
+        let lock = "version = 4\n\n[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nchecksum = \"ab12\"\n\n\
+                    [[package]]\nname = \"metal3-x\"\nversion = \"0.1.0\"\n";
+        let document = document(&packages(tree), &checksums(lock));
+        let components = document["components"].as_array().unwrap();
+        let names: Vec<&Value> = components.iter().map(|component| &component["name"]).collect();
+        assert_eq!(names, ["macro", "metal3-x", "serde"]);
+        assert_eq!(components[0]["version"], "2.0.0");
+        assert_eq!(components[1].get("hashes"), None, "a package of the workspace");
+        assert_eq!(components[2]["purl"], "pkg:cargo/serde@1.0.1");
+        assert_eq!(components[2]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(
+            components[2]["hashes"],
+            json!([{ "alg": "SHA-256", "content": "ab12" }])
+        );
+        assert!(!document.to_string().contains("/checkout"));
+    }
+}
