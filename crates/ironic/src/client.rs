@@ -1,8 +1,9 @@
 //! The client of one Ironic: sends [`Call`]s.
 //!
-//! Invariants: at most [`CONNECTIONS`] requests are in flight, so that Ironic keeps their connections open. A change is
-//! sent once: only reads and repeatable changes are retried, and only when the connection broke. The microversion
-//! follows from Ironic's responses, without a request of its own (differs: `ironic-no-readiness-probe`).
+//! Invariants: at most [`CONNECTIONS`] requests are in flight, so that Ironic keeps their connections open. The others wait
+//! for a [`SendPermit`], without limit: who must not send late takes the permit first. A change is sent once: only reads and
+//! repeatable changes are retried, and only when the connection broke. The microversion follows from Ironic's responses,
+//! without a request of its own (differs: `ironic-no-readiness-probe`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,6 @@ use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
 
 use crate::calls;
 use crate::credentials::{CONNECTIONS, CredentialFiles, SetupError};
@@ -21,6 +21,7 @@ use crate::endpoint::Settings;
 use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
+use crate::send_permit::{SendPermit, SendPermits};
 use crate::text::printable;
 use crate::transport::Transport;
 use crate::version::{self, Features, Microversion, Range};
@@ -59,7 +60,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     connection: Connection,
     microversion: Mutex<Option<Microversion>>,
-    under_way: Semaphore,
+    send_permits: SendPermits,
     sent: AtomicU64,
 }
 
@@ -115,7 +116,7 @@ impl Client {
             clock,
             connection,
             microversion: Mutex::new(None),
-            under_way: Semaphore::new(CONNECTIONS),
+            send_permits: SendPermits::new(CONNECTIONS),
             sent: AtomicU64::new(0),
         }))
     }
@@ -143,11 +144,24 @@ impl Client {
         Features::of(self.microversion().unwrap_or(version::FIRST))
     }
 
-    /// Sends a call.
+    /// Waits until fewer than [`CONNECTIONS`] requests are in flight. With slow responses this takes minutes.
+    pub async fn send_permit(&self) -> SendPermit {
+        self.0.send_permits.next().await
+    }
+
+    /// Sends a call when there is a permit for it.
     ///
     /// # Errors
     /// One kind for each way to handle it; see [`Error`].
     pub async fn send<T>(&self, call: &Call<T>) -> Result<Response<T>, Error> {
+        self.send_with(&self.send_permit().await, call).await
+    }
+
+    /// Sends a call at once, with a permit of the caller.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_with<T>(&self, _permit: &SendPermit, call: &Call<T>) -> Result<Response<T>, Error> {
         let request = call.request();
         let exchange = self.negotiated(request).await?;
         let request_id = text(&exchange.headers, REQUEST_ID_HEADER);
@@ -219,8 +233,6 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request, microversion: Microversion) -> Result<Exchange, Error> {
-        // The semaphore is never closed, so a permit always arrives.
-        let _permit = self.0.under_way.acquire().await;
         self.0.sent.fetch_add(1, Ordering::Relaxed);
         match &self.0.connection {
             Connection::Transport(transport) => self.over_transport(transport.as_ref(), request, microversion).await,
@@ -250,11 +262,11 @@ impl Client {
         let body = request.body().map(ToString::to_string).unwrap_or_default();
         let outgoing = outgoing
             .body(body.into_bytes())
-            .map_err(|error| unreachable(error.to_string()))?;
+            .map_err(|error| unreachable(error.to_string(), false))?;
         let answer = tokio::time::timeout(self.0.settings.time_limit, transport.exchange(outgoing)).await;
         let answer = answer
             .map_err(|_| Error::Timeout { operation })?
-            .map_err(|broken| unreachable(broken.0))?;
+            .map_err(|broken| unreachable(broken.0, true))?;
         let (head, body) = answer.into_parts();
         Ok(Exchange {
             status: head.status.as_u16(),

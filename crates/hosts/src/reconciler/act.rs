@@ -4,20 +4,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
-use metal3_domain::clock::Clock;
-use metal3_domain::ids::NodeUuid;
-use metal3_domain::uri::without_logins;
-use metal3_ironic::calls::{NodeRef, node, port, provision, state};
-use metal3_ironic::model::node::Node;
-use metal3_ironic::text::ControlCharacter;
-use metal3_ironic::{Error, Response};
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::MergePatch;
-use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Fault;
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
 use super::caches::Caches;
@@ -29,8 +23,6 @@ use super::refusals::{Cause, Refusals, is_unanswered, is_unavailable, with_ports
 use crate::action::{Action, Count, Impact, Order, Plan, Request};
 use crate::facts::{FoundNode, NodeFreshness, NodeMark, Read, RefusalClass, Refused, RequestedReboot};
 use crate::needs::Hosts;
-
-const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
 
 /// Whether a request to Ironic may be sent now: checked immediately before sending, as for writes to the API.
 pub type Permit = Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>;
@@ -49,6 +41,8 @@ pub(super) struct Executor<'a> {
     pub(super) writer: &'a Writer<Hosts>,
 }
 
+    /// When the plan was made.
+    pub(super) planned: Monotonic,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// All actions were done.
@@ -59,6 +53,8 @@ pub(super) enum Outcome {
     NoBudget,
     /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
     Refused,
+    /// A request could not be sent soon after its plan. It must be compared again; the remaining actions were skipped.
+    Late,
 }
 
 impl Executor<'_> {
@@ -347,60 +343,5 @@ fn store_secret(name: &str, secret: Secret, observed: &mut Observations) {
     let is_named = |which: &Read| which.secret_name(&host) == Some(name);
     for which in Read::SECRETS.into_iter().filter(is_named) {
         observed.secrets.insert(which, Observed::Present(stored.clone()));
-    }
-}
-
-/// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
-pub(super) const fn classify(error: &Error) -> RefusalClass {
-    match error {
-        Error::Invalid(_) | Error::Protected(_) => RefusalClass::Invalid,
-        Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
-            RefusalClass::Access
-        }
-        Error::NotFound(_)
-        | Error::Locked(_)
-        | Error::WrongState(_)
-        | Error::Exists(_)
-        | Error::Busy(_)
-        | Error::Unreachable { .. }
-        | Error::Timeout { .. }
-        | Error::Unexpected { .. } => RefusalClass::Transient,
-    }
-}
-
-/// What resolves a rejected port. An existing port belongs to another node, which the user must correct, or was created
-/// by a request whose response was lost, which shows when ports are read again.
-const fn classify_port_error(error: &Error) -> RefusalClass {
-    match error {
-        Error::Exists(_) => RefusalClass::Invalid,
-        other => classify(other),
-    }
-}
-
-/// The request would contain a control character and was not sent.
-fn control_character(error: ControlCharacter) -> Error {
-    Error::Unexpected {
-        operation: "prepare a request",
-        status: None,
-        reason: error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use metal3_ironic::error::Refusal;
-
-    use super::*;
-
-    #[test]
-    fn rejected_login_is_not_an_invalid_request() {
-        let refusal = |status| Refusal {
-            operation: "switch the power",
-            status,
-            message: "no".to_owned(),
-            request_id: None,
-        };
-        assert_eq!(classify(&Error::Unauthorised(refusal(403))), RefusalClass::Access);
-        assert_eq!(classify(&Error::Invalid(refusal(400))), RefusalClass::Invalid);
     }
 }

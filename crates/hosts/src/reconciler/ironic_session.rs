@@ -14,7 +14,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::request::Call;
 use metal3_ironic::slots::{SlotState, Slots};
 use metal3_ironic::version::Features;
-use metal3_ironic::{Client, Error, Response};
+use metal3_ironic::{Client, Error, Response, SendPermit};
 use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
 use parking_lot::Mutex;
@@ -125,20 +125,43 @@ impl IronicSession {
         self.0.client.known_features()
     }
 
-    pub(super) async fn read<T>(&self, call: &Call<T>) -> Result<T, Error> {
-        self.0.client.send(call).await.map(|response| response.value)
+    /// Waits until a request can be sent at once.
+    pub(super) async fn send_permit(&self) -> SendPermit {
+        self.0.client.send_permit().await
     }
 
-    /// Sends a request whose response is the node. The feed then returns no older one.
-    pub(super) async fn send_for_node(&self, call: &Call<Node>) -> Result<Response<Node>, Error> {
-        let response = self.0.feed.send_and_record(call).await?;
+    /// Reads with this permit, or with the next one.
+    pub(super) async fn read<T>(&self, send_permit: Option<&SendPermit>, call: &Call<T>) -> Result<T, Error> {
+        let response = match send_permit {
+            Some(send_permit) => self.0.client.send_with(send_permit, call).await,
+            None => self.0.client.send(call).await,
+        };
+        response.map(|response| response.value)
+    }
+
+    /// Sends a request whose response is the node, with this permit or with the next one. The feed then returns no older
+    /// one.
+    pub(super) async fn send_for_node(
+        &self,
+        send_permit: Option<&SendPermit>,
+        call: &Call<Node>,
+    ) -> Result<Response<Node>, Error> {
+        let response = match send_permit {
+            Some(send_permit) => self.0.feed.send_and_record_with(send_permit, call).await?,
+            None => self.0.feed.send_and_record(call).await?,
+        };
         self.0.feed.manage(response.value.uuid.clone());
         Ok(response)
     }
 
     /// Sends a request whose effect on the node only the feed shows.
-    pub(super) async fn send_change<T>(&self, uuid: &NodeUuid, call: &Call<T>) -> Result<Response<T>, Error> {
-        let response = self.0.client.send(call).await;
+    pub(super) async fn send_change<T>(
+        &self,
+        send_permit: &SendPermit,
+        uuid: &NodeUuid,
+        call: &Call<T>,
+    ) -> Result<Response<T>, Error> {
+        let response = self.0.client.send_with(send_permit, call).await;
         // Also after an error: the earlier observation may be outdated.
         self.0.changed_at.lock().insert(uuid.clone(), self.0.clock.monotonic());
         self.0.feed.poll_soon();

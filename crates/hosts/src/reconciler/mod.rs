@@ -3,9 +3,9 @@
 //! | Step | Where |
 //! |---|---|
 //! | map changes to hosts | [`caches`], `index`, `ironic_session` |
-//! | observe: caches, change feed, live reads | `observations`, `observer` |
+//! | observe: caches, change feed, live reads | `observations`, `observer`, `reads` |
 //! | plan | [`crate::plan`] |
-//! | act | `act` |
+//! | act | `act`, `send` |
 //!
 //! A reconcile observes, plans and acts in rounds until the plan needs neither reads nor replanning.
 
@@ -19,6 +19,7 @@ mod ironic_session;
 mod metrics;
 mod observations;
 mod observer;
+mod reads;
 mod refusals;
 mod reservations;
 
@@ -27,8 +28,7 @@ use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::clock::Clock;
-use metal3_domain::uri::without_logins;
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
@@ -41,7 +41,7 @@ use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Count, Plan};
-use crate::facts::{Facts, FoundNode, Read, RefusalClass};
+use crate::facts::{Facts, FoundNode, Read};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::plan;
@@ -51,7 +51,7 @@ use crate::settings::Settings;
 pub use act::Permit;
 pub use index::DeprovisionBudget;
 
-use act::{Executor, Outcome, classify};
+use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
@@ -60,7 +60,8 @@ use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
-use observer::{Observer, ReadOutcome};
+use observer::Observer;
+use reads::Reads;
 use refusals::Refusals;
 use reservations::Reservations;
 
@@ -227,6 +228,7 @@ impl HostReconciler {
                 match self.read_all(key, &plan, &mut observed, writer).await? {
                     Reads::Done => {}
                     Reads::HostAbsent => return Ok(Next::Requeue),
+            let planned = self.clock.monotonic();
                     // Plan once more with the rejection, as after a request.
                     Reads::Refused if refusals == 0 => refusals = 1,
                     Reads::Refused => return Err(request_refused(&observed)),
@@ -237,11 +239,11 @@ impl HostReconciler {
                 return Ok(Next::Requeue);
             }
             let next = plan.next.clone();
-            match self.executor(key, writer).perform(plan, &mut observed).await? {
+            match self.executor(key, writer, planned).perform(plan, &mut observed).await? {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
-                Outcome::NoBudget => {}
+                Outcome::NoBudget | Outcome::Late => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
                 Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),
@@ -251,57 +253,7 @@ impl HostReconciler {
     }
 }
 
-enum Reads {
-    Done,
-    HostAbsent,
-    /// Ironic gave the same response too often.
-    Refused,
-}
-
 impl HostReconciler {
-    /// Performs the reads of a plan.
-    ///
-    /// # Errors
-    /// When a read failed that a retry may resolve.
-    async fn read_all(
-        &self,
-        key: &Key,
-        plan: &Plan,
-        observed: &mut Observations,
-        writer: &Writer<Hosts>,
-    ) -> Result<Reads, Fault> {
-        for read in &plan.reads {
-            let outcome = self.observer.read_live(*read, observed, writer).await;
-            if outcome.is_err() && *read == Read::Credentials {
-                self.metrics
-                    .count(key, &Count::One("metal3_credentials_unhandled_error_total"));
-            }
-            let error = match outcome? {
-                ReadOutcome::HostAbsent => return Ok(Reads::HostAbsent),
-                ReadOutcome::Done => {
-                    if let Some(name) = read.ironic_name() {
-                        self.refusals.remove_one(key, name);
-                    }
-                    continue;
-                }
-                ReadOutcome::Refused(error) => error,
-            };
-            let (request, node) = (read.ironic_name().unwrap_or("read"), observed.any_node().cloned());
-            let executor = self.executor(key, writer);
-            // A retry of a read may succeed, unless Ironic does not serve this program at all.
-            let class = match classify(&error) {
-                RefusalClass::Access => RefusalClass::Access,
-                _ => RefusalClass::Transient,
-            };
-            let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
-            if class == RefusalClass::Transient {
-                return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
-            }
-            return Ok(Reads::Refused);
-        }
-        Ok(Reads::Done)
-    }
-
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = self.observer.ironic.outage();
@@ -356,7 +308,7 @@ impl HostReconciler {
         }
     }
 
-    fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>) -> Executor<'a> {
+    fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>, planned: Monotonic) -> Executor<'a> {
         Executor {
             key,
             caches: &self.observer.caches,
@@ -377,6 +329,7 @@ impl HostReconciler {
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.refusals.remove(key);
+            planned,
         self.reservations.remove(key);
         self.boot_ports.remove(key);
         self.metrics.remove(key);

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::clock::Monotonic;
+use metal3_ironic::SendPermit;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -18,9 +19,10 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::facts::{self, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 
-/// A response of the API server that is older is read again before a destructive request. Longer than the other requests of a
-/// reconcile take together, and shorter than Ironic may take for the validation of a node.
-const LIVE_FOR: Duration = Duration::from_secs(5);
+/// A response of the API server that is older is read again before a destructive request, and a request that leaves so long
+/// after its plan is planned again. Longer than the other requests of a reconcile take together, and shorter than Ironic may
+/// take for the validation of a node.
+pub(super) const LIVE_FOR: Duration = Duration::from_secs(5);
 
 /// A Secret that the host names. The content is erased with the observations, at the end of the reconcile.
 #[derive(Clone)]
@@ -60,6 +62,8 @@ pub(super) struct Observations {
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
 }
+    /// The permit with which the next requests are sent.
+    pub(super) send_permit: Option<SendPermit>,
 
 impl Observations {
     /// How fresh the host is. Ironic may have taken minutes for a request since a response of the API server.
@@ -110,6 +114,13 @@ impl Observations {
     }
 
     /// The node, unless a request followed its observation.
+    /// Forgets what was compared before a request that could not be sent in time. It is sent with this permit next.
+    pub(super) fn compare_again(&mut self, send_permit: SendPermit) {
+        self.send_permit = Some(send_permit);
+        self.host_returned = None;
+        self.set_node(Observed::Unknown(UnknownReason::NotRead));
+    }
+
     pub(super) fn newest_node(&self) -> Option<&Node> {
         match &self.node {
             Observed::Present(FoundNode::Own(node, freshness)) if *freshness != NodeFreshness::Stale => Some(node),
@@ -161,6 +172,7 @@ mod tests {
             refused: None,
         }
     }
+            send_permit: None,
 
     fn whole(name: &str) -> Observed<ObservedSecret> {
         let secret: Secret = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();

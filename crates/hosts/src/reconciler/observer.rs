@@ -5,15 +5,15 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
-use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
+use metal3_ironic::{Error, SendPermit};
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::Writer;
+use metal3_runtime::write::{NoCache, Writer};
 
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
@@ -72,6 +72,7 @@ impl Observer {
             slot: None,
             refused,
         }
+            send_permit: None,
     }
 
     /// Whether the cache received a later version of the host. Reads from Ironic can be slow, and an edit during them may
@@ -97,7 +98,7 @@ impl Observer {
                 }
                 Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
-            Read::Node => match self.search(&observed.host).await {
+            Read::Node => match self.search(&observed.host, observed.send_permit.as_ref()).await {
                 Ok(found) => observed.set_node(found),
                 Err(error) => return Ok(ReadOutcome::Refused(error)),
             },
@@ -127,12 +128,15 @@ impl Observer {
             observed.inventory = Observed::Absent;
             return Ok(());
         }
-        let node = NodeRef::Uuid(node.uuid.clone());
+        let (node, send_permit) = (NodeRef::Uuid(node.uuid.clone()), observed.send_permit.as_ref());
         match read {
             Read::Ports => {
                 let (mut ports, mut next_page) = (Vec::new(), None);
                 loop {
-                    let page = self.ironic.read(&port::of_node(&node, next_page.as_ref())).await?;
+                    let page = self
+                        .ironic
+                        .read(send_permit, &port::of_node(&node, next_page.as_ref()))
+                        .await?;
                     ports.extend(page.items);
                     next_page = page.next;
                     if next_page.is_none() {
@@ -142,18 +146,18 @@ impl Observer {
                 observed.ports = Observed::Present(ports);
             }
             Read::Inventory => {
-                observed.inventory = match self.ironic.read(&node::inventory(&node)).await {
+                observed.inventory = match self.ironic.read(send_permit, &node::inventory(&node)).await {
                     Ok(inventory) => Observed::Present(Box::new(inventory)),
                     Err(Error::NotFound(_)) => Observed::Absent,
                     Err(error) => return Err(error),
                 };
             }
             Read::Validation => {
-                let validation = self.ironic.read(&node::validate(&node)).await?;
+                let validation = self.ironic.read(send_permit, &node::validate(&node)).await?;
                 observed.validation = Observed::Present(validation);
             }
             _ => {
-                let history = self.ironic.read(&node::history(&node)).await?;
+                let history = self.ironic.read(send_permit, &node::history(&node)).await?;
                 let mut last = history
                     .items
                     .into_iter()
@@ -181,10 +185,14 @@ impl Observer {
 
     /// Searches by UUID, name and MAC address. A node is the host's only by its name. Absent only when all searches
     /// succeed without a result.
-    async fn search(&self, host: &BareMetalHost) -> Result<Observed<FoundNode>, Error> {
+    async fn search(
+        &self,
+        host: &BareMetalHost,
+        send_permit: Option<&SendPermit>,
+    ) -> Result<Observed<FoundNode>, Error> {
         let mut recorded = None;
         if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node_id(host))
-            && let Some(node) = self.get(NodeRef::Uuid(uuid)).await?
+            && let Some(node) = self.get(NodeRef::Uuid(uuid), send_permit).await?
         {
             if self.is_own(host, &node) {
                 return Ok(found(node));
@@ -195,7 +203,7 @@ impl Observer {
         let plain_name = name::plain(host).filter(|_| self.plain_node_names);
         let names = name::of(host).ok().into_iter().chain(plain_name);
         for name in names {
-            let node = self.get(NodeRef::Name(name.clone())).await?;
+            let node = self.get(NodeRef::Name(name.clone()), send_permit).await?;
             if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
                 return Ok(found(node));
             }
@@ -207,19 +215,19 @@ impl Observer {
         let Ok(Some(address)) = ports::boot_address(host) else {
             return Ok(Observed::Absent);
         };
-        let ports = self.ironic.read(&port::with_address(&address)).await?;
+        let ports = self.ironic.read(send_permit, &port::with_address(&address)).await?;
         let Some(port) = ports.items.into_iter().next() else {
             return Ok(Observed::Absent);
         };
-        Ok(match self.get(NodeRef::Uuid(port.node_uuid)).await? {
+        Ok(match self.get(NodeRef::Uuid(port.node_uuid), send_permit).await? {
             None => Observed::Unknown(UnknownReason::NotRead),
             Some(node) if self.is_own(host, &node) => found(node),
             Some(node) => Observed::Present(FoundNode::Foreign(ForeignNode::Address { name: node.name })),
         })
     }
 
-    async fn get(&self, node: NodeRef) -> Result<Option<Node>, Error> {
-        match self.ironic.send_for_node(&node::get(&node)).await {
+    async fn get(&self, node: NodeRef, send_permit: Option<&SendPermit>) -> Result<Option<Node>, Error> {
+        match self.ironic.send_for_node(send_permit, &node::get(&node)).await {
             Ok(response) => Ok(Some(response.value)),
             Err(Error::NotFound(_)) => Ok(None),
             Err(error) => Err(error),

@@ -299,8 +299,9 @@ where
         let op = "delete an event subscription";
         let call = hardware::delete_subscription(&NodeRef::from(&node.uuid), id)
             .map_err(|error| Fault::transient(op, IRONIC, error))?;
+        let send_permit = self.observer.ironic.send_permit().await;
         (self.permit)().map_err(|blocked| Fault::transient(op, Category::WRITE_BLOCKED, blocked))?;
-        match self.observer.ironic.send(&call).await {
+        match self.observer.ironic.send_with(&send_permit, &call).await {
             Ok(_) => tracing::info!(%key, node = %node.uuid, "deleted an event subscription that the Go manager left"),
             // The next list shows whether it had an effect.
             Err(error) => tracing::warn!(%key, node = %node.uuid, %error, "an event subscription was not deleted"),

@@ -105,6 +105,8 @@ pub(crate) struct TestEnv {
     pub(crate) interceptor: Interceptor,
     /// The events of every start of the controller.
     inboxes: Arc<Mutex<Vec<EventQueue>>>,
+    /// The client of the running controller.
+    to_ironic: Arc<Mutex<Option<Client>>>,
     user: kube::Client,
     /// Dropping it stops the controller.
     _tasks: JoinSet<()>,
@@ -122,12 +124,13 @@ impl TestEnv {
         options.versions.maximum = setup.newest.unwrap_or(options.versions.maximum);
         let ironic = Ironic::start(options);
         let interceptor = Interceptor::on(ironic.clone());
-        let (inboxes, mut tasks) = (Arc::default(), JoinSet::new());
+        let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
         let program = Program {
             client: cluster.client(CONTROLLER_USER),
             interceptor: interceptor.clone(),
             clock,
             inboxes: Arc::clone(&inboxes),
+            to_ironic: Arc::clone(&to_ironic),
             slots: setup.slots,
             unserved: setup.unserved,
             plain_node_names: setup.plain_node_names,
@@ -148,6 +151,7 @@ impl TestEnv {
             ironic,
             interceptor,
             inboxes,
+            to_ironic,
             user,
             _tasks: tasks,
         }
@@ -158,6 +162,11 @@ impl TestEnv {
         for reviewer in metal3_api::metal3::reviewers() {
             self.cluster.review(reviewer);
         }
+    }
+
+    /// The client that the controller sends with.
+    pub(crate) fn to_ironic(&self) -> Client {
+        self.to_ironic.lock().clone().unwrap()
     }
 
     pub(crate) fn events(&self) -> String {
@@ -312,6 +321,7 @@ pub(crate) struct Program {
     pub(crate) interceptor: Interceptor,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
+    pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
     pub(crate) slots: usize,
     pub(crate) unserved: bool,
     pub(crate) plain_node_names: bool,
@@ -330,6 +340,7 @@ impl Program {
             Arc::clone(&self.clock),
         );
         let mut tasks = JoinSet::new();
+        *self.to_ironic.lock() = Some(ironic.clone());
         if self.unserved {
             self.start_unserved(&mut tasks, ironic.clone(), events.clone());
         }

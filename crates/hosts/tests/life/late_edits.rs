@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::SendPermit;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::disturbances::provisioned;
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
@@ -102,4 +107,59 @@ async fn slow_validation_costs_one_more_read_of_the_host() {
         reads.push(read() - before);
     }
     assert_eq!(reads, [1, 2]);
+}
+
+/// A running host whose power-off waits behind other requests, after the live reads of host and node. Returns the
+/// permits of those and the number of requests before.
+async fn with_waiting_power_off(env: &TestEnv) -> (Vec<SendPermit>, usize) {
+    /// As many as the client sends at once.
+    const REQUESTS: usize = 8;
+    provisioned(env, 1).await;
+    let before = env.interceptor.log().asked.len();
+    env.interceptor.log().fault = Some((before + 1, IronicFault::Late));
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    while !env.interceptor.log().injected {
+        sleep(Duration::from_millis(100)).await;
+    }
+    // The last permit becomes free when the node was read.
+    let client = env.to_ironic();
+    let permits = join_all((0..REQUESTS).map(|_| client.send_permit())).await;
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(env.interceptor.log().asked[before..], ["GET nodes/_"]);
+    (permits, before)
+}
+
+const SOFT_OFF: &str = "PUT nodes/_/states/power soft power off";
+
+/// The request waited for others without limit, and left minutes after host and node were compared.
+#[tokio::test(start_paused = true)]
+async fn power_off_that_waited_for_other_requests_is_not_sent_after_the_edit_is_taken_back() {
+    let env = TestEnv::new(Setup::default());
+    let (permits, before) = with_waiting_power_off(&env).await;
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(Duration::from_mins(1)).await;
+    drop(permits);
+    sleep(Duration::from_mins(10)).await;
+    let asked = env.interceptor.log().asked.split_off(before);
+    assert!(!asked.iter().any(|asked| asked == SOFT_OFF), "{asked:?}");
+    let status = env.get(1).await.unwrap().status;
+    assert!(status.powered_on && status.error_message.is_empty());
+}
+
+/// It keeps its permit for the new comparison: otherwise it might wait for ever.
+#[tokio::test(start_paused = true)]
+async fn power_off_that_waited_for_other_requests_is_sent_with_the_first_free_permit() {
+    let env = TestEnv::new(Setup::default());
+    let (mut permits, before) = with_waiting_power_off(&env).await;
+    let (client, mut queue) = (env.to_ironic(), JoinSet::new());
+    queue.spawn(async move { client.send_permit().await });
+    sleep(Duration::from_secs(1)).await;
+    drop(permits.pop());
+    let next = queue.join_next().await.unwrap().unwrap();
+    let asked = env.interceptor.log().asked.split_off(before);
+    assert_eq!(asked, ["GET nodes/_", "GET nodes/_", SOFT_OFF]);
+    drop((next, permits));
+    let is_off = |host: Option<&BareMetalHost>| host.is_some_and(|host| !host.status.powered_on);
+    env.until(1, "host that is off", is_off).await;
+    assert_eq!(env.get(1).await.unwrap().status.error_count, 0);
 }

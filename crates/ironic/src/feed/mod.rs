@@ -39,6 +39,7 @@ use crate::client::{Client, Response};
 use crate::error::Error;
 use crate::model::node::Node;
 use crate::request::Call;
+use crate::send_permit::SendPermit;
 
 pub use listed_node::ListedNode;
 pub use step::{FeedEvent, PageRequest, Step};
@@ -152,8 +153,21 @@ impl Feed {
     /// # Errors
     /// As [`Client::send`].
     pub async fn send_and_record(&self, call: &Call<Node>) -> Result<Response<Node>, Error> {
+        let send_permit = self.0.client.send_permit().await;
+        self.send_and_record_with(&send_permit, call).await
+    }
+
+    /// The same, at once, with a permit of the caller.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_and_record_with(
+        &self,
+        send_permit: &SendPermit,
+        call: &Call<Node>,
+    ) -> Result<Response<Node>, Error> {
         let asked = self.0.clock.monotonic();
-        let answered = self.0.client.send(call).await?;
+        let answered = self.0.client.send_with(send_permit, call).await?;
         self.tracker().observed(answered.value.clone(), asked);
         Ok(answered)
     }

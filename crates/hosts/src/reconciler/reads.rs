@@ -1,0 +1,66 @@
+//! Performs the reads of a plan, and records those that Ironic rejected.
+
+use metal3_domain::uri::without_logins;
+use metal3_runtime::cache::Key;
+use metal3_runtime::work::Fault;
+use metal3_runtime::write::Writer;
+
+use super::observations::Observations;
+use super::observer::ReadOutcome;
+use super::send::classify;
+use super::{HostReconciler, IRONIC};
+use crate::action::{Count, Plan};
+use crate::facts::{Read, RefusalClass};
+use crate::needs::Hosts;
+
+pub(super) enum Reads {
+    Done,
+    HostAbsent,
+    /// Ironic gave the same response too often.
+    Refused,
+}
+
+impl HostReconciler {
+    /// Performs the reads of a plan.
+    ///
+    /// # Errors
+    /// When a read failed that a retry may resolve.
+    pub(super) async fn read_all(
+        &self,
+        key: &Key,
+        plan: &Plan,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<Reads, Fault> {
+        for read in &plan.reads {
+            let outcome = self.observer.read_live(*read, observed, writer).await;
+            if outcome.is_err() && *read == Read::Credentials {
+                self.metrics
+                    .count(key, &Count::One("metal3_credentials_unhandled_error_total"));
+            }
+            let error = match outcome? {
+                ReadOutcome::HostAbsent => return Ok(Reads::HostAbsent),
+                ReadOutcome::Done => {
+                    if let Some(name) = read.ironic_name() {
+                        self.refusals.remove_one(key, name);
+                    }
+                    continue;
+                }
+                ReadOutcome::Refused(error) => error,
+            };
+            let (request, node) = (read.ironic_name().unwrap_or("read"), observed.any_node().cloned());
+            let executor = self.executor(key, writer, self.clock.monotonic());
+            // A retry of a read may succeed, unless Ironic does not serve this program at all.
+            let class = match classify(&error) {
+                RefusalClass::Access => RefusalClass::Access,
+                _ => RefusalClass::Transient,
+            };
+            let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
+            if class == RefusalClass::Transient {
+                return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
+            }
+            return Ok(Reads::Refused);
+        }
+        Ok(Reads::Done)
+    }
+}
