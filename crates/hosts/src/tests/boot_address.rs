@@ -16,7 +16,7 @@ fn with_long_address(fixture: Fixture) -> Fixture {
 fn boot_address_that_is_no_port_does_not_stop_a_deletion() {
     let powering_off = || with_long_address(Fixture::new("powering off before delete").deleted());
     let on = json!({ "power_state": "power on" });
-    let deleted = powering_off().node_with("available", on).summary();
+    let deleted = powering_off().node_with("available", on).live().summary();
     assert_eq!(deleted, "requests power off, waits for the node");
     let again = powering_off().node("enroll").summary();
     assert_eq!(again, "requests manage, waits for the node");

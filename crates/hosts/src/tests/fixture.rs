@@ -222,9 +222,12 @@ impl Fixture {
         self
     }
 
-    pub(crate) fn live(mut self) -> Self {
-        self.host_freshness = HostFreshness::Live;
-        self.freshness(NodeFreshness::Live)
+    pub(crate) fn live(self) -> Self {
+        self.host_freshness(HostFreshness::Live).freshness(NodeFreshness::Live)
+    }
+
+    pub(crate) fn host_freshness(self, freshness: HostFreshness) -> Self {
+        self.with(|fixture| fixture.host_freshness = freshness)
     }
 
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {

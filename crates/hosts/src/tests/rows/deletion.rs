@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{deleting, failing, powering_off, provisioned, with, withheld, written_for};
-use crate::facts::{NodeFreshness, RefusalClass};
+use crate::facts::{HostFreshness, NodeFreshness, RefusalClass};
 use crate::names::FORMER_ANNOTATION;
 use crate::tests::fixture::{OTHER_UID, UID, secret};
 
@@ -20,7 +20,12 @@ pub(super) fn deletion() -> Vec<Row> {
             .node_with("available", on())
             .row("on", "requests power off, waits for the node"),
         powering_off()
+            .host_freshness(HostFreshness::Cached)
+            .node_with("available", on())
+            .row("on, and the host is from the cache", "reads Host, replan"),
+        powering_off()
             .spec(json!({ "externallyProvisioned": true }))
+            .host_freshness(HostFreshness::Cached)
             .node_with("active", on())
             .row("on, and external", "reads Node, reads Host, replan"),
         powering_off()

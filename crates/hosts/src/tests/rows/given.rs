@@ -3,6 +3,7 @@
 use metal3_ironic::model::inventory::Inspection;
 use serde_json::{Value, json};
 
+use crate::facts::HostFreshness;
 use crate::node::image::Payload;
 use crate::tests::fixture::{Fixture, MAC, NODE, image};
 
@@ -66,7 +67,9 @@ pub(in crate::tests) fn deprovisioning() -> Fixture {
 }
 
 pub(in crate::tests) fn powering_off() -> Fixture {
-    Fixture::new("powering off before delete").deleted()
+    Fixture::new("powering off before delete")
+        .deleted()
+        .host_freshness(HostFreshness::Live)
 }
 
 pub(in crate::tests) fn deleting() -> Fixture {
