@@ -56,6 +56,9 @@ pub struct Facts<'a> {
     /// with `--adopt-plain-node-names`, plain name without a result, or Ironic confirmed its deletion in this
     /// reconcile. Unknown: not read, the read failed, or the change feed does not contain it.
     pub node: &'a Observed<FoundNode>,
+    /// How long Ironic may still begin with a change that this process sent and whose response is lost. `None`: it has ended
+    /// all of them.
+    pub unanswered: Option<Duration>,
     /// How long this process observes the node with its present reservation and without a change. `None`: it has none.
     pub reserved_for: Option<Duration>,
     /// This process has seen the port of the boot MAC address on this node.

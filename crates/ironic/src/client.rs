@@ -246,10 +246,12 @@ impl Client {
         request: &Request,
         microversion: Microversion,
     ) -> Result<Exchange, Error> {
-        let (operation, unreachable) = (request.operation(), |reason: String| Error::Unreachable {
-            operation: request.operation(),
+        let operation = request.operation();
+        let unreachable = |reason: String, was_sent| Error::Unreachable {
+            operation,
             reason: printable(&reason),
-        });
+            was_sent,
+        };
         let mut outgoing = http::Request::builder()
             .method(method(request))
             .uri(self.0.settings.endpoint.url(request).as_str());

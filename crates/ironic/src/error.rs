@@ -88,13 +88,15 @@ pub enum Error {
         /// The microversion in use.
         in_use: Microversion,
     },
-    /// No complete response: refused, reset, or broken off. The request may have taken effect.
+    /// No complete response: refused, reset, or broken off.
     #[error("{operation}: Ironic cannot be reached: {reason}")]
     Unreachable {
         /// The operation.
         operation: &'static str,
         /// The innermost cause.
         reason: String,
+        /// Whether there was a connection, so that the request may have taken effect.
+        was_sent: bool,
     },
     /// One of the two sides does not trust the other's certificate. Nothing was sent.
     #[error(
@@ -150,7 +152,7 @@ impl Error {
     pub const fn may_have_happened(&self) -> bool {
         matches!(
             self,
-            Self::Unreachable { .. } | Self::Timeout { .. } | Self::Unexpected { .. }
+            Self::Unreachable { was_sent: true, .. } | Self::Timeout { .. } | Self::Unexpected { .. }
         )
     }
 }

@@ -11,12 +11,17 @@ pub(crate) fn classify(operation: &'static str, error: reqwest::Error) -> Error 
     if error.is_timeout() {
         return Error::Timeout { operation };
     }
+    let was_sent = !error.is_connect();
     let error = error.without_url();
     let reason = printable(&innermost(&error));
     if is_tls(&error) {
         return Error::Untrusted { operation, reason };
     }
-    Error::Unreachable { operation, reason }
+    Error::Unreachable {
+        operation,
+        reason,
+        was_sent,
+    }
 }
 
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {

@@ -131,7 +131,8 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 /// Requests the deletion of the node. Returns `Ok` when a search shows that Ironic has no node of the host.
 fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
-        Observed::Absent => return Ok(()),
+        // The node may be created late.
+        Observed::Absent => return planner.require_responses(),
         Observed::Present(FoundNode::Foreign(found)) => {
             report_left_node(planner, found);
             return Ok(());

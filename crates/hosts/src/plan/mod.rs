@@ -79,6 +79,13 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
 
 impl Planner<'_> {
     fn finish(mut self, decision: Decision) -> Plan {
+        // differs: `host-lost-responses`. The Go manager repeats the request at once.
+        if let Some(left) = self.facts.unanswered.filter(|_| self.changes_machine()) {
+            return Plan {
+                next: self.recheck_stale_node(wait::on_lost_response(left)),
+                ..Plan::default()
+            };
+        }
         let mut is_backing_off = false;
         let next = match decision {
             Decision::Read(reads) => return Plan::reading(reads),

@@ -120,6 +120,20 @@ impl<'a> Planner<'a> {
         Some(LOCK_THRESHOLD.saturating_sub(self.facts.reserved_for.unwrap_or_default()))
     }
 
+    /// Requires that Ironic performs no change later whose response is lost: a search without a result says nothing before.
+    pub(crate) fn require_responses(&self) -> PlanResult<()> {
+        match self.facts.unanswered {
+            Some(left) => Err(Decision::Wait(wait::on_lost_response(left))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the plan changes more than the record of the node.
+    pub(super) fn changes_machine(&self) -> bool {
+        let mut actions = self.actions.iter();
+        actions.any(|action| matches!(action, Action::Ironic(order) if !order.request.is_of_record()))
+    }
+
     /// Requires an observation of the node that is newer than the host's state.
     pub(crate) fn require_fresh_node(&self) -> PlanResult<()> {
         match self.facts.own_node() {

@@ -23,6 +23,12 @@ pub(crate) fn on_reservation(why: &str, left: Duration) -> Next {
     Next::waiting_with_recheck(WAITING_FOR_IRONIC, why, left).quiet()
 }
 
+/// The end of a change whose response is lost, which nothing reports unless the node changes.
+pub(crate) fn on_lost_response(left: Duration) -> Next {
+    let why = "Ironic may still perform a request whose response is lost";
+    Next::waiting_with_recheck(WAITING_FOR_IRONIC, why, left).quiet()
+}
+
 /// The end of an outage, which nothing reports.
 pub(crate) fn on_unreachable_ironic() -> Next {
     Next::waiting_with_recheck(WAITING_FOR_IRONIC, "Ironic is unreachable", OUTAGE_RECHECK).quiet()
@@ -108,6 +114,12 @@ mod tests {
                 Some("WaitingForIronic"),
                 after(OUTAGE_RECHECK),
                 after(OUTAGE_RECHECK),
+            ),
+            (
+                on_lost_response(PAUSE),
+                Some("WaitingForIronic"),
+                after(PAUSE),
+                after(PAUSE),
             ),
             (
                 on_reservation("switching", PAUSE),

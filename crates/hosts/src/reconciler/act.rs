@@ -19,9 +19,10 @@ use super::index::{DeprovisionBudget, HostIndex};
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};
-use super::refusals::{Cause, Refusals, is_unanswered, is_unavailable, with_ports_before};
-use crate::action::{Action, Count, Impact, Order, Plan, Request};
-use crate::facts::{FoundNode, NodeFreshness, NodeMark, Read, RefusalClass, Refused, RequestedReboot};
+use super::refusals::Refusals;
+use super::unanswered::Unanswered;
+use crate::action::{Action, Plan};
+use crate::facts::Read;
 use crate::needs::Hosts;
 
 /// Whether a request to Ironic may be sent now: checked immediately before sending, as for writes to the API.
@@ -33,16 +34,17 @@ pub(super) struct Executor<'a> {
     pub(super) ironic: &'a IronicSession,
     pub(super) index: &'a HostIndex,
     pub(super) refusals: &'a Refusals,
+    pub(super) unanswered: &'a Unanswered,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
     pub(super) metrics: &'a HostMetrics,
     pub(super) permit: &'a Permit,
     pub(super) writer: &'a Writer<Hosts>,
-}
-
     /// When the plan was made.
     pub(super) planned: Monotonic,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// All actions were done.
@@ -51,10 +53,10 @@ pub(super) enum Outcome {
     DryRun,
     /// Another host took the last unit of the budget since the plan was made. Nothing was done.
     NoBudget,
-    /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
-    Refused,
     /// A request could not be sent soon after its plan. It must be compared again; the remaining actions were skipped.
     Late,
+    /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
+    Refused,
 }
 
 impl Executor<'_> {
@@ -147,186 +149,6 @@ impl Executor<'_> {
             .patch::<Secret>(&cache, &secret, patch)
             .await
             .map(Written::object)
-    }
-
-    async fn send_order(&self, order: Order, observed: &mut Observations) -> Result<Outcome, Fault> {
-        let (verb, impact) = (order.request.verb(), order.request.impact());
-        if self.writer.mode() == Mode::ObserveOnly {
-            tracing::info!(host = %self.key, verb, ?impact, "dry run: request to Ironic not sent");
-            return Ok(Outcome::DryRun);
-        }
-        (self.permit)()
-            .map_err(|error| Fault::transient(format!("request to Ironic: {verb}"), NOT_PERMITTED, error))?;
-        let node = observed.any_node().cloned();
-        let audit = order.audit.map(|audit| audit.to_string()).unwrap_or_default();
-        let is_port = matches!(order.request, Request::CreatePort { .. });
-        let is_of_record = order.request.is_of_record();
-        let power = order.request.power_state();
-        let rebooted = order.request.rebooted_node();
-        match self.send(order.request, observed).await {
-            Ok(request_id) => {
-                if is_of_record {
-                    self.refusals.remove_one(self.key, verb);
-                    if let (Some(before), Some(after)) = (&node, observed.any_node()) {
-                        self.index.renew_reboot_mark(self.key, before, after);
-                    }
-                } else {
-                    self.refusals.remove(self.key);
-                }
-                if let Some(on) = power {
-                    self.index.request_power(self.key, on);
-                }
-                if let Some(rebooted) = rebooted {
-                    self.index.request_reboot(self.key, rebooted, RequestedReboot::Accepted);
-                }
-                if impact != Impact::None {
-                    let id = request_id.as_deref().unwrap_or("none");
-                    tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
-                }
-                Ok(Outcome::Done)
-            }
-            Err(error) => {
-                if impact != Impact::None && error.may_have_happened() {
-                    tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
-                }
-                if let Some(rebooted) = rebooted {
-                    self.reboot_rejected(rebooted, node.as_deref(), &error);
-                }
-                let class = if is_port {
-                    classify_port_error(&error)
-                } else {
-                    classify(&error)
-                };
-                self.record_refusal(verb, class, &error, node.as_deref(), observed);
-                // An outdated observation of the node may be the cause.
-                observed.set_node(Observed::Unknown(UnknownReason::NotRead));
-                observed.ports = Observed::Unknown(UnknownReason::NotRead);
-                Ok(Outcome::Refused)
-            }
-        }
-    }
-
-    /// Ironic rejected the order to reboot, or its response is lost. A lock may be that of an order without a response.
-    fn reboot_rejected(&self, rebooted: NodeUuid, before: Option<&Node>, error: &Error) {
-        match (before, error) {
-            (Some(before), error) if is_unanswered(error) => {
-                let reboot = RequestedReboot::Unanswered(NodeMark::of(before));
-                self.index.request_reboot(self.key, rebooted, reboot);
-            }
-            (_, Error::Locked(_)) => {}
-            _ => self.index.end_reboot(self.key),
-        }
-    }
-
-    /// Records a rejected request or read about this node. Returns the class that follows from those before.
-    pub(super) fn record_refusal(
-        &self,
-        request: &'static str,
-        class: RefusalClass,
-        error: &Error,
-        node: Option<&Node>,
-        observed: &mut Observations,
-    ) -> RefusalClass {
-        if is_unavailable(error) {
-            let count = Count::One("metal3_provisioner_not_ready_total");
-            self.metrics.count(self.key, &count);
-        }
-        let is_lock = matches!(error, Error::Locked(_));
-        // Reported only once it has lasted.
-        let advice = if is_lock {
-            "; a lock that stays goes with a restart of the conductor that holds it"
-        } else {
-            ""
-        };
-        let refused = Refused {
-            request,
-            class,
-            message: without_logins(&format!("{error}{advice}")),
-            is_fresh: false,
-            is_over: false,
-            is_lock,
-        };
-        let refused = with_ports_before(&observed.host, observed.refused.as_ref(), refused);
-        tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
-        let generation = observed.host.metadata.generation;
-        let cause = Cause::of(error, node, self.ironic.is_answering());
-        let refused = self
-            .refusals
-            .record(self.key, generation, refused, cause, self.clock.monotonic());
-        let class = refused.class;
-        observed.refused = Some(Refused {
-            is_fresh: true,
-            ..refused
-        });
-        class
-    }
-
-    async fn send(&self, request: Request, observed: &mut Observations) -> Result<Option<String>, Error> {
-        let (uuid, call) = match request {
-            Request::CreateNode(new) => {
-                let id = self
-                    .send_and_store(node::create(*new).map_err(control_character)?, observed)
-                    .await?;
-                if let Observed::Present(FoundNode::Own(_, freshness)) = &mut observed.node {
-                    *freshness = NodeFreshness::Created;
-                }
-                // A new node has none.
-                observed.ports = Observed::Present(Vec::new());
-                return Ok(id);
-            }
-            Request::PatchNode(uuid, patch) => {
-                return self
-                    .send_and_store(
-                        node::patch(&NodeRef::Uuid(uuid), patch).map_err(control_character)?,
-                        observed,
-                    )
-                    .await;
-            }
-            Request::CreatePort {
-                node,
-                address,
-                pxe_enabled,
-            } => {
-                let created = self.ironic.read(&port::create(&node, &address, pxe_enabled)).await?;
-                if let Observed::Present(ports) = &mut observed.ports {
-                    ports.push(created);
-                }
-                return Ok(None);
-            }
-            Request::Provision(uuid, transition) => {
-                let call = provision::request(&NodeRef::Uuid(uuid.clone()), transition).map_err(control_character)?;
-                (uuid, call)
-            }
-            Request::Power(uuid, power) => (uuid.clone(), state::set_power(&NodeRef::Uuid(uuid), power)),
-            Request::SetMaintenance(uuid, reason) => {
-                (uuid.clone(), node::set_maintenance(&NodeRef::Uuid(uuid), reason))
-            }
-            Request::ClearMaintenance(uuid) => (uuid.clone(), node::clear_maintenance(&NodeRef::Uuid(uuid))),
-            Request::DeleteNode(uuid) => {
-                let call = node::delete(&NodeRef::Uuid(uuid.clone()));
-                let request_id = match self.ironic.send_change(&uuid, &call).await {
-                    Err(Error::NotFound(_)) => None,
-                    response => response?.request_id,
-                };
-                self.ironic.forget_node(&uuid);
-                // The response confirms it: no search is needed.
-                observed.set_node(Observed::Absent);
-                return Ok(request_id);
-            }
-        };
-        let response = self.ironic.send_change(&uuid, &call).await?;
-        observed.mark_node_stale();
-        Ok(response.request_id)
-    }
-
-    async fn send_and_store(
-        &self,
-        call: metal3_ironic::request::Call<metal3_ironic::model::node::Node>,
-        observed: &mut Observations,
-    ) -> Result<Option<String>, Error> {
-        let Response { value, request_id, .. } = self.ironic.send_for_node(&call).await?;
-        observed.set_node(Observed::Present(FoundNode::Own(Arc::new(value), NodeFreshness::Live)));
-        Ok(request_id)
     }
 }
 

@@ -22,6 +22,8 @@ mod observer;
 mod reads;
 mod refusals;
 mod reservations;
+mod send;
+mod unanswered;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,6 +66,7 @@ use observer::Observer;
 use reads::Reads;
 use refusals::Refusals;
 use reservations::Reservations;
+use unanswered::Unanswered;
 
 /// Rounds per reconcile: more than the longest sequence of steps without a wait.
 const ROUNDS: usize = 16;
@@ -102,6 +105,7 @@ pub struct HostReconciler {
     index: HostIndex,
     refusals: Refusals,
     reservations: Reservations,
+    unanswered: Unanswered,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
     boot_ports: BootPorts,
@@ -162,6 +166,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         index,
         refusals,
         reservations: Reservations::default(),
+        unanswered: Unanswered::default(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         boot_ports: BootPorts::default(),
@@ -223,12 +228,12 @@ impl HostReconciler {
         let mut observed = self.observer.observe_cached(host, refused);
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
+            let planned = self.clock.monotonic();
             let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
                 match self.read_all(key, &plan, &mut observed, writer).await? {
                     Reads::Done => {}
                     Reads::HostAbsent => return Ok(Next::Requeue),
-            let planned = self.clock.monotonic();
                     // Plan once more with the rejection, as after a request.
                     Reads::Refused if refusals == 0 => refusals = 1,
                     Reads::Refused => return Err(request_refused(&observed)),
@@ -272,6 +277,7 @@ impl HostReconciler {
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
+            unanswered: self.unanswered.left(key, monotonic),
             reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
@@ -316,12 +322,14 @@ impl HostReconciler {
             index: &self.index,
             refusals: &self.refusals,
             budget: &self.deprovision_budget,
+            unanswered: &self.unanswered,
             clock: &*self.clock,
             events: &self.events,
             metrics: &self.metrics,
             permit: &self.permit,
             writer,
         }
+            planned,
     }
 
     fn remove(&self, key: &Key) {
@@ -329,9 +337,9 @@ impl HostReconciler {
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.refusals.remove(key);
-            planned,
         self.reservations.remove(key);
         self.boot_ports.remove(key);
+        self.unanswered.remove(key);
         self.metrics.remove(key);
     }
 }

@@ -246,7 +246,8 @@ pub(super) const fn is_unavailable(error: &Error) -> bool {
 /// changed node would not show that it accepted the request.
 pub(super) const fn is_unanswered(error: &Error) -> bool {
     match error {
-        Error::Timeout { .. } | Error::Unreachable { .. } => true,
+        Error::Timeout { .. } => true,
+        Error::Unreachable { was_sent, .. } => *was_sent,
         // A proxy sends these.
         Error::Unexpected { status, .. } => matches!(status, None | Some(502 | 504)),
         Error::NotFound(_)
@@ -566,6 +567,7 @@ mod tests {
         let unreachable = Error::Unreachable {
             operation: "x",
             reason: "refused".to_owned(),
+            was_sent: false,
         };
         for error in [locked, unreachable] {
             let refusals = Refusals::default();

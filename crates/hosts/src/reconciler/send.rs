@@ -115,6 +115,9 @@ impl Executor<'_> {
         if sent.impact != Impact::None && error.may_have_happened() {
             tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
         }
+        if is_unanswered(error) {
+            self.unanswered.record(self.key, self.clock.monotonic());
+        }
         if let Some(rebooted) = sent.rebooted {
             self.reboot_rejected(rebooted, before, error);
         }

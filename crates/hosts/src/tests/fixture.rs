@@ -90,6 +90,7 @@ pub(crate) struct Fixture {
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
     pub(crate) reserved_for: Option<Duration>,
+    pub(crate) unanswered: Option<Duration>,
     pub(crate) foreign: Option<ForeignNode>,
     pub(crate) boot_port_exists: bool,
     pub(crate) ports: Option<Vec<Port>>,
@@ -154,6 +155,7 @@ impl Fixture {
             hardware_data: Some(None),
             node: None,
             reserved_for: None,
+            unanswered: None,
             foreign: None,
             boot_port_exists: true,
             ports: None,
@@ -230,6 +232,11 @@ impl Fixture {
         self.with(|fixture| fixture.host_freshness = freshness)
     }
 
+    /// Ironic may still begin with a change for so long.
+    pub(crate) fn unanswered(self, seconds: u64) -> Self {
+        self.with(|fixture| fixture.unanswered = Some(Duration::from_secs(seconds)))
+    }
+
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -300,6 +307,7 @@ impl Fixture {
             hardware_data: observed(&self.hardware_data),
             node: &node,
             reserved_for: self.reserved_for,
+            unanswered: self.unanswered,
             boot_port_exists: self.boot_port_exists,
             ports: self
                 .ports

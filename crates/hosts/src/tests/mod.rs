@@ -7,6 +7,7 @@ mod graph;
 mod held_nodes;
 mod left_nodes;
 mod live_spec;
+mod lost_responses;
 mod maintenance;
 mod model;
 mod on_enter;

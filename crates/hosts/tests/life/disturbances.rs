@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::env::{Setup, TestEnv, bmc};
+use crate::interceptor::IronicFault;
 use crate::phases::{Phase, SOURCE, runs};
 
 pub(crate) async fn provisioned(env: &TestEnv, number: u32) {
@@ -231,4 +232,24 @@ async fn host_that_ran_once_becomes_externally_provisioned_without_changes_of_it
     assert_eq!(env.node(1).await.unwrap().provision_state, ProvisionState::Active);
     assert_eq!(env.get(1).await.unwrap().status.error_type, None);
     env.machine(1, |machine| assert_eq!(machine.counts, counts));
+}
+
+/// A search without a result was taken for the end, though Ironic had not begun with the creation.
+#[tokio::test(start_paused = true)]
+async fn node_that_ironic_creates_after_the_deletion_of_its_host_is_deleted() {
+    for seconds in [10, 31] {
+        let env = TestEnv::new(Setup::default());
+        // The third request, after the searches by name and by address.
+        env.interceptor.log().fault = Some((3, IronicFault::Queued));
+        env.host(1, json!({})).await;
+        while !env.interceptor.log().injected {
+            sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(env.interceptor.log().asked[2], "POST nodes");
+        sleep(Duration::from_secs(seconds)).await;
+        env.delete(1).await;
+        env.until(1, "end", |host| host.is_none()).await;
+        sleep(Duration::from_mins(10)).await;
+        assert!(env.node(1).await.is_none(), "a node is left after {seconds} s");
+    }
 }

@@ -333,14 +333,15 @@ impl Program {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(1000);
         self.inboxes.lock().push(inbox);
+        self.interceptor.start();
         let ironic_settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
         let ironic = Client::over(
             Arc::new(self.interceptor.clone()),
             ironic_settings,
             Arc::clone(&self.clock),
         );
-        let mut tasks = JoinSet::new();
         *self.to_ironic.lock() = Some(ironic.clone());
+        let mut tasks = JoinSet::new();
         if self.unserved {
             self.start_unserved(&mut tasks, ironic.clone(), events.clone());
         }

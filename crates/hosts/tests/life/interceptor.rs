@@ -14,10 +14,13 @@ use metal3_sim_ironic::{Ironic, describe_request};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// Delay of a late response: longer than a poll of the change feed.
 const LATE: Duration = Duration::from_secs(15);
+/// How long a request is queued: longer than the controller waits for a response.
+const QUEUED: Duration = Duration::from_secs(45);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IronicFault {
@@ -38,10 +41,12 @@ pub(crate) enum IronicFault {
     Failed,
     /// Ironic performs the request and responds late.
     Late,
+    /// Ironic performs the request after the controller gave up waiting for its response.
+    Queued,
 }
 
 impl IronicFault {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::KilledBefore,
         Self::KilledAfter,
         Self::ReplyLost,
@@ -49,6 +54,7 @@ impl IronicFault {
         Self::WrongState,
         Self::Failed,
         Self::Late,
+        Self::Queued,
     ];
 
     /// The fault of the simulator; `None`: the interceptor injects it.
@@ -68,7 +74,8 @@ impl IronicFault {
             | Self::ReplyLost
             | Self::LostBefore
             | Self::ReplyLostLate
-            | Self::Late => None,
+            | Self::Late
+            | Self::Queued => None,
         }
     }
 }
@@ -101,6 +108,9 @@ impl RequestLog {
 /// Receives each request that changes something, before Ironic does, with the node that it names: null if there is none.
 pub(crate) type Observer = dyn Fn(&Request<Vec<u8>>, &Value) + Send + Sync;
 
+/// The number of changes that Ironic has not begun with.
+pub(crate) type Unbegun = Arc<Mutex<usize>>;
+
 /// The transport of the controller's client.
 #[derive(Clone)]
 pub(crate) struct Interceptor {
@@ -108,6 +118,10 @@ pub(crate) struct Interceptor {
     log: Arc<Mutex<RequestLog>>,
     kills: watch::Sender<u64>,
     observer: Arc<Mutex<Option<Arc<Observer>>>>,
+    /// The requests that Ironic has not begun with.
+    queued: Arc<Mutex<JoinSet<()>>>,
+    /// How many changes of them the running controller sent.
+    unbegun: Unbegun,
 }
 
 impl Interceptor {
@@ -117,6 +131,8 @@ impl Interceptor {
             log: Arc::default(),
             kills: watch::Sender::new(0),
             observer: Arc::default(),
+            queued: Arc::default(),
+            unbegun: Arc::default(),
         }
     }
 
@@ -141,6 +157,15 @@ impl Interceptor {
         observer(request, &node.unwrap_or_default());
     }
 
+    pub(crate) fn unbegun(&self) -> Unbegun {
+        Arc::clone(&self.unbegun)
+    }
+
+    /// A controller that starts knows nothing of the requests of an earlier one.
+    pub(crate) fn start(&self) {
+        *self.unbegun.lock() = 0;
+    }
+
     pub(crate) fn log(&self) -> MutexGuard<'_, RequestLog> {
         self.log.lock()
     }
@@ -152,6 +177,28 @@ impl Interceptor {
 
     pub(crate) fn kill(&self) {
         self.kills.send_modify(|kills| *kills += 1);
+    }
+
+    async fn perform(&self, what: String, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        let answer = self.ironic.exchange(request).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
+            *self.log().done.entry(what).or_default() += 1;
+        }
+        answer
+    }
+
+    fn queue(&self, what: String, request: Request<Vec<u8>>) {
+        let ironic = self.clone();
+        let is_change = usize::from(request.method() != Method::GET);
+        *self.unbegun.lock() += is_change;
+        self.queued.lock().spawn(async move {
+            sleep(QUEUED).await;
+            {
+                let mut unbegun = ironic.unbegun.lock();
+                *unbegun = unbegun.saturating_sub(is_change);
+            }
+            drop(ironic.perform(what, request).await);
+        });
     }
 
     async fn forward(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
@@ -172,14 +219,15 @@ impl Interceptor {
             self.kill();
             return pending().await;
         }
+        if fault == Some(IronicFault::Queued) {
+            self.queue(what, request);
+            return pending().await;
+        }
         if let Some(fault) = fault.and_then(IronicFault::fault) {
             // Applies to the next request, which is this one: nothing runs in between.
             self.ironic.inject(Plan::none().with(Rule::at(1, fault)));
         }
-        let answer = self.ironic.exchange(request).await;
-        if answer.as_ref().is_ok_and(|answer| answer.status().is_success()) {
-            *self.log().done.entry(what).or_default() += 1;
-        }
+        let answer = self.perform(what, request).await;
         match fault {
             Some(IronicFault::KilledAfter) => {
                 self.kill();

@@ -9,6 +9,7 @@ use metal3_sim_faults::{Fault as Lost, Plan, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::disturbances::provisioned;
 use crate::env::{Setup, TestEnv};
 use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
@@ -195,11 +196,12 @@ async fn reboot_is_no_error_while_it_runs_whatever_the_clock_of_ironic_shows() {
     }
 }
 
-/// Ironic accepts the order, and the connection breaks before its answer, or when the reboot is over.
+/// Ironic accepts the order, and the connection breaks before its answer, or when the reboot is over; or Ironic begins after
+/// this program gave up waiting.
 #[tokio::test(start_paused = true)]
 async fn reboot_whose_answer_is_lost_is_done_once() {
     for (mode, verb) in [("", "soft rebooting"), (r#"{"mode":"hard"}"#, "rebooting")] {
-        for fault in [IronicFault::ReplyLost, IronicFault::ReplyLostLate] {
+        for fault in [IronicFault::ReplyLost, IronicFault::ReplyLostLate, IronicFault::Queued] {
             let env = never_off().await;
             let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
             // After the read of the node.
@@ -213,6 +215,25 @@ async fn reboot_whose_answer_is_lost_is_done_once() {
             let status = env.get(1).await.unwrap().status;
             assert_eq!(status.error_message, "", "{fault:?}");
         }
+    }
+}
+
+/// Ironic had not begun when the time was over, so the node showed nothing and the order was repeated.
+#[tokio::test(start_paused = true)]
+async fn machine_whose_power_off_ironic_begins_late_is_restarted_once() {
+    for (mode, verb) in [("", "soft power off"), (r#"{"mode":"hard"}"#, "power off")] {
+        let env = TestEnv::new(Setup::default());
+        provisioned(&env, 1).await;
+        let (before, asked) = (starts(&env), env.interceptor.log().asked.len());
+        env.interceptor.log().fault = Some((asked + 2, IronicFault::Queued));
+        request_as(&env, mode).await;
+        env.until(1, "end of the reboot", |host| !is_requested(host)).await;
+        env.until(1, "host that runs", crate::phases::runs).await;
+        sleep(Duration::from_hours(1)).await;
+        assert!(env.interceptor.log().injected);
+        assert_eq!(power_requests(&env, asked), [verb, "power on"]);
+        assert_eq!(starts(&env), before + 1);
+        assert_eq!(env.get(1).await.unwrap().status.error_message, "");
     }
 }
 

@@ -70,6 +70,7 @@ async fn a_missing_server_is_unreachable_after_three_attempts() {
     let client = client(&server).await;
     let error = client.send(&calls::node::get(&node())).await.unwrap_err();
     assert_eq!(error.category(), "unreachable", "{error}");
+    assert!(!error.may_have_happened(), "nothing was sent");
     assert_eq!(client.requests_sent(), 3);
 }
 

@@ -344,14 +344,23 @@ fn late_edit(random: &mut Random) -> Vec<Step> {
 }
 
 fn single_disturbance(random: &mut Random) -> Step {
-    use IronicFault::{Failed, KilledAfter, KilledBefore, Late, Locked, ReplyLost, WrongState};
+    use IronicFault::{Failed, KilledAfter, KilledBefore, Late, Locked, Queued, ReplyLost, WrongState};
     use WriteFault::{Conflict, CrashAfter, CrashBefore, Lost};
     match random.below(16) {
         0 => Step::RestartController,
         1 => Step::RestartIronic,
         2 => Step::LoseDatabase,
         3 | 4 => {
-            let faults = [KilledBefore, KilledAfter, ReplyLost, Locked, WrongState, Failed, Late];
+            let faults = [
+                KilledBefore,
+                KilledAfter,
+                ReplyLost,
+                Locked,
+                WrongState,
+                Failed,
+                Late,
+                Queued,
+            ];
             Step::Request(*pick(random, &faults))
         }
         5 => Step::Write(*pick(random, &[CrashBefore, CrashAfter, Lost, Conflict])),

@@ -30,6 +30,8 @@ pub(super) struct Order<'a> {
     pub(super) disk: Option<&'a str>,
     /// When the machine was last asked to shut down, unless it was switched on since: that attempt is over.
     pub(super) soft: Option<Instant>,
+    /// Ironic has not begun with an earlier change.
+    pub(super) is_early: bool,
 }
 
 impl<'a> Order<'a> {
@@ -55,6 +57,7 @@ impl<'a> Order<'a> {
             node,
             disk,
             soft,
+            is_early: false,
         }
     }
 
@@ -88,6 +91,7 @@ impl<'a> Order<'a> {
 pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
     let all = [
         of_any_order,
+        of_repetition,
         of_erasing,
         of_cleaning,
         of_deploying,
@@ -112,6 +116,11 @@ fn of_any_order(order: &Order<'_>, host: &History) -> Option<&'static str> {
     }
     let is_detached = |host: &Value| is_detach_requested(host) && host["status"]["operationalStatus"] == "detached";
     host.always(SLACK, is_detached).then_some("the host is detached")
+}
+
+fn of_repetition(order: &Order<'_>, _: &History) -> Option<&'static str> {
+    let changes_machine = order.transition().is_some() || order.power().is_some() || order.is_node_deletion();
+    (order.is_early && changes_machine).then_some("Ironic may still begin with an earlier change")
 }
 
 fn of_erasing(order: &Order<'_>, host: &History) -> Option<&'static str> {

@@ -152,11 +152,12 @@ impl StoryRun {
         soft: &Arc<Mutex<Option<Instant>>>,
     ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
-        let soft = Arc::clone(soft);
+        let (soft, unbegun) = (Arc::clone(soft), env.interceptor.unbegun());
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut soft = soft.lock();
-            let order = Order::of(request, node, disk.as_deref(), *soft);
+            let mut order = Order::of(request, node, disk.as_deref(), *soft);
+            order.is_early = *unbegun.lock() > 0;
             if let Some(broken) = violation(&order, &versions.lock()) {
                 found.lock().get_or_insert(broken);
             }

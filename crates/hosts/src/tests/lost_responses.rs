@@ -1,0 +1,91 @@
+//! Changes whose response is lost, while Ironic may still begin with them.
+
+use std::time::Duration;
+
+use metal3_runtime::work::{Next, WaitingOn};
+use serde_json::json;
+
+use super::fixture::{Fixture, has_writes, orders};
+use super::rows::given::{deleting, deprovisioning, powering_off, provisioned, provisioning, written};
+use crate::facts::NodeFreshness;
+
+const LEFT: u64 = 20;
+
+fn waits_for(fixture: &Fixture) -> Option<Duration> {
+    match fixture.plan().next {
+        Next::Waiting(WaitingOn { recheck, .. }) => recheck,
+        _ => None,
+    }
+}
+
+/// A second one may be performed after the first, however long after.
+#[test]
+fn change_of_the_machine_is_not_requested_while_an_earlier_one_may_begin() {
+    let running = || provisioned().node_with("active", written("a"));
+    let on = || json!({ "power_state": "power on" });
+    for (request, fixture) in [
+        (
+            "requests power on",
+            running().node_with("active", json!({ "power_state": "power off" })),
+        ),
+        (
+            "requests soft power off",
+            running()
+                .node_with("active", on())
+                .spec(json!({ "online": false }))
+                .live(),
+        ),
+        ("requests adopt", provisioned().node("manageable")),
+        ("requests provide", provisioning().node("manageable").live()),
+        (
+            "requests deleted",
+            deprovisioning().node_with("active", written("a")).live(),
+        ),
+        ("requests power off", powering_off().node_with("available", on())),
+        ("requests delete node", deleting().node("available")),
+    ] {
+        assert!(fixture.summary().contains(request), "{}", fixture.summary());
+        let fixture = fixture.unanswered(LEFT);
+        let plan = fixture.plan();
+        assert_eq!(orders(&plan).count(), 0, "{request}: {}", fixture.summary());
+        assert!(!has_writes(&plan), "{request}: {}", fixture.summary());
+        assert_eq!(waits_for(&fixture), Some(Duration::from_secs(LEFT)), "{request}");
+    }
+}
+
+#[test]
+fn record_of_the_node_is_changed_while_an_earlier_change_may_begin() {
+    let renamed = deprovisioning()
+        .spec(json!({ "automatedCleaningMode": "disabled" }))
+        .node_with("active", written("a"))
+        .live()
+        .unanswered(LEFT);
+    assert!(
+        renamed.summary().contains("requests change node"),
+        "{}",
+        renamed.summary()
+    );
+}
+
+/// The creation of the node may be the change.
+#[test]
+fn search_without_a_result_ends_no_deletion_while_a_creation_may_begin() {
+    let detached = provisioned()
+        .annotated("baremetalhost.metal3.io/detached", "")
+        .no_node();
+    for gone in [deleting().no_node(), detached] {
+        assert_ne!(gone.summary(), "waits for a time");
+        let gone = gone.unanswered(LEFT);
+        assert_eq!(gone.summary(), "waits for a time");
+        assert_eq!(waits_for(&gone), Some(Duration::from_secs(LEFT)));
+    }
+}
+
+#[test]
+fn host_at_rest_does_not_wait_for_an_earlier_change() {
+    let running = provisioned()
+        .node_with("active", written("a"))
+        .freshness(NodeFreshness::Current)
+        .unanswered(LEFT);
+    assert_eq!(running.plan().next, Next::Done, "{}", running.summary());
+}
