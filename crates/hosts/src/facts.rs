@@ -71,6 +71,8 @@ pub struct Facts<'a> {
     pub validation: Observed<&'a Validation>,
     /// The last error in the node's history. Absent: there is none.
     pub last_history_error: Observed<&'a str>,
+    /// The changes of the firmware that a Go manager was asked for and that are not done. Absent: there are none.
+    pub firmware: Observed<&'a str>,
     /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
     /// is unchanged.
     pub refused: Option<&'a Refused>,
@@ -327,6 +329,8 @@ pub enum Read {
     Validation,
     /// The history of the node.
     History,
+    /// HostFirmwareSettings and HostFirmwareComponents of the host.
+    Firmware,
     /// No read: requests a busy-host slot.
     Slot,
     /// The host. The last: a request to Ironic can be slow, and an edit during it must be seen.
@@ -358,6 +362,7 @@ impl Read {
             | Self::MetaData
             | Self::AgentNetwork
             | Self::HardwareData
+            | Self::Firmware
             | Self::Slot => None,
         }
     }

@@ -12,6 +12,7 @@ pub mod capabilities;
 pub mod changes;
 pub mod config_drive;
 pub mod credentials;
+pub mod firmware;
 pub mod hints;
 pub mod image;
 pub mod instance;

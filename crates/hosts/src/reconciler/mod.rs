@@ -284,6 +284,7 @@ impl HostReconciler {
             inventory: observed.inventory.as_deref(),
             validation: observed.validation.as_ref(),
             last_history_error: observed.history.as_deref(),
+            firmware: observed.firmware.as_deref(),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
@@ -321,15 +322,15 @@ impl HostReconciler {
             ironic: &self.observer.ironic,
             index: &self.index,
             refusals: &self.refusals,
-            budget: &self.deprovision_budget,
             unanswered: &self.unanswered,
+            budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
             metrics: &self.metrics,
             permit: &self.permit,
             writer,
-        }
             planned,
+        }
     }
 
     fn remove(&self, key: &Key) {
@@ -338,8 +339,8 @@ impl HostReconciler {
         self.agent_networks.remove(key);
         self.refusals.remove(key);
         self.reservations.remove(key);
-        self.boot_ports.remove(key);
         self.unanswered.remove(key);
+        self.boot_ports.remove(key);
         self.metrics.remove(key);
     }
 }

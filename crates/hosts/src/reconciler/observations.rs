@@ -59,11 +59,12 @@ pub(super) struct Observations {
     pub(super) inventory: Observed<Box<Inspection>>,
     pub(super) validation: Observed<Validation>,
     pub(super) history: Observed<String>,
+    pub(super) firmware: Observed<String>,
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
-}
     /// The permit with which the next requests are sent.
     pub(super) send_permit: Option<SendPermit>,
+}
 
 impl Observations {
     /// How fresh the host is. Ironic may have taken minutes for a request since a response of the API server.
@@ -113,7 +114,6 @@ impl Observations {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
-    /// The node, unless a request followed its observation.
     /// Forgets what was compared before a request that could not be sent in time. It is sent with this permit next.
     pub(super) fn compare_again(&mut self, send_permit: SendPermit) {
         self.send_permit = Some(send_permit);
@@ -121,6 +121,7 @@ impl Observations {
         self.set_node(Observed::Unknown(UnknownReason::NotRead));
     }
 
+    /// The node, unless a request followed its observation.
     pub(super) fn newest_node(&self) -> Option<&Node> {
         match &self.node {
             Observed::Present(FoundNode::Own(node, freshness)) if *freshness != NodeFreshness::Stale => Some(node),
@@ -168,11 +169,12 @@ mod tests {
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
+            firmware: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused: None,
+            send_permit: None,
         }
     }
-            send_permit: None,
 
     fn whole(name: &str) -> Observed<ObservedSecret> {
         let secret: Secret = serde_json::from_value(json!({ "metadata": { "name": name } })).unwrap();

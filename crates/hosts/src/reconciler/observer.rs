@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::clock::Clock;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
@@ -20,7 +20,7 @@ use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
-use crate::node::{name, ports};
+use crate::node::{firmware, name, ports};
 use crate::plan::object::recorded_node_id;
 
 /// Severity of a failure in the history of a node.
@@ -69,10 +69,11 @@ impl Observer {
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
+            firmware: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
-        }
             send_permit: None,
+        }
     }
 
     /// Whether the cache received a later version of the host. Reads from Ironic can be slow, and an edit during them may
@@ -109,6 +110,7 @@ impl Observer {
                 let found = writer.read(&self.caches.hardware, &key).await?;
                 observed.hardware = Observed::from(found.map(Arc::new));
             }
+            Read::Firmware => observed.firmware = pending_firmware(&key, writer).await?,
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
             Read::Ports | Read::Inventory | Read::Validation | Read::History => {
                 if let Err(error) = self.read_node_details(read, observed).await {
@@ -233,6 +235,16 @@ impl Observer {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Read from the server, and for few hosts: nothing watches these kinds.
+async fn pending_firmware(host: &Key, writer: &Writer<Hosts>) -> Result<Observed<String>, Fault> {
+    let settings = writer.read::<HostFirmwareSettings>(&NoCache, host).await?;
+    let components = writer.read::<HostFirmwareComponents>(&NoCache, host).await?;
+    Ok(Observed::from(firmware::pending(
+        settings.as_ref(),
+        components.as_ref(),
+    )))
 }
 
 fn found(node: Node) -> Observed<FoundNode> {

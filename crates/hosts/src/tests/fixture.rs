@@ -102,6 +102,7 @@ pub(crate) struct Fixture {
     pub(crate) requested_reboot: Option<RequestedReboot>,
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
+    pub(crate) firmware: Option<Option<String>>,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -167,6 +168,7 @@ impl Fixture {
             requested_reboot: None,
             aborts_deployments: true,
             outage: None,
+            firmware: Some(None),
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -230,6 +232,11 @@ impl Fixture {
 
     pub(crate) fn host_freshness(self, freshness: HostFreshness) -> Self {
         self.with(|fixture| fixture.host_freshness = freshness)
+    }
+
+    /// The firmware objects were read, with these pending changes.
+    pub(crate) fn firmware(self, pending: Option<&str>) -> Self {
+        self.with(|fixture| fixture.firmware = Some(pending.map(str::to_owned)))
     }
 
     /// Ironic may still begin with a change for so long.
@@ -324,6 +331,7 @@ impl Fixture {
             requested_reboot: self.requested_reboot.clone(),
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
+            firmware: observed(&self.firmware).map(String::as_str),
             slot: self.slot,
             budget: Budget {
                 left: self.left,

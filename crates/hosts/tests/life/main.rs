@@ -8,6 +8,7 @@ mod defects;
 mod disturbances;
 mod env;
 mod faults;
+mod firmware;
 mod happy_path;
 mod interceptor;
 mod late_edits;

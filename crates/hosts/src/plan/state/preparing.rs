@@ -1,18 +1,33 @@
 //! `preparing`: selects the root device and creates the ports. RAID and firmware settings are not supported and
-//! rejected at registration.
+//! rejected: RAID at registration, firmware settings here.
 
-use metal3_api::metal3::v1alpha1::RootDeviceHints;
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{ErrorType, RootDeviceHints};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::host_ports::ensure_ports;
 use super::register::{ensure_registered, invalid};
 use super::shared::require_idle;
+use crate::facts::Read;
 use crate::names::reason;
 use crate::node::profile;
+use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::{status, wait};
+
+/// How often firmware objects are read again: nothing watches them, and a user removes what they ask for.
+const FIRMWARE_RECHECK: Duration = Duration::from_mins(5);
+/// The beginning of the message about changes of the firmware.
+const FIRMWARE: &str = "changes of the firmware are requested (";
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
+    require_no_firmware_change(planner, node)?;
     require_idle(planner, node)?;
     ensure_ports(planner, node)?;
     let hints = root_device_hints(planner)?;
@@ -23,6 +38,34 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         planner.record_event(reason::PROFILE_SET, format!("Hardware profile set: {}", chosen.name()));
     }
     Ok(Decision::ChangeState(Trigger::Prepared))
+}
+
+/// Requires that a preparation that failed had no firmware to change. This program cleans no host in this state: a Go
+/// manager began, and would begin again.
+fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let status = &planner.host().status;
+    let has_failed = node.provision_state == S::CleanFailed || status.error_type == Some(ErrorType::Preparation);
+    if !has_failed {
+        return Ok(());
+    }
+    match &planner.facts.firmware {
+        Observed::Unknown(_) => Err(Decision::read(Read::Firmware)),
+        // differs: `host-firmware-pending`. The Go manager makes the changes.
+        Observed::Present(pending) => Err(Decision::Fail(Failure::until(
+            ErrorType::Preparation,
+            format!(
+                "{FIRMWARE}{pending}), and this program makes none, so the host is not made available; remove them from the \
+                 spec of these objects, or return to the Go manager, which makes them"
+            ),
+            wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again"),
+        ))),
+        Observed::Absent if status.error_message.starts_with(FIRMWARE) => {
+            // They were removed. The record must not be taken for a failure of an operation.
+            status::clear(&mut planner.draft.status);
+            Err(Decision::Wait(Next::Requeue))
+        }
+        Observed::Absent => Ok(()),
+    }
 }
 
 pub(super) fn root_device_hints(planner: &Planner<'_>) -> PlanResult<Option<RootDeviceHints>> {

@@ -166,6 +166,31 @@ pub(super) fn preparation() -> Vec<Row> {
                  the user",
             ),
         preparing()
+            .node_with("clean failed", json!({ "last_error": "bios" }))
+            .with(|fixture| fixture.firmware = None)
+            .row("cleaning failed, perhaps of the firmware", "reads Firmware, replan"),
+        preparing()
+            .node("manageable")
+            .status(failing("preparation error", "bios", 1))
+            .with(|fixture| fixture.firmware = None)
+            .row("preparation failed before", "reads Firmware, replan"),
+        preparing()
+            .node_with("clean failed", json!({ "last_error": "bios" }))
+            .firmware(Some("HostFirmwareSettings: Turbo"))
+            .row(
+                "a change of the firmware is requested",
+                "writes the status, preparation error: changes of the firmware are requested (HostFirmwareSettings: Turbo), \
+                 and this program makes none, so the host is not made available; remove them from the spec of these objects, \
+                 or return to the Go manager, which makes them, waits for a time",
+            ),
+        preparing()
+            .node("manageable")
+            .status(failing("preparation error", "changes of the firmware are requested (x)", 1))
+            .row(
+                "a change of the firmware is requested no more",
+                "writes the status, error cleared, replan",
+            ),
+        preparing()
             .node_with(
                 "clean failed",
                 json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }),

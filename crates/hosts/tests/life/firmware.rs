@@ -1,0 +1,101 @@
+//! Changes of the firmware that a Go manager began with.
+
+use std::time::Duration;
+
+use kube::api::{Patch, PatchParams};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+use metal3_ironic::model::state::ProvisionState;
+use metal3_ironic::transport::Transport as _;
+use metal3_sim_bmc::fault::Fault;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::env::{Setup, TestEnv, name};
+
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+
+/// An order to Ironic that this program does not send.
+async fn order(env: &TestEnv, body: Value) {
+    let node = env.node(1).await.unwrap();
+    let request = http::Request::put(format!("/v1/nodes/{}/states/provision", node.uuid))
+        .header("X-OpenStack-Ironic-API-Version", "1.95")
+        .header("Content-Type", "application/json");
+    let request = request.body(body.to_string().into_bytes()).unwrap();
+    assert!(env.ironic.exchange(request).await.unwrap().status().is_success());
+}
+
+async fn until_node(env: &TestEnv, state: ProvisionState) {
+    for _ in 0..3_600 {
+        if env.node(1).await.unwrap().provision_state == state {
+            return;
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+    panic!("the node does not become {state}");
+}
+
+/// A host whose Go manager failed to change a setting, and was replaced.
+async fn taken_over(recorded: bool) -> TestEnv {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({ "online": false })).await;
+    env.until_state(1, "available").await;
+    env.edit(1, json!({ "metadata": { "annotations": { PAUSED: "" } } }))
+        .await;
+    let params = PatchParams::default();
+    let mut left = json!({ "provisioning": { "state": "preparing" } });
+    if recorded {
+        left["errorType"] = json!("preparation error");
+        left["errorMessage"] = json!("Clean step failed");
+        left["errorCount"] = json!(1);
+        left["operationalStatus"] = json!("error");
+    }
+    let left = Patch::Merge(json!({ "status": left }));
+    env.api::<BareMetalHost>()
+        .patch_status(&name(1), &params, &left)
+        .await
+        .unwrap();
+    env.make::<HostFirmwareSettings>(json!({ "metadata": { "name": name(1) },
+        "spec": { "settings": { "ProcTurboMode": "Disabled" } } }))
+        .await;
+    let reported = Patch::Merge(json!({ "status": { "settings": { "ProcTurboMode": "Enabled" } } }));
+    let settings = env.api::<HostFirmwareSettings>();
+    settings.patch_status(&name(1), &params, &reported).await.unwrap();
+    order(&env, json!({ "target": "manage" })).await;
+    until_node(&env, ProvisionState::Manageable).await;
+    if !recorded {
+        env.set_faults(1, &[Fault::CleanStepFails]);
+        let step = json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } });
+        order(&env, json!({ "target": "clean", "clean_steps": [step] })).await;
+        until_node(&env, ProvisionState::CleanFailed).await;
+        env.set_faults(1, &[]);
+    }
+    env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
+        .await;
+    env
+}
+
+/// The setting was dropped without a word, and the host offered.
+#[tokio::test(start_paused = true)]
+async fn host_with_a_pending_firmware_setting_is_not_made_available_after_a_failed_preparation() {
+    for recorded in [false, true] {
+        let env = taken_over(recorded).await;
+        let names_it = |host: Option<&BareMetalHost>| {
+            host.is_some_and(|host| {
+                host.status
+                    .error_message
+                    .contains("HostFirmwareSettings: ProcTurboMode")
+            })
+        };
+        env.until(1, "error that names the setting", names_it).await;
+        sleep(Duration::from_hours(3)).await;
+        let host = env.get(1).await.unwrap();
+        assert_eq!(host.status.provisioning.state.to_string(), "preparing");
+        assert!(names_it(Some(&host)));
+        let ready = &host.status.conditions[0];
+        assert!(ready.message.contains("ProcTurboMode"), "{ready:?}");
+        let none = Patch::Merge(json!({ "spec": { "settings": { "ProcTurboMode": null } } }));
+        let settings = env.api::<HostFirmwareSettings>();
+        settings.patch(&name(1), &PatchParams::default(), &none).await.unwrap();
+        env.until_state(1, "available").await;
+    }
+}
