@@ -83,7 +83,8 @@ pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanR
     // A node without an instance runs nothing. The host may forbid to power off any machine.
     let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
     let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
-    if !is_live && !(impact == Impact::Interrupts && is_idle) && planner.rules.read_node_first() {
+    let is_permitted_idle = impact == Impact::Interrupts && is_idle;
+    if !(is_live || is_permitted_idle) && planner.rules.read_node_first() {
         reads.insert(Read::Node);
     }
     if reads.is_empty() {
