@@ -1,5 +1,6 @@
 //! BareMetalHost: down to the answer of Ironic and of the BMC, which its error contains.
 
+use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::names::{PAUSED_ANNOTATION, host_condition as conditions};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
@@ -29,6 +30,16 @@ impl Walk<'_> {
                 cure,
                 ..reason_link(at, Area::Hosts, "Paused", &message, None)
             });
+            return Ok(None);
+        }
+        if annotations.is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)) {
+            let title = "is part of a move to another management cluster, and is not touched";
+            let cure = format!(
+                "Let clusterctl complete the move. If none runs, remove the annotation: kubectl annotate bmh {} \
+                 {DELETE_FOR_MOVE_ANNOTATION}-.",
+                at.name
+            );
+            self.push(Link::plain(at, title, Actor::User, cure));
             return Ok(None);
         }
         let status = &host.status;

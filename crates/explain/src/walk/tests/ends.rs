@@ -146,3 +146,11 @@ fn host_that_the_machine_does_not_select_is_no_cause() {
     let wanted = with(json!({ "gpu": "true" }));
     assert_end("m3m/m0", &wanted, ("BareMetalHost/h1 Inspecting", State::Waiting));
 }
+
+#[test]
+fn host_that_is_moved_waits_for_the_end_of_the_move() {
+    let marked = json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
+    let title = "is part of a move to another management cluster, and is not touched";
+    let end = format!("BareMetalHost/h0 {title}");
+    assert_end("bmh/h0", &[host("h0", marked)], (&end, State::Blocked));
+}
