@@ -3,6 +3,7 @@
 use metal3_api::meta::Time;
 use serde::{Serialize, Serializer};
 
+use crate::events::EventLine;
 use crate::object::ObjectId;
 use crate::snapshot::{Read, Unread};
 use crate::table::{Actor, Entry, Severity};
@@ -163,6 +164,9 @@ pub struct Explanation {
     pub state: State,
     /// From the object to the last cause; empty if it waits for nothing.
     pub chain: Vec<Link>,
+    /// The Events of the last object, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventLine>,
     /// What could not be read, and may hide a cause.
     pub not_read: Vec<NotRead>,
 }

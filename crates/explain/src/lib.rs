@@ -4,22 +4,28 @@
 //!
 //! - [`explain`]: a chain of links from an object to the last cause. It asks for the objects that it needs, so that its
 //!   caller reads those and no others; [`offline`] answers from a complete set of objects.
+//! - [`view`]: tables and trees about many objects, which ask for what they need in the same way; [`bundle`]: all of it in files.
 //! - [`text`]: the chain for people. It is serializable for programs.
 //!
 //! Pure: no client, no clock, no async. Controllers do not use it: only commands and the generator of pages do.
 #![warn(missing_docs)]
 
+pub mod bundle;
 mod chain;
+mod events;
 pub mod example;
+pub mod labels;
 mod object;
 pub mod offline;
 pub mod runbook;
 mod snapshot;
 pub mod table;
 pub mod text;
+pub mod view;
 mod walk;
 
 pub use chain::{Explanation, Link, NotRead, State};
+pub use events::EventLine;
 pub use object::{KINDS, KnownKind, ObjectId, SECRET, kind_named};
 pub use snapshot::{Answer, Read, Snapshot, Unread};
-pub use walk::explain;
+pub use walk::{explain, with_events};

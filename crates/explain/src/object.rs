@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3Remediation,
 };
-use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use serde::Serialize;
 
 /// A kind with the version that is read. The version and plural of other providers' kinds are not known here.
@@ -50,6 +50,14 @@ pub const KINDS: &[KnownKind] = &[
     known::<IPClaim>(&["ipc"]),
     known::<IPAddressClaim>(&[]),
     known::<BareMetalHost>(&["bmh", "bmhost"]),
+];
+
+/// Kinds that are listed, and whose own waits no walk explains.
+const LISTED: &[KnownKind] = &[
+    known::<IPAddress>(&[]),
+    known::<HardwareData>(&[]),
+    known::<MachineSet>(&[]),
+    known::<MachineDeployment>(&[]),
 ];
 
 /// A Secret, of which only the existence matters.
@@ -122,6 +130,13 @@ impl ObjectId {
             .iter()
             .chain([&SECRET])
             .find(|known| known.group == self.group && known.kind == self.kind)
+    }
+
+    /// Its kind, if version and plural are known without discovery.
+    #[must_use]
+    pub fn served(&self) -> Option<&'static KnownKind> {
+        let is_it = |known: &&KnownKind| known.group == self.group && known.kind == self.kind;
+        self.known().or_else(|| LISTED.iter().find(is_it))
     }
 }
 

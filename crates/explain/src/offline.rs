@@ -1,19 +1,41 @@
 //! Explanations from a set of objects that is complete: one that is not among them does not exist.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use metal3_api::meta::Time;
 use serde_json::Value;
 
 use crate::chain::Explanation;
+use crate::labels;
 use crate::object::ObjectId;
-use crate::snapshot::{Read, Snapshot};
-use crate::walk::explain;
+use crate::snapshot::{Read, Snapshot, name_of, text};
+use crate::view::{Report, View};
+use crate::walk::{explain, with_events};
 
 /// Explains an object of a namespace that has these objects and no others.
 #[must_use]
 pub fn explain_objects(object: &ObjectId, objects: &[Value]) -> Explanation {
+    answered(objects, |snapshot| explain(object, snapshot))
+}
+
+/// The same with the Events of the last object.
+#[must_use]
+pub fn explain_with_events(object: &ObjectId, objects: &[Value]) -> Explanation {
+    answered(objects, |snapshot| with_events(explain(object, snapshot)?, snapshot))
+}
+
+/// The report about these objects and no others.
+#[must_use]
+pub fn report(view: &View, objects: &[Value], now: Time) -> Report {
+    answered(objects, |snapshot| view.report(snapshot, now))
+}
+
+/// Asks until all that is wanted is answered.
+fn answered<T>(objects: &[Value], ask: impl Fn(&Snapshot) -> Result<T, BTreeSet<Read>>) -> T {
     let mut snapshot = Snapshot::default();
     loop {
-        match explain(object, &snapshot) {
-            Ok(explanation) => return explanation,
+        match ask(&snapshot) {
+            Ok(answer) => return answer,
             Err(wanted) => {
                 for read in wanted {
                     let found = answer(objects, &read);
@@ -27,18 +49,31 @@ pub fn explain_objects(object: &ObjectId, objects: &[Value]) -> Explanation {
 /// The objects that a read finds.
 #[must_use]
 pub fn answer(objects: &[Value], read: &Read) -> Vec<Value> {
-    let (id, cluster, is_list) = match read {
-        Read::Object(id) => (id, None, false),
-        Read::List { kind, cluster } => (kind, cluster.as_deref(), true),
-    };
-    let found = objects.iter().filter(|object| {
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
-        let group = text("/apiVersion")
-            .and_then(|version| version.split_once('/'))
-            .map_or("", |(group, _)| group);
-        let is_name = is_list || text("/metadata/name") == Some(&id.name);
-        let label = text("/metadata/labels/cluster.x-k8s.io~1cluster-name");
-        group == id.group && text("/kind") == Some(&id.kind) && is_name && (cluster.is_none() || label == cluster)
+    let found = objects.iter().filter(|object| match read {
+        Read::Object(id) => is_of_kind(object, id) && name_of(object) == id.name,
+        Read::List { kind, labels } => {
+            let is_selected = || labels::parse(labels).is_ok_and(|selector| selector.matches(&labels_of(object)));
+            is_of_kind(object, kind) && (labels.is_empty() || is_selected())
+        }
+        Read::Events(id) => {
+            let is_about =
+                text(object, "/involvedObject/kind") == id.kind && text(object, "/involvedObject/name") == id.name;
+            text(object, "/kind") == "Event" && (id.name.is_empty() || is_about)
+        }
     });
     found.cloned().collect()
+}
+
+fn is_of_kind(object: &Value, id: &ObjectId) -> bool {
+    let group = text(object, "/apiVersion")
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    group == id.group && text(object, "/kind") == id.kind
+}
+
+fn labels_of(object: &Value) -> BTreeMap<String, String> {
+    let labels = object.pointer("/metadata/labels").cloned();
+    labels
+        .and_then(|labels| serde_json::from_value(labels).ok())
+        .unwrap_or_default()
 }

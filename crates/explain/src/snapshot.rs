@@ -6,33 +6,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::kind::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::object::ObjectId;
 
-/// One read, in the namespace of the explanation.
+/// One read, in the namespace of the explanation or in all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
     /// An object. Of a Secret its metadata are enough.
     Object(ObjectId),
-    /// All objects of a kind, or those with the label of a Cluster. The name is not used.
+    /// All objects of a kind, or those that a label selector matches. The name is not used.
     List {
         /// Group and kind.
         kind: ObjectId,
-        /// The Cluster.
-        cluster: Option<String>,
+        /// The selector, as `kubectl -l` takes it; empty for all.
+        labels: String,
     },
+    /// The Events of an object; without a name those of all objects.
+    Events(ObjectId),
 }
 
 impl Read {
-    /// The list of a kind of the API.
+    /// The list of a kind of the API, of a Cluster or of all.
     #[must_use]
     pub fn list<K: Kind>(cluster: Option<&str>) -> Self {
+        let of_cluster = cluster.map(|cluster| format!("{CLUSTER_NAME_LABEL}={cluster}"));
+        Self::selected::<K>(&of_cluster.unwrap_or_default())
+    }
+
+    /// The objects of a kind that a label selector matches.
+    #[must_use]
+    pub fn selected<K: Kind>(labels: &str) -> Self {
         Self::List {
             kind: ObjectId::of::<K>(""),
-            cluster: cluster.map(ToOwned::to_owned),
+            labels: labels.to_owned(),
         }
     }
 }
@@ -42,6 +52,8 @@ impl fmt::Display for Read {
         match self {
             Self::Object(object) => write!(f, "{object}"),
             Self::List { kind, .. } => write!(f, "the objects of the kind {}", kind.kind),
+            Self::Events(object) if object.name.is_empty() => f.write_str("the Events"),
+            Self::Events(object) => write!(f, "the Events of {object}"),
         }
     }
 }
@@ -79,6 +91,21 @@ impl fmt::Display for Unread {
 /// The result of a read. An object that does not exist is an empty list.
 pub type Answer = Result<Vec<Value>, Unread>;
 
+/// The name of an object.
+pub(crate) fn name_of(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+/// The namespace of an object.
+pub(crate) fn namespace_of(object: &Value) -> &str {
+    text(object, "/metadata/namespace")
+}
+
+/// A text of an object; empty if it has none.
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// The results so far.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -91,15 +118,53 @@ impl Snapshot {
         self.answers.insert(read, answer);
     }
 
-    pub(crate) fn get(&self, read: &Read) -> Option<&Answer> {
-        self.answers.get(read)
+    /// The result of a read, also of an object that a list has.
+    pub(crate) fn get(&self, read: &Read) -> Option<Answer> {
+        self.answers.get(read).cloned().or_else(|| self.listed(read))
     }
 
     /// Those reads that have no result.
     pub(crate) fn missing(&self, wanted: BTreeSet<Read>) -> BTreeSet<Read> {
-        wanted
-            .into_iter()
-            .filter(|read| !self.answers.contains_key(read))
-            .collect()
+        let is_missing = |read: &Read| !self.answers.contains_key(read) && self.listed(read).is_none();
+        wanted.into_iter().filter(is_missing).collect()
+    }
+
+    /// An object that a list has. A list of all objects of the kind shows too that an object does not exist.
+    fn listed(&self, read: &Read) -> Option<Answer> {
+        let Read::Object(id) = read else { return None };
+        let lists = self.answers.iter().filter_map(|(read, answer)| match (read, answer) {
+            (Read::List { kind, labels }, Ok(found)) if kind.group == id.group && kind.kind == id.kind => {
+                Some((labels, found))
+            }
+            _ => None,
+        });
+        let mut is_absent = false;
+        for (labels, found) in lists {
+            if let Some(one) = found.iter().find(|one| name_of(one) == id.name) {
+                return Some(Ok(vec![one.clone()]));
+            }
+            is_absent |= labels.is_empty();
+        }
+        is_absent.then(|| Ok(Vec::new()))
+    }
+
+    /// The same with the objects of one namespace. What was not read remains unknown.
+    #[must_use]
+    pub(crate) fn of_namespace(&self, namespace: &str) -> Self {
+        let answers = self.answers.iter().map(|(read, answer)| {
+            let answer = answer.as_ref().map_err(Clone::clone).map(|found| {
+                let found = found.iter().filter(|one| namespace_of(one) == namespace);
+                found.cloned().collect()
+            });
+            (read.clone(), answer)
+        });
+        Self {
+            answers: answers.collect(),
+        }
+    }
+
+    /// All results.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (&Read, &Answer)> {
+        self.answers.iter()
     }
 }

@@ -3,8 +3,12 @@
 use metal3_api::meta::Time;
 
 use crate::chain::{Explanation, Link, NotRead, State};
+use crate::events::EventLine;
 use crate::snapshot::Unread;
 use crate::table::Actor;
+
+/// Events that are shown.
+const MOST_EVENTS: usize = 5;
 
 /// The lines for a person who looks at `now`. Messages are texts of others: they get no control of the terminal.
 #[must_use]
@@ -20,10 +24,38 @@ pub fn render(explanation: &Explanation, namespace: &str, now: Time) -> String {
     let is_answered = matches!(explanation.state, State::Waiting | State::Blocked | State::Unknown);
     if let Some(last) = explanation.chain.last().filter(|_| is_answered) {
         text.push_str(&remedy(last));
+        text.push_str(&events(last, &explanation.events, now));
     }
     for not_read in &explanation.not_read {
-        text.push_str(&missing(not_read, namespace));
+        text.push_str(&missing(not_read, Some(namespace)));
     }
+    printable_text(&text)
+}
+
+/// The Events of the last object, the newest ones.
+fn events(last: &Link, events: &[EventLine], now: Time) -> String {
+    let newest = events.iter().skip(events.len().saturating_sub(MOST_EVENTS));
+    let lines = newest.map(|event| {
+        let ago = event.time.map(|time| format!("{} ago: ", duration(time, now)));
+        let times = if event.count > 1 {
+            format!(" ({} times)", event.count)
+        } else {
+            String::new()
+        };
+        let message = event.message.replace('\n', " ");
+        format!("  {}{}{times}: {message}\n", ago.unwrap_or_default(), event.reason)
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("Events of {}:\n{lines}", last.object)
+    }
+}
+
+/// A text that does not control the terminal.
+#[must_use]
+pub fn printable_text(text: &str) -> String {
     text.chars().map(printable).collect()
 }
 
@@ -63,20 +95,32 @@ fn remedy(last: &Link) -> String {
     text
 }
 
-fn missing(not_read: &NotRead, namespace: &str) -> String {
+/// What could not be read, in a namespace or in all, with the right that is missing.
+pub(crate) fn missing(not_read: &NotRead, namespace: Option<&str>) -> String {
     match &not_read.why {
-        Unread::Forbidden { verb, resource } => format!(
-            "Not read: {}, because you may not {verb} {resource} in the namespace {namespace}. Ask for the right to {verb} \
-             them; check it with: kubectl auth can-i {verb} {resource} -n {namespace}\n",
-            not_read.what
-        ),
+        Unread::Forbidden { verb, resource } => {
+            let (place, option) = match namespace {
+                Some(namespace) => (format!("in the namespace {namespace}"), format!("-n {namespace}")),
+                None => ("in all namespaces".to_owned(), "-A".to_owned()),
+            };
+            format!(
+                "Not read: {}, because you may not {verb} {resource} {place}. Ask for the right to {verb} them; check it \
+                 with: kubectl auth can-i {verb} {resource} {option}\n",
+                not_read.what
+            )
+        }
         why => format!("Not read: {}, because {why}\n", not_read.what),
     }
 }
 
 /// The time between two moments, in its two largest units.
-fn duration(since: Time, now: Time) -> String {
-    let seconds = (now.get() - since.get()).num_seconds().max(0);
+pub(crate) fn duration(since: Time, now: Time) -> String {
+    seconds_text((now.get() - since.get()).num_seconds())
+}
+
+/// A number of seconds in its two largest units.
+pub(crate) fn seconds_text(seconds: i64) -> String {
+    let seconds = seconds.max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}s"),
@@ -120,6 +164,7 @@ mod tests {
             object: host,
             state: State::Blocked,
             chain: vec![link],
+            events: Vec::new(),
             not_read: Vec::new(),
         };
         let text = render(&explanation, "lab", at(0));
@@ -140,6 +185,14 @@ mod tests {
                 "add a range\nor delete claims",
                 Some(at(100)),
             )],
+            events: vec![EventLine {
+                time: Some(at(130)),
+                warning: true,
+                reason: "NoFreeAddress".to_owned(),
+                message: "claim c9\nwaits".to_owned(),
+                source: "ipam".to_owned(),
+                count: 3,
+            }],
             not_read: vec![NotRead {
                 what: Read::list::<metal3_api::ipam::v1alpha1::IPClaim>(None),
                 why: Unread::Forbidden {
@@ -159,6 +212,8 @@ mod tests {
                 "Who acts: user",
                 "What to do: Add a range to `spec.pools`, or delete claims that are not needed.",
                 "Runbook: docs/runbooks/addresses.md#nofreeaddress",
+                "Events of IPPool/lan:",
+                "  30s ago: NoFreeAddress (3 times): claim c9 waits",
                 "Not read: the objects of the kind IPClaim, because you may not list ipclaims.ipam.metal3.io in the namespace \
                  lab. Ask for the right to list them; check it with: kubectl auth can-i list ipclaims.ipam.metal3.io -n lab",
             ]

@@ -1,5 +1,6 @@
 //! `capm3`: reads its flags, sets up the process, and runs it until SIGTERM or SIGINT.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::Session;
-use metal3_manager::{hand_back, preflight, select, why};
+use metal3_manager::{hand_back, plugin, preflight, select, why};
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config, load_viewer_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
@@ -39,8 +40,11 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("preflight") {
         return preflight(std::env::args().skip(2));
     }
+    if let Some(code) = std::env::args().nth(1).and_then(|word| plugin(&word)) {
+        return code;
+    }
     if is_plugin(std::env::args().next().as_deref()) {
-        eprintln!("use kubectl metal3 why KIND/NAME, or kubectl metal3 select --machine=NAME --kubeconfig=FILE");
+        eprint!("{}", plugin::help());
         return ExitCode::from(2);
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
@@ -93,6 +97,58 @@ fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
 fn is_plugin(program: Option<&str>) -> bool {
     let name = program.and_then(|program| Path::new(program).file_name());
     name.is_some_and(|name| name == "kubectl-metal3")
+}
+
+/// Runs a word of the plugin, if it is one.
+fn plugin(word: &str) -> Option<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    if word == "__complete" {
+        print_all(&plugin::candidates(&arguments).join("\n"));
+        return Some(ExitCode::SUCCESS);
+    }
+    if !plugin::is_word(word) {
+        return None;
+    }
+    if word == "completion" {
+        let Some(script) = arguments.first().and_then(|shell| plugin::completion(shell)) else {
+            eprintln!("capm3 completion: name one of bash, zsh, fish, kubectl");
+            return Some(ExitCode::from(2));
+        };
+        print_all(script);
+        return Some(ExitCode::SUCCESS);
+    }
+    let (wanted, kubeconfig) = match plugin::parse(word, arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 {error:#}");
+            return Some(ExitCode::from(2));
+        }
+    };
+    let state = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let (namespace, clock) = (config.default_namespace.clone(), SystemClock::start());
+        let now = || clock.now().into();
+        wanted
+            .run(&requests.connect(config)?, &namespace, now, &mut |text: &str| {
+                print_all(text)
+            })
+            .await
+    });
+    Some(match state {
+        Ok(state) => ExitCode::from(state.exit_code()),
+        Err(error) => {
+            eprintln!("capm3 {word}: {error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Prints a text. Who reads the output may have gone, as `head` does.
+fn print_all(text: &str) {
+    let mut out = std::io::stdout();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
 }
 
 /// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.

@@ -27,6 +27,7 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     wanted.extend(pages::wanted(&root.join("docs/controllers"))?);
     wanted.insert(root.join("docs/flags.md"), metal3_flags::page());
     wanted.extend(pages::why(&root.join("docs/why.md"))?);
+    wanted.extend(pages::plugin(&root.join("docs/kubectl-metal3.md"))?);
     let runbooks = root.join(RUNBOOKS);
     let pages = metal3_explain::runbook::pages();
     wanted.extend(pages.into_iter().map(|(name, text)| (runbooks.join(name), text)));

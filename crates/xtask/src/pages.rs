@@ -1,5 +1,5 @@
 //! Sections of pages that are generated; the rest of the page is kept: the *Rules* of `docs/controllers/KIND.md` from the
-//! rule tables, and the example of `docs/why.md` from its objects.
+//! rule tables, and the examples of `docs/why.md` and `docs/kubectl-metal3.md` from their objects.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,6 +18,11 @@ const EXAMPLE: Marks = Marks {
     end: "<!-- end of the example -->",
 };
 
+const EXAMPLES: Marks = Marks {
+    begin: "<!-- examples: written by xtask codegen from crates/explain/src/example.json -->",
+    end: "<!-- end of the examples -->",
+};
+
 /// The lines around a generated section.
 struct Marks {
     begin: &'static str,
@@ -32,6 +37,16 @@ pub(crate) fn why(path: &Path) -> Result<BTreeMap<PathBuf, String>> {
         metal3_explain::example::output()
     );
     let page = with_section(&page, &EXAMPLE, &section).with_context(|| format!("in {}", path.display()))?;
+    Ok(BTreeMap::from([(path.to_owned(), page)]))
+}
+
+/// The page about the plugin, with the outputs of its examples.
+pub(crate) fn plugin(path: &Path) -> Result<BTreeMap<PathBuf, String>> {
+    let page = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let examples = metal3_explain::example::outputs().into_iter();
+    let examples = examples.map(|(words, output)| format!("$ kubectl metal3 {words} -n lab\n{output}"));
+    let section = format!("```text\n{}```\n", examples.collect::<Vec<_>>().join("\n"));
+    let page = with_section(&page, &EXAMPLES, &section).with_context(|| format!("in {}", path.display()))?;
     Ok(BTreeMap::from([(path.to_owned(), page)]))
 }
 

@@ -16,7 +16,7 @@ use crate::object::ObjectId;
 use crate::table::{Actor, Area};
 
 /// What a Metal3Machine waits for, in the order of its steps.
-const ORDER: [Bad; 6] = [
+pub(crate) const ORDER: [Bad; 6] = [
     (conditions::PAUSED, ConditionStatus::True),
     (conditions::ASSOCIATE_HOST, ConditionStatus::False),
     (conditions::ASSOCIATE_META_DATA, ConditionStatus::False),

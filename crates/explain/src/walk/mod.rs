@@ -1,8 +1,8 @@
 //! From one object to the next: why it is not done, and which object it waits for.
 
 mod address;
-mod cluster;
-mod conditions;
+pub(crate) mod cluster;
+pub(crate) mod conditions;
 mod data;
 mod foreign;
 mod host;
@@ -22,21 +22,19 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::Value;
 
 use crate::chain::{Explanation, Link, NotRead, State};
+use crate::events;
 use crate::object::{ObjectId, SECRET};
 use crate::snapshot::{Read, Snapshot, Unread};
 use crate::table::Actor;
+
+pub(crate) use machine::ORDER as MACHINE_ORDER;
 
 /// Explains an object, or returns what is to be read first.
 ///
 /// # Errors
 /// The reads whose results the snapshot lacks.
 pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
-    let mut walk = Walk {
-        snapshot,
-        wanted: BTreeSet::new(),
-        not_read: Vec::new(),
-        chain: Vec::new(),
-    };
+    let mut walk = Walk::new(snapshot);
     let mut visited = BTreeSet::new();
     let mut next = Some(object.clone());
     let mut end = End::Done;
@@ -77,8 +75,28 @@ pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BT
         object: object.clone(),
         state,
         chain: walk.chain,
+        events: Vec::new(),
         not_read: walk.not_read,
     })
+}
+
+/// The explanation with the Events of the last object, or what is to be read first.
+///
+/// # Errors
+/// The read of the Events.
+pub fn with_events(explanation: Explanation, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
+    let Some(last) = explanation.chain.last().filter(|_| explanation.state != State::Absent) else {
+        return Ok(explanation);
+    };
+    let read = Read::Events(last.object.clone());
+    let mut explanation = explanation;
+    match snapshot.get(&read) {
+        None => return Err(BTreeSet::from([read])),
+        Some(Ok(found)) => explanation.events = events::lines(&found),
+        // The chain is complete without them, so the state stays.
+        Some(Err(why)) => explanation.not_read.push(NotRead { what: read, why }),
+    }
+    Ok(explanation)
 }
 
 /// How a walk ends other than at a cause.
@@ -98,10 +116,21 @@ pub(crate) enum End {
 pub(crate) type Next = Option<ObjectId>;
 
 pub(crate) struct Walk<'a> {
-    snapshot: &'a Snapshot,
-    wanted: BTreeSet<Read>,
-    not_read: Vec<NotRead>,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) wanted: BTreeSet<Read>,
+    pub(crate) not_read: Vec<NotRead>,
     chain: Vec<Link>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) const fn new(snapshot: &'a Snapshot) -> Self {
+        Self {
+            snapshot,
+            wanted: BTreeSet::new(),
+            not_read: Vec::new(),
+            chain: Vec::new(),
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -124,8 +153,8 @@ impl Walk<'_> {
     }
 
     /// The answer to a read; `End::Wanted` until it is read.
-    fn answer(&mut self, read: Read) -> Result<Vec<Value>, End> {
-        let answer = self.snapshot.get(&read).cloned();
+    pub(crate) fn answer(&mut self, read: Read) -> Result<Vec<Value>, End> {
+        let answer = self.snapshot.get(&read);
         self.wanted.insert(read.clone());
         match answer {
             None => Err(End::Wanted),
@@ -134,7 +163,7 @@ impl Walk<'_> {
         }
     }
 
-    fn unread(&mut self, what: Read, why: Unread) -> End {
+    pub(crate) fn unread(&mut self, what: Read, why: Unread) -> End {
         let entry = NotRead { what, why };
         if !self.not_read.contains(&entry) {
             self.not_read.push(entry);
@@ -151,10 +180,26 @@ impl Walk<'_> {
     }
 
     /// An object; `None` when it does not exist.
-    fn find<K: Kind>(&mut self, name: &str) -> Result<Option<K>, End> {
+    pub(crate) fn find<K: Kind>(&mut self, name: &str) -> Result<Option<K>, End> {
         let read = Read::Object(ObjectId::of::<K>(name));
         let found = self.answer(read.clone())?;
         found.into_iter().next().map(|one| self.decoded(&read, one)).transpose()
+    }
+
+    /// The objects of a read that can be decoded. `None` if none could be read, or none was read yet. A kind that is not
+    /// installed has no objects.
+    pub(crate) fn each<K: Kind>(&mut self, read: &Read) -> Option<Vec<K>> {
+        if self.snapshot.get(read) == Some(Err(Unread::NotInstalled)) {
+            self.wanted.insert(read.clone());
+            return Some(Vec::new());
+        }
+        let found = self.answer(read.clone()).ok()?;
+        Some(
+            found
+                .into_iter()
+                .filter_map(|one| self.decoded(read, one).ok())
+                .collect(),
+        )
     }
 
     /// The objects of a kind, of a Cluster or of the namespace.

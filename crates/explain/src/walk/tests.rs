@@ -30,7 +30,7 @@ fn explained(objects: &[Value], start: &str, forbidden: Option<&str>) -> Explana
 fn answer(objects: &[Value], read: &Read, forbidden: Option<&str>) -> Result<Vec<Value>, Unread> {
     let (id, verb) = match read {
         Read::Object(id) => (id, "get"),
-        Read::List { kind, .. } => (kind, "list"),
+        Read::List { kind, .. } | Read::Events(kind) => (kind, "list"),
     };
     match forbidden == Some(id.kind.as_str()) {
         false => Ok(offline::answer(objects, read)),

@@ -26,6 +26,19 @@ pub enum Output {
     Yaml,
 }
 
+impl Output {
+    /// The form with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "yaml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
 const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
 
 /// Parses the arguments after `why`, and returns the kubeconfig too.
@@ -52,11 +65,9 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option
         };
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
     }
-    let output = match output.as_deref() {
-        None | Some("text") => Output::Text,
-        Some("json") => Output::Json,
-        Some("yaml") => Output::Yaml,
-        Some(other) => bail!("-o {other:?}: {VALID}"),
+    let output = match output {
+        None => Output::Text,
+        Some(name) => Output::named(&name).with_context(|| format!("-o {name:?}: {VALID}"))?,
     };
     let object = object(&words)?;
     Ok((

@@ -1,23 +1,19 @@
 //! `capm3 why KIND/NAME`: why an object waits, down to the last cause, and what to do. It only reads.
 //!
-//! The explanation is `metal3_explain`'s. It asks for objects as it follows them; this module reads them with the viewer's
-//! own rights, and an object that may not be read is named with the missing right.
+//! The explanation is `metal3_explain`'s. It asks for objects as it follows them; they are read with the viewer's own
+//! rights, and an object that may not be read is named with the missing right.
 
 mod arguments;
-mod reader;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use kube::Client;
 use metal3_api::meta::Time;
 use metal3_domain::yaml;
-use metal3_explain::{Explanation, Snapshot, State, explain, text};
+use metal3_explain::{Explanation, State, explain, text, with_events};
 
 pub use arguments::{Output, Why, parse};
 
-use reader::Reader;
-
-/// More rounds of reads than any chain needs.
-const ROUNDS: usize = 64;
+use crate::reader::Reader;
 
 impl Why {
     /// Reads what the explanation needs.
@@ -25,25 +21,9 @@ impl Why {
     /// # Errors
     /// When the explanation does not end.
     pub async fn explain(&self, client: &Client, namespace: &str) -> Result<Explanation> {
-        let reader = Reader {
-            client: client.clone(),
-            namespace: namespace.to_owned(),
-        };
-        let mut snapshot = Snapshot::default();
-        for _ in 0..ROUNDS {
-            let wanted = match explain(&self.object, &snapshot) {
-                Ok(explanation) => return Ok(explanation),
-                Err(wanted) => wanted,
-            };
-            for read in wanted {
-                let answer = reader.read(&read).await;
-                snapshot.insert(read, answer);
-            }
-        }
-        bail!(
-            "the explanation of {} does not end after {ROUNDS} rounds of reads",
-            self.object
-        )
+        let mut reader = Reader::new(client, Some(namespace));
+        let question = |snapshot: &_| with_events(explain(&self.object, snapshot)?, snapshot);
+        reader.ask(question).await
     }
 
     /// Explains the object, and returns the output with the state for the exit code.

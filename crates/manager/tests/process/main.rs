@@ -8,6 +8,7 @@ mod hosts;
 mod ipam;
 mod life;
 mod older;
+mod plugin;
 mod preflight;
 mod reasons;
 mod select;

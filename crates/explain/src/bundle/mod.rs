@@ -1,0 +1,185 @@
+//! A support bundle: objects, Events and explanations of all that waits, as files of an archive.
+//!
+//! Of Secrets only the metadata are in it. Every value that could be a secret is masked.
+
+mod mask;
+pub mod tar;
+
+use std::collections::BTreeSet;
+
+use metal3_api::cluster::{MachineDeployment, MachineSet};
+use metal3_api::ipam::v1alpha1::IPAddress;
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_domain::yaml;
+use serde_json::{Value, json};
+
+use crate::chain::State;
+use crate::object::{KINDS, ObjectId, SECRET};
+use crate::snapshot::{Read, Snapshot, Unread, name_of, namespace_of, text};
+use crate::text::{missing, printable_text};
+use crate::view::{Filter, View};
+use crate::walk::explain;
+use mask::{masked, masked_text};
+
+/// More rounds than an explanation needs.
+const ROUNDS: usize = 64;
+
+/// What the bundle contains.
+#[must_use]
+pub fn reads() -> Vec<Read> {
+    let known = KINDS
+        .iter()
+        .chain([&SECRET])
+        .map(|known| ObjectId::foreign(known.group, known.kind, ""));
+    let listed = [
+        ObjectId::of::<IPAddress>(""),
+        ObjectId::of::<HardwareData>(""),
+        ObjectId::of::<MachineSet>(""),
+        ObjectId::of::<MachineDeployment>(""),
+    ];
+    let lists = known.chain(listed).map(|kind| Read::List {
+        kind,
+        labels: String::new(),
+    });
+    lists.chain([Read::Events(ObjectId::of::<BareMetalHost>(""))]).collect()
+}
+
+/// The files, by name. `namespace` is the one that was read; without one all were.
+#[must_use]
+pub fn files(snapshot: &Snapshot, namespace: Option<&str>, now: Time) -> Vec<(String, String)> {
+    let mut files = vec![
+        ("README.txt".to_owned(), readme(now)),
+        ("not-read.txt".to_owned(), not_read(snapshot, namespace)),
+    ];
+    for (read, answer) in snapshot.answers() {
+        let found = answer.as_deref().unwrap_or_default();
+        match read {
+            Read::List { kind, .. } if kind.kind == SECRET.kind && kind.group == SECRET.group => {
+                files.extend(found.iter().map(secret));
+            }
+            Read::List { kind, .. } => files.extend(found.iter().map(|object| file(kind, object))),
+            Read::Events(_) => {
+                let events: String = found
+                    .iter()
+                    .map(|event| yaml::document(&masked(event.clone())))
+                    .collect();
+                files.push(("events.yaml".to_owned(), events));
+            }
+            Read::Object(_) => {}
+        }
+    }
+    for place in namespaces(snapshot) {
+        files.extend(explanations(&snapshot.of_namespace(&place), &place, now));
+    }
+    for (name, view) in [
+        ("hosts.txt", View::Hosts(Filter::default())),
+        ("consumers.txt", View::Consumers),
+        ("pools.txt", View::Pools(None)),
+        ("top.txt", View::Top),
+    ] {
+        if let Ok(report) = view.report(snapshot, now) {
+            files.push((
+                name.to_owned(),
+                masked_text(&crate::view::render(&report, namespace, now)),
+            ));
+        }
+    }
+    files.sort();
+    files
+}
+
+fn readme(now: Time) -> String {
+    format!(
+        "Support bundle of {now}, written by kubectl metal3 support-bundle.\n\nobjects/NAMESPACE/KIND/NAME.yaml  objects, masked\n\
+         secrets/NAMESPACE/NAME.yaml       metadata of Secrets, without content\nevents.yaml                       Events\n\
+         why/NAMESPACE/KIND-NAME.txt       why an object waits\nhosts.txt, consumers.txt, pools.txt, top.txt\n\
+         not-read.txt                      what is missing here\n"
+    )
+}
+
+fn not_read(snapshot: &Snapshot, namespace: Option<&str>) -> String {
+    let lines = snapshot.answers().filter_map(|(read, answer)| {
+        let why = answer.as_ref().err()?.clone();
+        let what = read.clone();
+        Some(missing(&crate::chain::NotRead { what, why }, namespace))
+    });
+    masked_text(&printable_text(&lines.collect::<String>()))
+}
+
+fn file(kind: &ObjectId, object: &Value) -> (String, String) {
+    let name = format!(
+        "objects/{}/{}/{}.yaml",
+        namespace_of(object),
+        kind.kind,
+        name_of(object)
+    );
+    (name, yaml::document(&masked(object.clone())))
+}
+
+/// A Secret: its names, labels and owners. Annotations of a Secret may repeat its content.
+fn secret(object: &Value) -> (String, String) {
+    let part = |pointer: &str| object.pointer(pointer).cloned().unwrap_or_default();
+    let metadata = json!({
+        "name": name_of(object), "namespace": namespace_of(object), "labels": part("/metadata/labels"),
+        "ownerReferences": part("/metadata/ownerReferences"), "finalizers": part("/metadata/finalizers"),
+        "creationTimestamp": part("/metadata/creationTimestamp"), "deletionTimestamp": part("/metadata/deletionTimestamp"),
+    });
+    let name = format!("secrets/{}/{}.yaml", namespace_of(object), name_of(object));
+    (
+        name,
+        yaml::document(&json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata })),
+    )
+}
+
+fn namespaces(snapshot: &Snapshot) -> BTreeSet<String> {
+    let lists = snapshot.answers().filter_map(|(_, answer)| answer.as_ref().ok());
+    let names = lists.flatten().map(|object| namespace_of(object).to_owned());
+    names.collect()
+}
+
+/// Why each object of a namespace waits.
+fn explanations(snapshot: &Snapshot, namespace: &str, now: Time) -> Vec<(String, String)> {
+    let lists = snapshot.answers().filter_map(|(read, answer)| match (read, answer) {
+        (Read::List { kind, .. }, Ok(found))
+            if KINDS
+                .iter()
+                .any(|known| known.kind == kind.kind && known.group == kind.group) =>
+        {
+            Some((kind, found))
+        }
+        _ => None,
+    });
+    let ids = lists.flat_map(|(kind, found)| {
+        found
+            .iter()
+            .map(|object| ObjectId::foreign(&kind.group, &kind.kind, text(object, "/metadata/name")))
+    });
+    let texts = ids.filter_map(|id| Some((id.clone(), explanation(&id, snapshot, namespace, now)?)));
+    texts
+        .map(|(id, text)| (format!("why/{namespace}/{}-{}.txt", id.kind, id.name), text))
+        .collect()
+}
+
+/// The explanation of an object that waits. What is not in the bundle is unknown.
+fn explanation(id: &ObjectId, snapshot: &Snapshot, namespace: &str, now: Time) -> Option<String> {
+    let mut snapshot = snapshot.clone();
+    for _ in 0..ROUNDS {
+        let explanation = match explain(id, &snapshot) {
+            Ok(explanation) if explanation.state == State::Ready => return None,
+            Ok(explanation) => explanation,
+            Err(wanted) => {
+                for read in wanted {
+                    let why = Unread::Failed("the bundle does not contain it".to_owned());
+                    snapshot.insert(read, Err(why));
+                }
+                continue;
+            }
+        };
+        return Some(masked_text(&crate::text::render(&explanation, namespace, now)));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

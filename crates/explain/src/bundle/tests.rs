@@ -1,0 +1,96 @@
+//! Canaries in all places of objects reach no file.
+
+use serde_json::json;
+
+use super::*;
+use crate::offline::answer;
+
+fn snapshot(objects: &[Value]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for read in reads() {
+        let found = answer(objects, &read);
+        snapshot.insert(read, Ok(found));
+    }
+    snapshot
+}
+
+fn objects() -> Vec<Value> {
+    let meta = |name: &str| {
+        json!({ "name": name, "namespace": "lab", "managedFields": [{ "x": "canary" }], "annotations": {
+        "kubectl.kubernetes.io/last-applied-configuration": "{\"x\":\"canary\"}", "example.com/note": "canary",
+        "baremetalhost.metal3.io/status": "{\"errorMessage\":\"https://u:canary@h\",\"password\":\"canary\"}" } })
+    };
+    vec![
+        json!({ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": meta("h0"),
+            "spec": { "online": true, "image": { "url": "http://u:canary@i.example/os?X-Signature=canary" },
+                "bmc": { "address": "redfish://u:canary@192.0.2.1/x", "credentialsName": "bmc" } },
+            "status": { "operationalStatus": "error", "errorType": "registration error", "errorCount": 1, "poweredOn": false,
+                "errorMessage": "GET https://u:canary@192.0.2.1/x?token=canary failed, password=canary, Authorization: Basic canary",
+                "provisioning": { "state": "registering", "ID": "", "image": { "url": "" } } } }),
+        json!({ "apiVersion": "v1", "kind": "Secret", "metadata": meta("bmc"), "data": { "password": "canary" } }),
+        json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": meta("edge"),
+            "spec": { "topology": { "variables": [{ "name": "login", "value": { "pull": "canary" } }] } } }),
+        json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate", "metadata": meta("t"),
+            "spec": { "clusterName": "edge", "metaData": { "strings": [{ "key": "k", "value": "canary" }] } } }),
+        json!({ "apiVersion": "v1", "kind": "Event", "metadata": meta("e"), "reason": "RegistrationError",
+            "involvedObject": { "kind": "BareMetalHost", "name": "h0" }, "message": "https://u:canary@h, token: canary" }),
+    ]
+}
+
+#[test]
+fn no_file_has_a_canary_and_all_that_waits_is_explained() {
+    let files = files(&snapshot(&objects()), Some("lab"), Time::default());
+    for (name, text) in &files {
+        assert!(!text.contains("canary"), "{name}: {text}");
+    }
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "objects/lab/BareMetalHost/h0.yaml",
+        "objects/lab/Metal3DataTemplate/t.yaml",
+        "secrets/lab/bmc.yaml",
+        "why/lab/BareMetalHost-h0.txt",
+        "why/lab/Cluster-edge.txt",
+        "events.yaml",
+        "hosts.txt",
+        "not-read.txt",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    let text = |wanted: &str| {
+        files
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, text)| text.as_str())
+    };
+    let why = text("why/lab/BareMetalHost-h0.txt").unwrap_or_default();
+    assert!(
+        why.contains("RegistrationError") && why.contains("***@192.0.2.1"),
+        "{why}"
+    );
+    assert!(text("secrets/lab/bmc.yaml").is_some_and(|text| !text.contains("\ndata:")));
+}
+
+#[test]
+fn what_may_not_be_read_is_named_and_never_absent() {
+    let mut snapshot = snapshot(&objects());
+    let secrets = Read::List {
+        kind: ObjectId::secret(""),
+        labels: String::new(),
+    };
+    let (verb, resource) = ("list".to_owned(), "secrets".to_owned());
+    snapshot.insert(secrets, Err(Unread::Forbidden { verb, resource }));
+    let files = files(&snapshot, None, Time::default());
+    let text = |wanted: &str| {
+        files
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, text)| text.clone())
+    };
+    let not_read = text("not-read.txt").unwrap_or_default();
+    assert!(
+        not_read.contains("you may not list secrets in all namespaces"),
+        "{not_read}"
+    );
+    let why = text("why/lab/BareMetalHost-h0.txt").unwrap_or_default();
+    assert!(!why.contains("Secret/bmc: does not exist"), "{why}");
+}

@@ -1,0 +1,160 @@
+//! One host as a row.
+
+use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
+use metal3_api::meta::Time;
+use metal3_api::metal3::names::PAUSED_ANNOTATION;
+use metal3_api::metal3::names::host_condition as conditions;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
+use metal3_domain::uri::without_logins;
+use serde::Serialize;
+
+use crate::table::reason_of_error;
+use crate::walk::conditions::{find, since};
+use crate::walk::name;
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRow {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// `status.provisioning.state`.
+    pub state: String,
+    /// `status.operationalStatus`.
+    pub status: String,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// Whether it shall be on.
+    pub online: bool,
+    /// Whether it was on at the last observation.
+    pub powered_on: bool,
+    /// Kind and name of its consumer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<String>,
+    /// The Cluster that uses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// The image to deploy, or that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The address of the BMC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bmc: Option<String>,
+    /// The reason of its error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The message of its error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Since when it is in its state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+}
+
+impl HostRow {
+    /// The row of a host.
+    #[must_use]
+    pub fn of(host: &BareMetalHost) -> Self {
+        let (meta, spec, status) = (&host.metadata, &host.spec, &host.status);
+        let consumer = spec.consumer_ref.as_ref();
+        let wanted = spec.image.as_ref().map(|image| image.url.as_str());
+        let deployed = Some(status.provisioning.image.url.as_str());
+        let image = wanted.or(deployed).filter(|url| !url.is_empty());
+        let bmc = spec.bmc.as_ref().map(|bmc| bmc.address.as_str());
+        let annotations = meta.annotations.as_ref();
+        let error = status.error_type.filter(|_| !status.error_message.is_empty());
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: name(meta).to_owned(),
+            state: status.provisioning.state.to_string(),
+            status: operational(status.operational_status).to_owned(),
+            paused: annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION)),
+            online: spec.online,
+            powered_on: status.powered_on,
+            consumer: consumer.map(|one| {
+                let text = |part: &Option<String>| part.clone().unwrap_or_default();
+                format!("{}/{}", text(&one.kind), text(&one.name))
+            }),
+            cluster: meta
+                .labels
+                .as_ref()
+                .and_then(|all| all.get(CLUSTER_NAME_LABEL).cloned()),
+            image: image.map(public_url),
+            bmc: bmc.filter(|address| !address.is_empty()).map(public_url),
+            error: error.map(|error| reason_of_error(error).to_owned()),
+            message: without_logins(&status.error_message),
+            since: entered(host),
+        }
+    }
+}
+
+/// When the host came into its state: its operation began or ended, or its conditions changed.
+fn entered(host: &BareMetalHost) -> Option<Time> {
+    let (status, history) = (&host.status, &host.status.operation_history);
+    let operation = match &status.provisioning.state {
+        State::Registering => history.register.start,
+        State::MatchProfile | State::Inspecting => history.inspect.start,
+        State::Preparing => history.inspect.end,
+        State::Provisioning => history.provision.start,
+        State::Provisioned => history.provision.end,
+        State::Deprovisioning => history.deprovision.start,
+        State::Available | State::Ready => history.deprovision.end.max(history.inspect.end),
+        State::None
+        | State::Unmanaged
+        | State::ExternallyProvisioned
+        | State::PoweringOffBeforeDelete
+        | State::Deleting
+        | State::Other(_) => None,
+    };
+    let of = |kind: &str| find(&status.conditions, kind).and_then(since);
+    let changed = [
+        conditions::PROGRESSING,
+        conditions::AVAILABLE_FOR_PROVISIONING,
+        conditions::PROVISIONED,
+    ];
+    operation.or_else(|| changed.into_iter().filter_map(of).max())
+}
+
+const fn operational(status: OperationalStatus) -> &'static str {
+    match status {
+        OperationalStatus::Unset => "",
+        OperationalStatus::Ok => "OK",
+        OperationalStatus::Discovered => "discovered",
+        OperationalStatus::Error => "error",
+        OperationalStatus::Delayed => "delayed",
+        OperationalStatus::Detached => "detached",
+        OperationalStatus::Servicing => "servicing",
+    }
+}
+
+/// A URL without the login and without the query, which contains the signature of signed URLs.
+pub(crate) fn public_url(url: &str) -> String {
+    let (before, query) = url.split_once('?').map_or((url, ""), |(before, _)| (before, "?***"));
+    let shown = match before.rsplit_once('@') {
+        Some((_, host)) if !before.contains("://") => format!("***@{host}"),
+        _ => without_logins(before),
+    };
+    shown + query
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn url_is_shown_without_login_and_query() {
+        for (url, shown) in [
+            ("redfish://root:canary@192.0.2.1/x", "redfish://***@192.0.2.1/x"),
+            ("root:canary@192.0.2.1", "***@192.0.2.1"),
+            ("192.0.2.1:6230", "192.0.2.1:6230"),
+            (
+                "https://i.example/os.raw?X-Signature=canary",
+                "https://i.example/os.raw?***",
+            ),
+        ] {
+            assert_eq!(public_url(url), shown);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! Reports as tables: the objects of a namespace, and the rows about them.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::offline;
+use crate::snapshot::Unread;
+
+fn at(text: &str) -> Time {
+    serde_json::from_value(json!(format!("2026-01-01T{text}Z"))).unwrap()
+}
+
+fn object(api: &str, kind: &str, name: &str, change: Value) -> Value {
+    let mut object = json!({ "apiVersion": api, "kind": kind, "metadata": { "name": name, "namespace": "lab" } });
+    merge(&mut object, change);
+    object
+}
+
+fn merge(into: &mut Value, change: Value) {
+    match (into, change) {
+        (Value::Object(into), Value::Object(change)) => {
+            for (key, value) in change {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, change) => *into = change,
+    }
+}
+
+fn host(name: &str, change: Value) -> Value {
+    let mut host = object(
+        "metal3.io/v1alpha1",
+        "BareMetalHost",
+        name,
+        json!({ "spec": { "online": true },
+        "status": { "operationalStatus": "OK", "errorCount": 0, "errorMessage": "", "poweredOn": true,
+            "provisioning": { "state": "available", "ID": "", "image": { "url": "" } } } }),
+    );
+    merge(&mut host, change);
+    host
+}
+
+fn machine(name: &str, host: Option<&str>) -> Value {
+    let annotations = host.map(|host| json!({ "metal3.io/BareMetalHost": format!("lab/{host}") }));
+    object(
+        "infrastructure.cluster.x-k8s.io/v1beta2",
+        "Metal3Machine",
+        name,
+        json!({
+        "metadata": { "annotations": annotations },
+        "status": { "conditions": [{ "type": "AssociateBareMetalHost", "status": if host.is_some() { "True" } else { "False" },
+            "reason": "AssociateBareMetalHostFailed", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } }),
+    )
+}
+
+fn text(view: &View, objects: &[Value]) -> Vec<String> {
+    let report = offline::report(view, objects, at("01:00:00"));
+    render(&report, Some("lab"), at("01:00:00"))
+        .lines()
+        .map(ToOwned::to_owned)
+        .collect()
+}
+
+fn fleet() -> [Value; 3] {
+    let consumer = json!({ "kind": "Metal3Machine", "name": "m0", "namespace": "lab" });
+    [
+        host(
+            "h1",
+            json!({ "metadata": { "labels": { "rack": "a", "cluster.x-k8s.io/cluster-name": "edge" } },
+            "spec": { "consumerRef": consumer, "image": { "url": "http://i.example/os.raw?sig=canary" },
+                "bmc": { "address": "redfish://root:canary@192.0.2.1/x", "credentialsName": "b" } },
+            "status": { "provisioning": { "state": "provisioning" },
+                "operationHistory": { "provision": { "start": "2026-01-01T00:50:00Z", "end": null } } } }),
+        ),
+        host(
+            "h0",
+            json!({ "metadata": { "labels": { "rack": "b" } }, "spec": { "bmc": { "address": "ipmi://192.0.2.2", "credentialsName": "b" } },
+            "status": { "operationalStatus": "error", "errorType": "inspection error", "errorCount": 2, "poweredOn": false,
+                "errorMessage": "no\u{1b}[2J agent", "provisioning": { "state": "inspecting" } } }),
+        ),
+        host(
+            "h2",
+            json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "" } } }),
+        ),
+    ]
+}
+
+#[test]
+fn hosts_are_a_table_without_logins_and_control_characters() {
+    let lines = text(&View::Hosts(Filter::default()), &fleet());
+    let cells = |line: &String| {
+        line.split("  ")
+            .filter(|cell| !cell.is_empty())
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    assert_eq!(
+        lines.iter().map(cells).collect::<Vec<_>>(),
+        [
+            "NAME|STATE|STATUS|POWER|CONSUMER|CLUSTER|IMAGE|BMC|ERROR|AGE",
+            "h0|inspecting|error|off, shall be on|-|-|-|ipmi://192.0.2.2|InspectionError|-",
+            "h1|provisioning|OK|on|Metal3Machine/m0|edge|os.raw|redfish://***@192.0.2.1/x|-|10m0s",
+            "h2|available|OK, paused|on|-|-|-|-|-|-",
+        ]
+    );
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.find("OK") == lines[2].find("OK") || !line.contains("OK")),
+        "{lines:?}"
+    );
+    let report = offline::report(&View::Hosts(Filter::default()), &fleet(), at("01:00:00"));
+    assert!(!serde_json::to_string(&report).unwrap().contains("canary"));
+}
+
+#[test]
+fn filters_select_the_hosts_that_match_all_of_them() {
+    let some = |text: &str| Some(text.to_owned());
+    let filter = |name: &str, value: &str| {
+        let mut filter = Filter::default();
+        match name {
+            "labels" => filter.labels = value.to_owned(),
+            "state" => filter.state = some(value),
+            "error" => filter.error = some(value),
+            "bmc" => filter.bmc = some(value),
+            "image" => filter.image = some(value),
+            "cluster" => filter.cluster = some(value),
+            _ => {}
+        }
+        filter
+    };
+    let both = Filter {
+        state: some("available"),
+        ..filter("cluster", "edge")
+    };
+    for (filter, names) in [
+        (filter("", ""), vec!["h0", "h1", "h2"]),
+        (filter("labels", "rack in (a,b)"), vec!["h0", "h1"]),
+        (filter("state", "available"), vec!["h2"]),
+        (filter("error", ""), vec!["h0"]),
+        (filter("error", "agent"), vec!["h0"]),
+        (filter("error", "checksum"), vec![]),
+        (filter("bmc", "192.0.2.1"), vec!["h1"]),
+        (filter("image", "os.raw"), vec!["h1"]),
+        (filter("cluster", "edge"), vec!["h1"]),
+        (both, vec![]),
+    ] {
+        let shown = offline::report(&View::Hosts(filter.clone()), &fleet(), at("01:00:00"));
+        let Content::Hosts(rows) = shown.content else {
+            unreachable!("hosts")
+        };
+        let found: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(found, names, "{filter:?}");
+    }
+}
+
+#[test]
+fn consumers_show_lost_machines_and_machines_without_a_host() {
+    let [used, failed, free] = fleet();
+    let lost = json!({ "spec": { "consumerRef": { "kind": "Metal3Machine", "name": "gone" } } });
+    let other = host("h3", lost);
+    let objects = [
+        used,
+        failed,
+        free,
+        other,
+        machine("m0", Some("h9")),
+        machine("m1", None),
+    ];
+    assert_eq!(
+        text(&View::Consumers, &objects),
+        [
+            "HOST  CONSUMER            MACHINE  CLUSTER  NOTE",
+            "h0    -                   -        -        -",
+            "h1    Metal3Machine/m0    -        edge     the consumer has another host: h9",
+            "h2    -                   -        -        -",
+            "h3    Metal3Machine/gone  -        -        the consumer does not exist",
+            "-     Metal3Machine/m1    -        -        has no host: AssociateBareMetalHostFailed",
+        ]
+    );
+}
+
+/// The report while a kind may not be read.
+fn without(view: &View, objects: &[Value], kind: &str) -> Report {
+    let mut snapshot = Snapshot::default();
+    loop {
+        let wanted = match view.report(&snapshot, at("01:00:00")) {
+            Ok(report) => return report,
+            Err(wanted) => wanted,
+        };
+        for read in wanted {
+            let is_forbidden = matches!(&read, Read::List { kind: of, .. } if of.kind == kind);
+            let refusal = || Unread::Forbidden {
+                verb: "list".to_owned(),
+                resource: kind.to_lowercase(),
+            };
+            let answer = if is_forbidden {
+                Err(refusal())
+            } else {
+                Ok(offline::answer(objects, &read))
+            };
+            snapshot.insert(read, answer);
+        }
+    }
+}
+
+#[test]
+fn machine_that_may_not_be_read_is_not_said_to_be_absent() {
+    let report = without(&View::Consumers, &fleet(), "Metal3Machine");
+    assert_eq!((report.state, report.not_read.len()), (State::Unknown, 1));
+    let shown = render(&report, None, at("01:00:00"));
+    assert!(!shown.contains("does not exist"), "{shown}");
+    assert!(
+        shown.contains("you may not list metal3machine in all namespaces"),
+        "{shown}"
+    );
+    let pool = object(
+        "ipam.metal3.io/v1alpha1",
+        "IPPool",
+        "lan",
+        json!({ "spec": { "namePrefix": "lan" } }),
+    );
+    let report = without(&View::Pools(None), &[pool], "IPAddress");
+    let Content::Pools(rows) = report.content else {
+        unreachable!("pools")
+    };
+    assert_eq!((rows[0].used.as_deref(), rows[0].holders.as_deref()), (None, None));
+}
+
+#[test]
+fn pool_shows_numbers_and_holders() {
+    let api = "ipam.metal3.io/v1alpha1";
+    let address = |name: &str, address: &str| {
+        object(
+            api,
+            "IPAddress",
+            name,
+            json!({ "spec": { "address": address, "claim": { "name": format!("c-{name}") }, "pool": { "name": "lan" } } }),
+        )
+    };
+    let owner = json!([{ "apiVersion": "v1", "kind": "Metal3Data", "name": "t-0", "uid": "u" }]);
+    let claim = object(
+        api,
+        "IPClaim",
+        "c-a",
+        json!({ "metadata": { "ownerReferences": owner }, "spec": { "pool": { "name": "lan" } } }),
+    );
+    let full = json!([{ "type": "Exhausted", "status": "True", "reason": "NoFreeAddress", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let pool = object(
+        api,
+        "IPPool",
+        "lan",
+        json!({ "spec": { "namePrefix": "lan" },
+        "status": { "capacity": "2", "allocated": "2", "available": "0", "conditions": full } }),
+    );
+    let objects = [address("b", "192.0.2.10"), address("a", "192.0.2.9"), claim, pool];
+    assert_eq!(
+        text(&View::Pools(None), &objects),
+        [
+            "NAME  TOTAL  USED  FREE  RESERVED  REASON",
+            "lan   2      2     0     -         NoFreeAddress",
+            "",
+            "POOL  ADDRESS     CLAIM  OWNER",
+            "lan   192.0.2.9   c-a    Metal3Data/t-0",
+            "lan   192.0.2.10  c-b    -",
+        ]
+    );
+    let absent = offline::report(&View::Pools(Some("x".to_owned())), &objects, at("01:00:00"));
+    assert_eq!(absent.state, State::Absent);
+}
+
+#[test]
+fn timeline_is_sorted_and_has_no_login() {
+    let event = object(
+        "v1",
+        "Event",
+        "e",
+        json!({ "involvedObject": { "kind": "BareMetalHost", "name": "h1" }, "reason": "ProvisioningStarted",
+        "count": 2, "eventTime": "2026-01-01T00:50:01.123456Z", "message": "from https://u:canary@h", "source": { "component": "hosts" } }),
+    );
+    let condition = json!([{ "type": "Progressing", "status": "True", "reason": "Provisioning", "message": "", "lastTransitionTime": "2026-01-01T00:49:59Z" }]);
+    let mut one = fleet()[0].clone();
+    merge(
+        &mut one,
+        json!({ "status": { "conditions": condition,
+        "operationHistory": { "inspect": { "start": "2026-01-01T00:10:00Z", "end": "2026-01-01T00:15:30Z" } } } }),
+    );
+    assert_eq!(
+        text(&View::Timeline("h1".to_owned()), &[one, event]),
+        [
+            "TIME                  STEP                 STATE                TOOK          ACTOR   CAUSE",
+            "2026-01-01T00:10:00Z  inspect              done                 5m30s         system  -",
+            "2026-01-01T00:49:59Z  Progressing          True (Provisioning)  -             system  -",
+            "2026-01-01T00:50:00Z  provision            running              10m0s so far  system  -",
+            "2026-01-01T00:50:01Z  ProvisioningStarted  event, 2 times       -             hosts   from https://***@h",
+        ]
+    );
+    let absent = offline::report(&View::Timeline("x".to_owned()), &[], at("01:00:00"));
+    assert_eq!(absent.state, State::Absent);
+}
+
+#[test]
+fn top_has_the_slowest_steps_the_errors_and_the_oldest_waits() {
+    let done = |name: &str, end: &str| {
+        host(
+            name,
+            json!({ "status": { "operationHistory": { "inspect": { "start": "2026-01-01T00:00:00Z", "end": format!("2026-01-01T{end}Z") } } } }),
+        )
+    };
+    let [running, failed, _] = fleet();
+    let objects = [
+        done("a", "00:05:00"),
+        done("b", "00:09:00"),
+        done("c", "00:06:00"),
+        running,
+        failed,
+        machine("m1", None),
+    ];
+    let lines = text(&View::Top, &objects);
+    for line in [
+        "inspect      3      0        6m0s    9m0s     b",
+        "provision    0      1        -       -        -",
+        "h0    InspectionError  2         no\u{fffd}[2J agent",
+        "Metal3Machine/m1  AssociateBareMetalHostFailed  1h0m",
+        "BareMetalHost/h1  provisioning                  10m0s",
+    ] {
+        assert!(lines.iter().any(|one| one == line), "{line}: {lines:#?}");
+    }
+}
+
+#[test]
+fn tree_of_an_absent_cluster_says_so() {
+    let report = offline::report(&View::Tree("x".to_owned()), &[], at("01:00:00"));
+    assert_eq!((report.state, report.content), (State::Absent, Content::Tree(None)));
+}

@@ -1,0 +1,106 @@
+//! The words of `kubectl metal3` about many objects: `tree`, `hosts`, `pools`, `consumers`, `timeline`, `top` and
+//! `support-bundle`. They only read, with the viewer's own rights, and what may not be read is named.
+//!
+//! The answers are `metal3_explain`'s; this module parses, reads and prints.
+
+mod arguments;
+mod watch;
+mod words;
+
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use anyhow::{Context as _, Result};
+use kube::Client;
+use metal3_api::meta::Time;
+use metal3_domain::yaml;
+use metal3_explain::bundle::{self, tar};
+use metal3_explain::view::{View, render};
+use metal3_explain::{Snapshot, State, Unread, text};
+use serde::Serialize;
+
+use crate::reader::Reader;
+use crate::why::Output;
+
+pub use arguments::{Ask, Command, Scope, parse};
+pub use words::{candidates, completion, help};
+
+/// Whether a command of this name is performed here.
+#[must_use]
+pub fn is_word(name: &str) -> bool {
+    words::find(name).is_some()
+}
+
+impl Command {
+    /// Answers the question, and returns the state for the exit code. `print` gets the output, and while the command
+    /// watches each change.
+    ///
+    /// # Errors
+    /// When a request fails, or a file cannot be written.
+    pub async fn run(
+        &self,
+        client: &Client,
+        default: &str,
+        now: impl Fn() -> Time,
+        print: &mut impl FnMut(&str),
+    ) -> Result<State> {
+        let namespace = self.scope.namespace(default);
+        let mut reader = Reader::new(client, namespace);
+        match &self.ask {
+            Ask::View(View::Hosts(filter)) if self.watch => {
+                watch::hosts(&mut reader, filter, (namespace, self.output), now, print).await
+            }
+            Ask::View(view) => {
+                let report = reader.ask(|snapshot| view.report(snapshot, now())).await?;
+                let shown = match self.output {
+                    Output::Text => render(&report, namespace, now()),
+                    Output::Json | Output::Yaml => document(&report, self.output)?,
+                };
+                print(&shown);
+                Ok(report.state)
+            }
+            Ask::Bundle(file) => {
+                let (line, state) = save(&mut reader, file, namespace, now()).await?;
+                print(&line);
+                Ok(state)
+            }
+        }
+    }
+}
+
+/// A value for programs. It does not control a terminal either.
+fn document(value: &impl Serialize, output: Output) -> Result<String> {
+    let value = serde_json::to_value(value)?;
+    let shown = match output {
+        Output::Yaml => yaml::text(&value),
+        Output::Json | Output::Text => format!("{value:#}\n"),
+    };
+    Ok(text::printable_text(&shown))
+}
+
+/// Writes the archive, which only its owner can read.
+async fn save(reader: &mut Reader, file: &str, namespace: Option<&str>, now: Time) -> Result<(String, State)> {
+    let mut snapshot = Snapshot::default();
+    let mut unread = 0_usize;
+    for read in bundle::reads() {
+        let answer = reader.read(&read).await;
+        if answer.as_ref().is_err_and(|why| *why != Unread::NotInstalled) {
+            unread += 1;
+        }
+        snapshot.insert(read, answer);
+    }
+    let files = bundle::files(&snapshot, namespace, now);
+    let archive = tar::archive(&files, now.get().timestamp());
+    let created = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file);
+    let mut created = created.with_context(|| format!("create {file}"))?;
+    created.write_all(&archive).with_context(|| format!("write {file}"))?;
+    let line = format!(
+        "{file}: {} files, {unread} lists could not be read (not-read.txt)\n",
+        files.len()
+    );
+    Ok((line, if unread == 0 { State::Ready } else { State::Unknown }))
+}

@@ -1,0 +1,176 @@
+//! `hosts -w`: the table, then each host that changes.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+
+use anyhow::{Context as _, Result};
+use futures::TryStreamExt as _;
+use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_explain::view::{Filter, HostRow, View, host_line, render};
+use metal3_explain::{ObjectId, Read, Snapshot, State};
+use metal3_runtime::work::{Class, classify};
+
+use super::document;
+use crate::reader::Reader;
+use crate::why::Output;
+
+type Shown = BTreeMap<(String, String), HostRow>;
+
+/// How a watch ended.
+enum Ended {
+    /// The server ended it, as it does after minutes.
+    At(String),
+    /// The version is too old: list again.
+    Expired,
+}
+
+/// Prints the table and changes until the process ends.
+pub(super) async fn hosts(
+    reader: &mut Reader,
+    filter: &Filter,
+    (namespace, output): (Option<&str>, Output),
+    now: impl Fn() -> Time,
+    print: &mut impl FnMut(&str),
+) -> Result<State> {
+    let kind = ObjectId::of::<BareMetalHost>("");
+    let resource = reader.resource(&kind).await.map_err(|why| anyhow::anyhow!("{why}"))?;
+    let mut shown = Shown::new();
+    let mut is_first = true;
+    let line = |row: &HostRow| match output {
+        Output::Text => Ok(host_line(row, namespace.is_none(), now())),
+        Output::Json | Output::Yaml => document(row, output),
+    };
+    loop {
+        let listed = reader
+            .list(&resource, ListParams::default().labels(&filter.labels))
+            .await;
+        let read = Read::selected::<BareMetalHost>(&filter.labels);
+        let (answer, version) = match listed {
+            Ok(listed) => (Ok(listed.objects), listed.version),
+            Err(why) if is_first => (Err(why), String::new()),
+            Err(why) => anyhow::bail!("list the hosts again: {why}"),
+        };
+        let is_refused = answer.is_err();
+        let rows: Vec<HostRow> = answer.iter().flatten().filter_map(row).collect();
+        if is_first {
+            let mut snapshot = Snapshot::default();
+            snapshot.insert(read, answer);
+            let report = View::Hosts(filter.clone()).report(&snapshot, now());
+            let report = report.map_err(|wanted| anyhow::anyhow!("not read: {wanted:?}"))?;
+            match output {
+                Output::Text => print(&render(&report, namespace, now())),
+                Output::Json | Output::Yaml => print(&document(&report, output)?),
+            }
+            if is_refused {
+                return Ok(report.state);
+            }
+            shown = selected(rows, filter);
+            is_first = false;
+        } else {
+            for row in changes(&mut shown, rows, filter) {
+                print(&line(&row)?);
+            }
+        }
+        let mut version = version;
+        let mut each = |row: &HostRow| -> Result<()> {
+            print(&line(row)?);
+            Ok(())
+        };
+        while let Ended::At(reached) = follow(reader, &resource, (filter, &version), &mut shown, &mut each).await? {
+            version = reached;
+        }
+    }
+}
+
+fn row(object: &serde_json::Value) -> Option<HostRow> {
+    let host: BareMetalHost = serde_json::from_value(object.clone()).ok()?;
+    Some(HostRow::of(&host))
+}
+
+fn key(row: &HostRow) -> (String, String) {
+    (row.namespace.clone(), row.name.clone())
+}
+
+fn selected(rows: Vec<HostRow>, filter: &Filter) -> Shown {
+    let rows = rows.into_iter().filter(|row| filter.matches(row));
+    rows.map(|row| (key(&row), row)).collect()
+}
+
+/// The rows that differ after a new list.
+fn changes(shown: &mut Shown, rows: Vec<HostRow>, filter: &Filter) -> Vec<HostRow> {
+    let listed = selected(rows, filter);
+    let gone = shown
+        .iter()
+        .filter(|(key, _)| !listed.contains_key(*key))
+        .map(|(_, row)| gone(row));
+    let changed = listed
+        .iter()
+        .filter(|(key, row)| shown.get(*key) != Some(row))
+        .map(|(_, row)| row.clone());
+    let all = gone.chain(changed).collect();
+    *shown = listed;
+    all
+}
+
+/// The row of a host that no longer exists, or that the filter no longer selects.
+fn gone(row: &HostRow) -> HostRow {
+    HostRow {
+        state: "gone".to_owned(),
+        ..row.clone()
+    }
+}
+
+/// Prints changes until the watch ends.
+async fn follow(
+    reader: &Reader,
+    resource: &ApiResource,
+    (filter, version): (&Filter, &str),
+    shown: &mut Shown,
+    print: &mut impl FnMut(&HostRow) -> Result<()>,
+) -> Result<Ended> {
+    let api = reader.api(resource);
+    let wanted = WatchParams::default().labels(&filter.labels);
+    let stream = match api.watch(&wanted, version).await {
+        Ok(stream) => stream,
+        Err(error) if classify(&error) == Class::Expired => return Ok(Ended::Expired),
+        Err(error) => return Err(error).context("watch the hosts"),
+    };
+    let mut stream = pin!(stream);
+    let mut reached = version.to_owned();
+    loop {
+        let event = match stream.try_next().await {
+            Ok(Some(event)) => event,
+            Ok(None) => return Ok(Ended::At(reached)),
+            Err(error) if classify(&error) == Class::Expired => return Ok(Ended::Expired),
+            Err(error) => return Err(error).context("watch the hosts"),
+        };
+        let (object, is_left) = match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, true),
+            WatchEvent::Deleted(object) => (object, false),
+            WatchEvent::Bookmark(bookmark) => {
+                reached = bookmark.metadata.resource_version;
+                continue;
+            }
+            WatchEvent::Error(status) if status.code == 410 => return Ok(Ended::Expired),
+            WatchEvent::Error(status) => anyhow::bail!("watch the hosts: {}", status.message),
+        };
+        reached = object.metadata.resource_version.clone().unwrap_or(reached);
+        if let Some(row) = changed(&object, is_left, filter, shown)? {
+            print(&row)?;
+        }
+    }
+}
+
+/// The row of a host that changed, if it differs from the one that was printed.
+fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut Shown) -> Result<Option<HostRow>> {
+    let Some(row) = row(&serde_json::to_value(object)?) else {
+        return Ok(None);
+    };
+    if is_left && filter.matches(&row) {
+        let before = shown.insert(key(&row), row.clone());
+        return Ok((before.as_ref() != Some(&row)).then_some(row));
+    }
+    Ok(shown.remove(&key(&row)).map(|_| gone(&row)))
+}

@@ -1,0 +1,200 @@
+//! The reads of commands, with the viewer's own rights.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Result, bail};
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiGroup;
+use kube::{Api, Client, discovery};
+use metal3_explain::{Answer, ObjectId, Read, SECRET, Snapshot, Unread};
+use metal3_runtime::work::{Class, classify};
+use serde::Serialize;
+use serde_json::Value;
+
+/// More rounds of reads than any answer needs.
+const ROUNDS: usize = 64;
+/// Objects of a page.
+const PAGE: u32 = 500;
+/// How often a list begins again whose pages expired.
+const RESTARTS: usize = 3;
+
+/// Objects, and the version of their list.
+pub(crate) struct Listed {
+    pub(crate) objects: Vec<Value>,
+    pub(crate) version: String,
+}
+
+/// Reads objects of one namespace, or of all.
+pub(crate) struct Reader {
+    client: Client,
+    namespace: Option<String>,
+    groups: BTreeMap<String, ApiGroup>,
+}
+
+impl Reader {
+    pub(crate) fn new(client: &Client, namespace: Option<&str>) -> Self {
+        Self {
+            client: client.clone(),
+            namespace: namespace.map(ToOwned::to_owned),
+            groups: BTreeMap::new(),
+        }
+    }
+
+    /// Reads until a question is answered.
+    ///
+    /// # Errors
+    /// When it never is.
+    pub(crate) async fn ask<T>(&mut self, question: impl Fn(&Snapshot) -> Result<T, BTreeSet<Read>>) -> Result<T> {
+        let mut snapshot = Snapshot::default();
+        for _ in 0..ROUNDS {
+            let wanted = match question(&snapshot) {
+                Ok(answer) => return Ok(answer),
+                Err(wanted) => wanted,
+            };
+            for read in wanted {
+                let answer = self.read(&read).await;
+                snapshot.insert(read, answer);
+            }
+        }
+        bail!("the answer is not complete after {ROUNDS} rounds of reads")
+    }
+
+    pub(crate) async fn read(&mut self, read: &Read) -> Answer {
+        match read {
+            Read::Object(object) => {
+                let resource = self.resource(object).await?;
+                self.object(object, &resource).await
+            }
+            Read::List { kind, labels } => {
+                let resource = self.resource(kind).await?;
+                let wanted = ListParams::default().labels(labels);
+                Ok(self.list(&resource, wanted).await?.objects)
+            }
+            Read::Events(object) => {
+                let mut wanted = ListParams::default();
+                if !object.name.is_empty() {
+                    let (kind, name) = (&object.kind, &object.name);
+                    wanted = wanted.fields(&format!("involvedObject.kind={kind},involvedObject.name={name}"));
+                }
+                let kind = GroupVersionKind::gvk("", "v1", "Event");
+                let resource = ApiResource::from_gvk_with_plural(&kind, "events");
+                Ok(self.list(&resource, wanted).await?.objects)
+            }
+        }
+    }
+
+    /// All pages of a list. The content of Secrets is of no interest, and is not requested.
+    pub(crate) async fn list(&self, resource: &ApiResource, wanted: ListParams) -> Result<Listed, Unread> {
+        let api = self.api(resource);
+        let (mut objects, mut token, mut restarts) = (Vec::new(), None, 0);
+        loop {
+            let mut page = wanted.clone().limit(PAGE);
+            page.continue_token = token.take();
+            let found = if is_secret(&resource.group, &resource.kind) {
+                let found = api.list_metadata(&page).await;
+                found.map(|found| (found.items.iter().map(value).collect::<Answer>(), found.metadata))
+            } else {
+                let found = api.list(&page).await;
+                found.map(|found| (found.items.iter().map(value).collect::<Answer>(), found.metadata))
+            };
+            match found {
+                Ok((found, metadata)) => {
+                    objects.extend(found?.into_iter().map(|object| typed(object, resource)));
+                    token = metadata.continue_.filter(|token| !token.is_empty());
+                    if token.is_none() {
+                        let version = metadata.resource_version.unwrap_or_default();
+                        return Ok(Listed { objects, version });
+                    }
+                }
+                Err(error) if classify(&error) == Class::Expired && restarts < RESTARTS => {
+                    restarts += 1;
+                    objects.clear();
+                }
+                Err(error) => return Err(unread(&error, "list", resource)),
+            }
+        }
+    }
+
+    /// One object, or none.
+    async fn object(&self, object: &ObjectId, resource: &ApiResource) -> Answer {
+        let api = self.api(resource);
+        let found = if is_secret(&object.group, &object.kind) {
+            api.get_metadata(&object.name).await.map(|found| value(&found))
+        } else {
+            api.get(&object.name).await.map(|found| value(&found))
+        };
+        match found {
+            Ok(found) => Ok(vec![typed(found?, resource)]),
+            Err(error) if classify(&error) == Class::NotFound => self.absent(resource).await,
+            Err(error) => Err(unread(&error, "get", resource)),
+        }
+    }
+
+    /// Whether an object that is not found is absent, or its kind is. Who may not list the kind gets the first answer.
+    async fn absent(&self, resource: &ApiResource) -> Answer {
+        match self.api(resource).list(&ListParams::default().limit(1)).await {
+            Err(error) if classify(&error) == Class::NotFound => Err(Unread::NotInstalled),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    pub(crate) fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
+            None => Api::all_with(self.client.clone(), resource),
+        }
+    }
+
+    /// Version and plural of a kind. Those of other providers' kinds are discovered, once for a group.
+    pub(crate) async fn resource(&mut self, object: &ObjectId) -> Result<ApiResource, Unread> {
+        if let Some(known) = object.served() {
+            let kind = GroupVersionKind::gvk(known.group, known.version, known.kind);
+            return Ok(ApiResource::from_gvk_with_plural(&kind, known.plural));
+        }
+        if !self.groups.contains_key(&object.group) {
+            let group = discovery::group(&self.client, &object.group).await;
+            let group = group.map_err(|error| match classify(&error) {
+                Class::NotFound => Unread::NotInstalled,
+                _ => Unread::Failed(error.to_string()),
+            })?;
+            self.groups.insert(object.group.clone(), group);
+        }
+        let found = self
+            .groups
+            .get(&object.group)
+            .and_then(|group| group.recommended_kind(&object.kind));
+        found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
+    }
+}
+
+fn is_secret(group: &str, kind: &str) -> bool {
+    kind == SECRET.kind && group == SECRET.group
+}
+
+fn value(object: &impl Serialize) -> Result<Value, Unread> {
+    serde_json::to_value(object).map_err(|why| Unread::Undecodable(why.to_string()))
+}
+
+/// An object with its kind, which lists of built-in kinds and metadata omit.
+fn typed(mut object: Value, resource: &ApiResource) -> Value {
+    if let Some(members) = object.as_object_mut() {
+        members.insert("apiVersion".to_owned(), Value::from(resource.api_version.clone()));
+        members.insert("kind".to_owned(), Value::from(resource.kind.clone()));
+    }
+    object
+}
+
+fn unread(error: &kube::Error, verb: &str, resource: &ApiResource) -> Unread {
+    match classify(error) {
+        Class::Forbidden => Unread::Forbidden {
+            verb: verb.to_owned(),
+            resource: match resource.group.as_str() {
+                "" => resource.plural.clone(),
+                group => format!("{}.{group}", resource.plural),
+            },
+        },
+        Class::NotFound => Unread::NotInstalled,
+        _ => Unread::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,329 @@
+//! The words of `kubectl metal3`, as users run them.
+
+use std::time::Duration;
+
+use kube::api::{Patch, PatchParams};
+use metal3_api::catalog;
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_explain::State;
+use metal3_manager::plugin::{Ask, Scope, candidates, completion, help, parse};
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::{Value, json};
+
+use crate::environment::{NAMESPACE, TestCluster};
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+async fn answer(world: &TestCluster, line: &str) -> (String, State) {
+    let mut arguments = words(line);
+    let (wanted, _) = parse(&arguments.remove(0), arguments).unwrap();
+    let mut shown = String::new();
+    let state = wanted
+        .run(
+            &world.cluster.client("user"),
+            NAMESPACE,
+            Time::default,
+            &mut |text: &str| shown.push_str(text),
+        )
+        .await
+        .unwrap();
+    (shown, state)
+}
+
+async fn world() -> TestCluster {
+    let world = TestCluster::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+    world
+}
+
+async fn create_host(world: &TestCluster, name: &str, change: Value) {
+    let mut host = json!({ "metadata": { "name": name, "labels": { "rack": "a" } }, "spec": { "online": true,
+        "bmc": { "address": format!("redfish://192.0.2.1/{name}"), "credentialsName": name } } });
+    metal3_runtime::patch::apply(&change, &mut host);
+    world.create::<BareMetalHost>(host).await;
+    set_state(world, name, "available").await;
+}
+
+async fn set_state(world: &TestCluster, name: &str, state: &str) {
+    let status = json!({ "status": { "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": true,
+        "provisioning": { "state": state, "ID": "", "image": { "url": "" } } } });
+    let (api, params) = (world.api::<BareMetalHost>(), PatchParams::default());
+    api.patch_status(name, &params, &Patch::Merge(status)).await.unwrap();
+}
+
+/// The reads of the viewer since the last count, by verb and resource.
+fn reads(world: &TestCluster) -> Vec<String> {
+    let audit = world.cluster.audit();
+    let own = audit.counts().filter(|((user, ..), _)| user == "user");
+    let reads = own.map(|((_, verb, resource), count)| format!("{count} {verb} {resource}"));
+    let reads = reads.collect();
+    world.cluster.reset_audit();
+    reads
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_are_listed_in_pages_and_filtered_by_the_server() {
+    let world = world().await;
+    for number in 0..1001 {
+        let rack = if number == 7 { "b" } else { "a" };
+        create_host(
+            &world,
+            &format!("h{number:04}"),
+            json!({ "metadata": { "labels": { "rack": rack } } }),
+        )
+        .await;
+    }
+    world.cluster.reset_audit();
+    let (text, state) = answer(&world, "hosts").await;
+    assert_eq!((text.lines().count(), state), (1002, State::Ready));
+    assert_eq!(reads(&world), ["3 list baremetalhosts"]);
+    let (text, _) = answer(&world, "hosts -l rack=b -A -o json").await;
+    let output: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (
+            output["hosts"][0]["name"].as_str(),
+            output["hosts"].as_array().map(Vec::len)
+        ),
+        (Some("h0007"), Some(1))
+    );
+    assert_eq!(output["hosts"][0]["namespace"], NAMESPACE);
+    assert_eq!(reads(&world), ["1 list baremetalhosts"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watched_hosts_are_printed_when_they_change() {
+    let world = world().await;
+    for name in ["h0", "h1"] {
+        create_host(&world, name, json!({})).await;
+    }
+    let (wanted, _) = parse("hosts", words("-w --state available")).unwrap();
+    let (client, mut shown) = (world.cluster.client("user"), Vec::new());
+    let mut print = |text: &str| shown.push(text.to_owned());
+    let changes = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        set_state(&world, "h0", "provisioning").await;
+        set_state(&world, "h1", "available").await;
+        create_host(&world, "h2", json!({})).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        ended = wanted.run(&client, NAMESPACE, Time::default, &mut print) => unreachable!("ended: {ended:?}"),
+        () = changes => {}
+    }
+    let first = |text: &String| {
+        text.split_whitespace()
+            .take(2)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(shown[0].lines().count(), 3, "{shown:?}");
+    let changed: Vec<String> = shown[1..].iter().map(first).collect();
+    assert_eq!(changed, ["h0 gone", "h2 available"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_right_is_named_and_what_is_known_is_shown() {
+    let world = world().await;
+    let consumer = json!({ "kind": "Metal3Machine", "name": "m0", "namespace": NAMESPACE });
+    create_host(&world, "h0", json!({ "spec": { "consumerRef": consumer } })).await;
+    let forbidden = Plan::none().with(Rule::random(1000, Fault::refused(403)).resource("metal3machines"));
+    world.cluster.inject_for(&["user"], forbidden);
+    let (text, state) = answer(&world, "consumers").await;
+    assert_eq!(state.exit_code(), 5);
+    assert!(
+        text.contains("h0    Metal3Machine/m0") && !text.contains("does not exist"),
+        "{text}"
+    );
+    let check = format!("kubectl auth can-i list metal3machines.infrastructure.cluster.x-k8s.io -n {NAMESPACE}");
+    assert!(text.contains(&check), "{text}");
+    let (text, state) = answer(&world, "timeline absent -o yaml").await;
+    assert_eq!(
+        (state.exit_code(), text.starts_with("notRead: []")),
+        (6, true),
+        "{text}"
+    );
+}
+
+async fn cluster_of(world: &TestCluster, machines: usize) {
+    let reference =
+        |kind: &str, name: &str| json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": name });
+    let spec = json!({ "infrastructureRef": reference("Metal3Cluster", "edge") });
+    world
+        .create::<Cluster>(json!({ "metadata": { "name": "edge" }, "spec": spec }))
+        .await;
+    let ready = json!({ "status": { "initialization": { "infrastructureProvisioned": true } } });
+    let (clusters, params) = (world.api::<Cluster>(), PatchParams::default());
+    clusters
+        .patch_status("edge", &params, &Patch::Merge(ready))
+        .await
+        .unwrap();
+    for number in 0..machines {
+        let name = format!("m{number}");
+        let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
+        let spec = json!({ "clusterName": "edge", "bootstrap": { "dataSecretName": "b" }, "infrastructureRef": reference("Metal3Machine", &name) });
+        world
+            .create::<Machine>(json!({ "metadata": { "name": name, "labels": labels }, "spec": spec }))
+            .await;
+        let annotations = json!({ "metal3.io/BareMetalHost": format!("{NAMESPACE}/h{number}") });
+        let spec = json!({ "image": { "url": "http://192.0.2.1/i", "checksum": "c", "format": "raw" } });
+        let meta = json!({ "name": name, "labels": labels, "annotations": annotations });
+        world
+            .create::<Metal3Machine>(json!({ "metadata": meta, "spec": spec }))
+            .await;
+        create_host(world, &format!("h{number}"), json!({})).await;
+        set_state(world, &format!("h{number}"), "provisioning").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tree_costs_the_same_requests_for_any_number_of_machines() {
+    let mut costs = Vec::new();
+    for machines in [1, 40] {
+        let world = world().await;
+        cluster_of(&world, machines).await;
+        world.cluster.reset_audit();
+        let (text, state) = answer(&world, "tree edge").await;
+        assert_eq!(state, State::Waiting, "{text}");
+        assert!(
+            text.contains(
+                "      - BareMetalHost/h0: The image is deployed (Provisioning) [bmc: redfish://192.0.2.1/h0"
+            ),
+            "{text}"
+        );
+        costs.push(reads(&world));
+    }
+    assert_eq!(costs[0], costs[1]);
+    let lists = [
+        "baremetalhosts",
+        "ipaddresses",
+        "ipclaims",
+        "machinedeployments",
+        "machines",
+        "metal3dataclaims",
+        "metal3datas",
+        "metal3machines",
+    ];
+    for list in lists {
+        assert!(costs[0].contains(&format!("1 list {list}")), "{list}: {costs:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bundle_is_an_archive_without_canaries_that_its_owner_can_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = world().await;
+    create_host(
+        &world,
+        "h0",
+        json!({ "spec": { "bmc": { "address": "redfish://root:canary@192.0.2.1/x" } } }),
+    )
+    .await;
+    let secret = json!({ "metadata": { "name": "h0", "annotations": { "x": "canary" } }, "stringData": { "password": "canary" } });
+    world.create::<k8s_openapi::api::core::v1::Secret>(secret).await;
+    let folder = std::env::temp_dir().join(format!("metal3-bundle-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("b.tar");
+    let line = format!("support-bundle -f {}", file.display());
+    let (text, state) = answer(&world, &line).await;
+    assert_eq!(state, State::Ready, "{text}");
+    let listed = std::process::Command::new("tar")
+        .arg("-tf")
+        .arg(&file)
+        .output()
+        .unwrap();
+    let (listed, failure) = (
+        String::from_utf8(listed.stdout).unwrap(),
+        String::from_utf8(listed.stderr).unwrap(),
+    );
+    assert!(failure.is_empty(), "{failure}");
+    for name in [
+        format!("secrets/{NAMESPACE}/h0.yaml"),
+        format!("objects/{NAMESPACE}/BareMetalHost/h0.yaml"),
+    ] {
+        assert!(listed.lines().any(|one| one == name), "{name}: {listed}");
+    }
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("canary"));
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let again = parse("support-bundle", words(&line).split_off(1)).unwrap().0;
+    let again = again
+        .run(
+            &world.cluster.client("user"),
+            NAMESPACE,
+            Time::default,
+            &mut |_: &str| {},
+        )
+        .await;
+    assert!(format!("{:#}", again.unwrap_err()).contains("create"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn arguments_of_the_words_are_checked() {
+    let (command, kubeconfig) = parse("hosts", words("-A --error --bmc=192 -l rack=a --kubeconfig k")).unwrap();
+    assert_eq!((command.scope, kubeconfig.as_deref()), (Scope::All, Some("k")));
+    let Ask::View(metal3_explain::view::View::Hosts(filter)) = command.ask else {
+        unreachable!("hosts")
+    };
+    assert_eq!(
+        (filter.error.as_deref(), filter.bmc.as_deref(), filter.labels.as_str()),
+        (Some(""), Some("192"), "rack=a")
+    );
+    for (word, wrong, part) in [
+        ("tree", "", "use tree CLUSTER"),
+        ("tree", "a b", "use tree CLUSTER"),
+        ("hosts", "-n x -A", "exclude each other"),
+        ("hosts", "-l", "has no value"),
+        ("hosts", "-l a=b=c", "-l"),
+        ("hosts", "-o xml", "xml"),
+        ("hosts", "-w=x", "takes no value"),
+        ("hosts", "--bmc a --bmc b", "given twice"),
+        ("top", "--bmc a", "use top"),
+        ("pools", "a b", "[NAME]"),
+    ] {
+        let error = format!("{:#}", parse(word, words(wrong)).unwrap_err());
+        assert!(error.contains(part), "{word} {wrong}: {error}");
+    }
+}
+
+#[test]
+fn words_and_flags_are_completed_and_documented() {
+    let page = include_str!("../../../../docs/kubectl-metal3.md");
+    let complete = |line: &str| candidates(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(complete("t"), ["tree", "timeline", "top"]);
+    assert_eq!(complete("hosts --s"), ["--selector", "--state"]);
+    assert_eq!(complete("hosts -o y"), ["yaml"]);
+    assert_eq!(complete("why ipp"), ["ippool/"]);
+    for word in complete("") {
+        assert!(
+            help().contains(&format!("  {word} ")) && page.contains(&format!("| `{word}")),
+            "{word}"
+        );
+        for flag in complete(&format!("{word} --")) {
+            assert!(page.contains(&format!("`{flag}`")), "{flag}");
+        }
+    }
+    assert!(completion("tcsh").is_none());
+    for shell in ["zsh", "fish", "kubectl"] {
+        assert!(
+            completion(shell).is_some_and(|script| script.contains("kubectl-metal3 __complete")),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn script_for_bash_completes_what_the_program_prints() {
+    let script = completion("bash").unwrap();
+    let stub = "kubectl-metal3() { printf 'tree\\ntop\\n'; }\nCOMP_WORDS=(kubectl-metal3 t); COMP_CWORD=1\n";
+    let run = format!("{script}\n{stub}_kubectl_metal3; echo \"${{COMPREPLY[*]}}\"");
+    let output = std::process::Command::new("bash").arg("-c").arg(run).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "tree top");
+}
