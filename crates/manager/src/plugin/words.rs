@@ -143,9 +143,10 @@ pub(super) const WORDS: &[Word] = &[
 ];
 
 /// Words of the plugin that other modules perform.
-const OTHERS: [(&str, &str); 2] = [
+const OTHERS: [(&str, &str); 3] = [
     ("why KIND/NAME", "why an object waits, down to the last cause"),
     ("select --machine=NAME", "which host a machine would choose"),
+    ("preflight [--back]", "what a switch from the Go managers, or back, would meet"),
 ];
 
 /// The word of this name.
@@ -195,7 +196,7 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
         .split_last()
         .map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
     let Some(first) = before.first() else {
-        let words = ["why", "select"].into_iter().chain(WORDS.iter().map(|word| word.name));
+        let words = ["why", "select", "preflight"].into_iter().chain(WORDS.iter().map(|word| word.name));
         return started(words, last);
     };
     let previous = before.last().map(String::as_str).unwrap_or_default();
