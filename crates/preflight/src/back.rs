@@ -1,5 +1,7 @@
 //! The rules of the way back to Go managers.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::conditions::machine::REASON_REUSE_UNDECIDED;
@@ -29,7 +31,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(claims::<IPClaim>(objects));
     findings.extend(claims::<IPAddressClaim>(objects));
     findings.extend(firmware(objects));
-    if !managers.iter().any(|manager| manager.is_this_program) {
+    if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
     }
@@ -121,7 +123,7 @@ fn claims<K: Kind>(objects: &Objects) -> Vec<Finding> {
 fn firmware(objects: &Objects) -> Vec<Finding> {
     let rest = |name: &str, kind: &str| name.strip_prefix(kind).map(str::to_owned);
     let settings = objects.of::<HostFirmwareSettings>();
-    let settings: Vec<_> = settings
+    let settings: BTreeSet<_> = settings
         .filter_map(|(name, _)| rest(&name, HostFirmwareSettings::KIND))
         .collect();
     let hosts = objects.of::<BareMetalHost>();

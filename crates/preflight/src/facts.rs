@@ -46,6 +46,13 @@ pub struct NotRead {
     pub why: String,
 }
 
+impl Facts {
+    /// Whether all objects of these were listed.
+    pub(crate) fn are_listed(&self, plural: &str) -> bool {
+        !self.not_read.iter().any(|one| one.what.contains(plural))
+    }
+}
+
 /// What was read.
 #[derive(Debug)]
 pub struct Facts {

@@ -38,6 +38,16 @@ impl fmt::Display for Decision {
     }
 }
 
+/// A character of another's text, as it is shown: it neither begins a line, nor controls a terminal, nor reorders text.
+pub(crate) fn printable(character: char) -> char {
+    let reorders = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if character.is_control() || reorders {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        character
+    }
+}
+
 /// One object, or one setting, that the switch meets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -65,11 +75,12 @@ impl Finding {
         what: impl Into<String>,
         cure: impl Into<String>,
     ) -> Self {
+        let line = |text: String| text.chars().map(printable).collect();
         Self {
             decision,
-            object: object.into(),
-            what: what.into(),
-            cure: cure.into(),
+            object: line(object.into()),
+            what: line(what.into()),
+            cure: line(cure.into()),
             row: None,
         }
     }

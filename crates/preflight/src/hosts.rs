@@ -1,5 +1,7 @@
 //! Rules about hosts.
 
+use std::collections::BTreeSet;
+
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::STATUS_ANNOTATION;
@@ -20,6 +22,7 @@ const RULES: &[Rule] = &[
     moving,
     failed,
     login,
+    network_data,
     owned_by_a_machine,
     never_off,
 ];
@@ -28,6 +31,34 @@ struct Host<'a> {
     name: &'a str,
     object: &'a BareMetalHost,
     facts: &'a Facts,
+    firmware: &'a Firmware,
+}
+
+/// Hosts, as `NAMESPACE/NAME`, with firmware that the Go manager has not changed yet.
+struct Firmware {
+    settings: BTreeSet<String>,
+    updates: BTreeSet<String>,
+}
+
+impl Firmware {
+    fn pending(facts: &Facts) -> Self {
+        let rest = |name: String| name.split_once(' ').map(|(_, rest)| rest.to_owned());
+        let settings = facts.objects.of::<HostFirmwareSettings>();
+        let settings = settings.filter(|(_, one)| {
+            let reported = &one.status.settings;
+            let mut wanted = one.spec.settings.iter();
+            wanted.any(|(name, value)| reported.get(name) != Some(&value.to_string()))
+        });
+        let updates = facts.objects.of::<HostFirmwareComponents>();
+        let updates = updates.filter(|(_, one)| {
+            let begun = &one.status.updates;
+            one.spec.updates.iter().any(|update| !begun.contains(update))
+        });
+        Self {
+            settings: settings.filter_map(|(name, _)| rest(name)).collect(),
+            updates: updates.filter_map(|(name, _)| rest(name)).collect(),
+        }
+    }
 }
 
 impl Host<'_> {
@@ -38,22 +69,16 @@ impl Host<'_> {
     fn state(&self) -> &ProvisioningState {
         &self.object.status.provisioning.state
     }
-
-    /// Whether another object of the same name and namespace fulfils this.
-    fn has<K: metal3_api::kind::Kind>(&self, fulfils: impl Fn(&K) -> bool) -> bool {
-        let wanted = self.name.strip_prefix(BareMetalHost::KIND).unwrap_or_default();
-        let mut others = self.facts.objects.of::<K>();
-        others.any(|(name, other)| name.strip_prefix(K::KIND) == Some(wanted) && fulfils(&other))
-    }
 }
 
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let (mut findings, firmware) = (Vec::new(), Firmware::pending(facts));
     for (name, object) in facts.objects.of::<BareMetalHost>() {
         let host = Host {
             name: &name,
             object: &object,
             facts,
+            firmware: &firmware,
         };
         findings.extend(RULES.iter().filter_map(|rule| rule(&host)));
         findings.extend(unsupported(&host));
@@ -70,15 +95,11 @@ fn servicing(host: &Host<'_>) -> Option<Finding> {
 
 /// A setting or an update that the Go manager has not applied yet.
 fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
-    let settings = host.has::<HostFirmwareSettings>(|one| {
-        let wanted = serde_json::to_value(&one.spec.settings).unwrap_or_default();
-        let members = wanted.as_object().into_iter().flatten();
-        let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        members
-            .into_iter()
-            .any(|(name, value)| one.status.settings.get(name) != Some(&text(value)))
-    });
-    let updates = host.has::<HostFirmwareComponents>(|one| one.spec.updates != one.status.updates);
+    let (_, name) = host.name.split_once(' ')?;
+    let (settings, updates) = (
+        host.firmware.settings.contains(name),
+        host.firmware.updates.contains(name),
+    );
     let what = match (settings, updates) {
         (false, false) => return None,
         (true, false) => "has a firmware setting that is not applied yet",
@@ -86,7 +107,9 @@ fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
         (true, true) => "has firmware settings and updates that are not applied yet",
     };
     let what = format!("{what}, and this program does not apply it");
-    let is_prepared = matches!(host.state(), ProvisioningState::Preparing);
+    // After a failure this program keeps such a host in this state.
+    let has_failed = host.object.status.error_type.is_some();
+    let is_prepared = matches!(host.state(), ProvisioningState::Preparing) && !has_failed;
     let decision = if is_prepared { Decision::Wait } else { Decision::No };
     let cure = if is_prepared {
         "wait until the host is available"
@@ -131,32 +154,31 @@ fn failed(host: &Host<'_>) -> Option<Finding> {
     ))
 }
 
-/// A host that no manager has registered yet uses only a labelled Secret.
 fn login(host: &Host<'_>) -> Option<Finding> {
-    let bmc = host
-        .object
-        .spec
-        .bmc
-        .as_ref()
-        .filter(|bmc| !bmc.credentials_name.is_empty())?;
-    let is_registered = !host.object.status.provisioning.id.is_empty();
+    let name = host.object.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
+    labelled(host, "login", name.unwrap_or_default())
+}
+
+fn network_data(host: &Host<'_>) -> Option<Finding> {
+    let name = host.object.spec.preprovisioning_network_data_name.as_deref();
+    labelled(host, "network data of its agent", name.unwrap_or_default())
+}
+
+/// A Secret that host controllers have not used is not used without its label.
+fn labelled(host: &Host<'_>, what: &str, name: &str) -> Option<Finding> {
     let namespace = host.object.metadata.namespace.clone().unwrap_or_default();
-    let secret = host
-        .facts
-        .secrets
-        .get(&(namespace.clone(), bmc.credentials_name.clone()));
-    let name = &bmc.credentials_name;
+    let secret = host.facts.secrets.get(&(namespace.clone(), name.to_owned()))?;
     match secret {
-        Some(Some(secret)) if !secret.is_marked && !is_registered => {
-            let what = format!("is not registered, and its login {name} has no label, so it is not used");
+        Some(secret) if !secret.is_marked => {
+            let what = format!("the Secret {name} with its {what} has no label, so it is not used");
             let cure = format!("kubectl label secret --namespace {namespace} {name} environment.metal3.io=baremetal");
             Some(host.finding(Decision::No, what, cure).row("host-secret-labelled"))
         }
-        Some(None) => {
-            let what = format!("names the Secret {name} as its login, which does not exist");
+        Some(_) => None,
+        None => {
+            let what = format!("the Secret {name} with its {what} does not exist");
             Some(host.finding(Decision::Go, what, "create it"))
         }
-        _ => None,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Rules about machines and their templates.
 
 use metal3_api::infrastructure::CleaningMode;
+use std::collections::BTreeSet;
+
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta1;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3MachineTemplate, Metal3Remediation};
@@ -41,17 +43,16 @@ fn node_reuse(objects: &Objects) -> Vec<Finding> {
 
 /// Templates that share the indexes of another one (`v1beta1`, up to release 1.10).
 fn shared_indexes(objects: &Objects) -> Vec<Finding> {
-    let has_data = |name: &str| {
-        let mut data = objects.of::<Metal3Data>();
-        data.any(|(_, data)| {
-            let template = data.spec.template.as_ref();
-            template.and_then(|template| template.name.as_deref()) == Some(name)
-        })
-    };
+    let data = objects.of::<Metal3Data>();
+    let with_data = data.filter_map(|(_, data)| Some((data.metadata.namespace?, data.spec.template?.name?)));
+    let with_data: BTreeSet<(String, String)> = with_data.collect();
     let mut findings = Vec::new();
     for (name, template) in objects.of::<v1beta1::Metal3DataTemplate>() {
-        let template_name = template.metadata.name.as_deref().unwrap_or_default();
-        if template.spec.template_reference.is_some() && !has_data(template_name) {
+        let key = (
+            template.metadata.namespace.clone().unwrap_or_default(),
+            template.metadata.name.clone().unwrap_or_default(),
+        );
+        if template.spec.template_reference.is_some() && !with_data.contains(&key) {
             let what = "shares indexes by templateReference and has no data yet: its indexes would begin at 0 again";
             let cure = "finish the roll-outs of its templates before the switch";
             findings.push(Finding::new(Decision::Wait, name, what, cure));

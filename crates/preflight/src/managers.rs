@@ -55,9 +55,8 @@ impl Serialize for Series {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manager {
-    /// Its controllers: `capm3`, `ipam` or `hosts`.
-    #[serde(serialize_with = "as_name")]
-    pub owner: Owner,
+    /// Its controllers: `capm3`, `ipam` and `hosts`, or one of them.
+    pub controllers: Vec<&'static str>,
     /// Whether it is this program.
     pub is_this_program: bool,
     /// `NAMESPACE/NAME` of its Deployment.
@@ -73,22 +72,21 @@ pub struct Manager {
     pub arguments: Vec<String>,
 }
 
-fn as_name<S: Serializer>(owner: &Owner, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(owner.name())
-}
-
-/// The name of the Deployment in the manifests of each release, whatever the namespace.
-const NAMES: [(&str, Owner); 3] = [
-    ("capm3-controller-manager", Owner::Capm3),
-    ("ipam-controller-manager", Owner::Ipam),
-    ("baremetal-operator-controller-manager", Owner::Hosts),
+/// The name of the Deployment in the manifests of each release, whatever the namespace. The last one is this program's with
+/// all controllers.
+const NAMES: [(&str, &[Owner]); 4] = [
+    ("capm3-controller-manager", &[Owner::Capm3]),
+    ("ipam-controller-manager", &[Owner::Ipam]),
+    ("baremetal-operator-controller-manager", &[Owner::Hosts]),
+    ("metal3-controller-manager", &Owner::ALL),
 ];
 
 /// The oldest series whose objects this program takes over.
-const fn oldest(owner: Owner) -> Series {
-    match owner {
-        Owner::Capm3 | Owner::Ipam => Series::new(1, 9),
-        Owner::Hosts => Series::new(0, 9),
+fn oldest(manager: &Manager) -> Series {
+    if manager.controllers == [Owner::Hosts.name()] {
+        Series::new(0, 9)
+    } else {
+        Series::new(1, 9)
     }
 }
 
@@ -101,7 +99,7 @@ pub(crate) fn found(deployments: &[Deployment]) -> Vec<Manager> {
 
 fn manager(deployment: &Deployment) -> Option<Manager> {
     let name = deployment.metadata.name.as_deref()?;
-    let (_, owner) = NAMES.into_iter().find(|(of_release, _)| *of_release == name)?;
+    let (_, owners) = NAMES.into_iter().find(|(of_release, _)| *of_release == name)?;
     let spec = deployment.spec.as_ref()?;
     let pod = spec.template.spec.as_ref()?;
     let named = pod.containers.iter().find(|one| one.name == CONTAINER);
@@ -115,7 +113,7 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
         .map(|(_, tag)| tag)
         .filter(|tag| !tag.contains('/'));
     Some(Manager {
-        owner,
+        controllers: owners.iter().map(|owner| owner.name()).collect(),
         is_this_program: is_ours,
         deployment: format!(
             "{}/{name}",
@@ -129,19 +127,19 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
 }
 
 /// The rules about the Go managers.
-pub(crate) fn findings(managers: &[Manager]) -> Vec<Finding> {
+pub(crate) fn findings(managers: &[Manager], are_listed: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for manager in managers {
         let object = format!("Deployment {}", manager.deployment);
         if manager.is_this_program {
-            let what = format!("this program serves {} already", manager.owner.name());
+            let what = format!("this program serves {} already", manager.controllers.join(", "));
             findings.push(Finding::new(Decision::Go, object, what, ""));
             continue;
         }
         findings.extend(release(manager, &object));
         findings.extend(arguments(manager, &object));
     }
-    if managers.is_empty() {
+    if managers.is_empty() && are_listed {
         let what = "no manager was found by the names that its release has";
         let cure = "name the Go managers that run under other names to this program by --foreign-deployments";
         findings.push(Finding::new(Decision::Go, "Deployments", what, cure));
@@ -150,7 +148,7 @@ pub(crate) fn findings(managers: &[Manager]) -> Vec<Finding> {
 }
 
 fn release(manager: &Manager, object: &str) -> Option<Finding> {
-    let oldest = oldest(manager.owner);
+    let oldest = oldest(manager);
     match manager.series {
         Some(series) if series < oldest => Some(Finding::new(
             Decision::No,
@@ -170,7 +168,7 @@ fn release(manager: &Manager, object: &str) -> Option<Finding> {
 
 /// Whether this program starts with the arguments of the Deployment.
 fn arguments(manager: &Manager, object: &str) -> Vec<Finding> {
-    let controllers = format!("--controllers={}", manager.owner.name());
+    let controllers = format!("--controllers={}", manager.controllers.join(","));
     let given = [controllers].into_iter().chain(manager.arguments.iter().cloned());
     match metal3_flags::parse(given) {
         Ok(Request::Print(_)) => Vec::new(),
@@ -179,8 +177,9 @@ fn arguments(manager: &Manager, object: &str) -> Vec<Finding> {
             options.warnings.into_iter().map(without_effect).collect()
         }
         Err(errors) => {
-            let cure = "change the argument in the manifest of this program; docs/flags.md lists all";
-            let refused = |error: metal3_flags::FlagError| Finding::new(Decision::No, object, error.to_string(), cure);
+            // The manifests of this program do not have it, and what it enabled has rules of its own.
+            let cure = "do not copy this argument to this program, which would not start; docs/flags.md lists all";
+            let refused = |error: metal3_flags::FlagError| Finding::new(Decision::Go, object, error.to_string(), cure);
             errors.into_iter().map(refused).collect()
         }
     }

@@ -41,7 +41,7 @@ pub fn report(facts: Facts) -> Report {
     let managers = managers::found(&facts.deployments);
     let mut findings = match facts.direction {
         Direction::ToThisProgram => {
-            let mut findings = managers::findings(&managers);
+            let mut findings = managers::findings(&managers, facts.are_listed("deployments"));
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta1;
-use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings};
 use serde_json::{Value, json};
 
 use super::*;
@@ -139,40 +139,95 @@ fn firmware_that_is_not_applied_yet_is_named() {
 }
 
 #[test]
-fn unregistered_host_needs_a_labelled_login() {
-    let bmc = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" } } });
-    let unregistered = json!({ "status": { "provisioning": { "ID": "" } } });
-    for (is_registered, secret, expected) in [
-        (false, Some(Secret { is_marked: false }), Some(Decision::No)),
-        (false, Some(Secret { is_marked: true }), None),
-        (true, Some(Secret { is_marked: false }), None),
-        (true, None, Some(Decision::Go)),
+fn secrets_of_a_host_need_the_label() {
+    let spec = json!({ "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" },
+        "preprovisioningNetworkDataName": "net" });
+    for (name, secret, expected) in [
+        ("bmc", Some(Secret { is_marked: false }), Some(Decision::No)),
+        ("bmc", Some(Secret { is_marked: true }), None),
+        ("bmc", None, Some(Decision::Go)),
+        ("net", Some(Secret { is_marked: false }), Some(Decision::No)),
+        ("net", Some(Secret { is_marked: true }), None),
     ] {
-        let mut one = host("available", bmc.clone());
-        if !is_registered {
-            merge(&mut one, unregistered.clone());
-        }
-        let mut facts = forward::<BareMetalHost>(one);
+        let mut facts = forward::<BareMetalHost>(host("available", json!({ "spec": spec })));
         facts
             .secrets
-            .insert(("lab".to_owned(), "bmc".to_owned()), secret.clone());
+            .insert(("lab".to_owned(), name.to_owned()), secret.clone());
         let found = about(facts, "BareMetalHost");
-        let found = found.iter().find(|(_, text)| text.contains("login"));
         assert_eq!(
-            found.map(|(decision, _)| *decision),
+            found.first().map(|(decision, _)| *decision),
             expected,
-            "{is_registered} {secret:?}"
+            "{name} {secret:?}"
+        );
+        if expected == Some(Decision::No) {
+            let line = format!("kubectl label secret --namespace lab {name} environment.metal3.io=baremetal");
+            assert!(found[0].1.contains(&line), "{found:?}");
+        }
+    }
+    let unread = forward::<BareMetalHost>(host("available", json!({ "spec": spec })));
+    assert_eq!(
+        about(unread, "BareMetalHost"),
+        [],
+        "a Secret that was not read is not judged"
+    );
+}
+
+#[test]
+fn update_that_was_taken_back_is_not_pending_and_a_failed_preparation_is_not_waited_for() {
+    let components = |wanted: Value| {
+        let spec = json!({ "updates": wanted });
+        let done = json!({ "updates": [{ "component": "bios", "url": "http://firmware.example/bios" }] });
+        object::<HostFirmwareComponents>(json!({ "spec": spec, "status": done }))
+    };
+    let nic = json!([{ "component": "nic:1", "url": "http://firmware.example/nic" }]);
+    for (state, error, wanted, expected) in [
+        ("available", None, json!([]), None),
+        ("available", None, nic.clone(), Some(Decision::No)),
+        ("preparing", None, nic.clone(), Some(Decision::Wait)),
+        ("preparing", Some("preparation error"), nic, Some(Decision::No)),
+    ] {
+        let more = error.map_or_else(|| json!({}), |error| json!({ "status": { "errorType": error } }));
+        let mut facts = forward::<BareMetalHost>(host(state, more));
+        let kind = KindName::of::<HostFirmwareComponents>();
+        facts.objects.insert(kind, vec![components(wanted)]);
+        let found = about(facts, "BareMetalHost");
+        let found = found.iter().find(|(_, text)| text.contains("firmware update"));
+        assert_eq!(found.map(|(decision, _)| *decision), expected, "{state} {error:?}");
+    }
+}
+
+#[test]
+fn data_of_another_namespace_is_not_that_of_a_template() {
+    let shared = json!({ "spec": { "clusterName": "edge", "templateReference": "old" } });
+    for (namespace, waits) in [("lab", false), ("other", true)] {
+        let mut facts = forward::<v1beta1::Metal3DataTemplate>(shared.clone());
+        let data =
+            json!({ "metadata": { "namespace": namespace }, "spec": { "index": 0, "template": { "name": "a" } } });
+        facts
+            .objects
+            .insert(KindName::of::<Metal3Data>(), vec![object::<Metal3Data>(data)]);
+        let found = about(facts, "Metal3DataTemplate");
+        assert_eq!(
+            found.iter().any(|(_, text)| text.contains("templateReference")),
+            waits,
+            "{namespace}"
         );
     }
-    let mut facts = forward::<BareMetalHost>({
-        let mut one = host("available", bmc);
-        merge(&mut one, unregistered);
-        one
-    });
-    let secret = Some(Secret { is_marked: false });
-    facts.secrets.insert(("lab".to_owned(), "bmc".to_owned()), secret);
-    let line = "kubectl label secret --namespace lab bmc environment.metal3.io=baremetal";
-    assert_one(facts, "BareMetalHost", Decision::No, line);
+}
+
+#[test]
+fn text_of_others_begins_no_line() {
+    let bmc = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "x\n\nFrom: go\u{202e}" } } });
+    let mut facts = forward::<BareMetalHost>(host("available", bmc));
+    let key = ("lab".to_owned(), "x\n\nFrom: go\u{202e}".to_owned());
+    facts.secrets.insert(key, None);
+    let text = render(&report(facts));
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("From")).count(),
+        1,
+        "{text}"
+    );
+    assert!(!text.contains('\u{202e}'));
 }
 
 #[test]
@@ -293,12 +348,16 @@ fn managers_are_found_with_their_release_and_arguments() {
     let seen: Vec<_> = report
         .managers
         .iter()
-        .map(|one| (one.owner.name(), one.is_this_program, one.series))
+        .map(|one| (one.controllers.join(","), one.is_this_program, one.series))
         .collect();
     let (old, new) = (Some(Series::new(1, 8)), Some(Series::new(1, 15)));
     assert_eq!(
         seen,
-        [("capm3", false, old), ("ipam", true, new), ("hosts", false, None)]
+        [
+            ("capm3".to_owned(), false, old),
+            ("ipam".to_owned(), true, new),
+            ("hosts".to_owned(), false, None)
+        ]
     );
     let text = render(&report);
     for part in [

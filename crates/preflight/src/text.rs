@@ -1,7 +1,7 @@
 //! A report as text.
 
 use crate::facts::Direction;
-use crate::finding::{Decision, Finding};
+use crate::finding::{Decision, Finding, printable};
 use crate::report::Report;
 
 /// The lines for a person. Names and messages are texts of others: they get no control of the terminal.
@@ -18,9 +18,9 @@ pub fn render(report: &Report) -> String {
         } else {
             "Go manager"
         };
-        let (name, owner) = (&manager.deployment, manager.owner.name());
+        let (name, controllers) = (&manager.deployment, manager.controllers.join(", "));
         let line = format!(
-            "- {owner}: {kind} {name}, {} replicas, {}\n",
+            "- {controllers}: {kind} {name}, {} replicas, {}\n",
             manager.replicas, manager.image
         );
         text.push_str(&line);
@@ -41,7 +41,9 @@ pub fn render(report: &Report) -> String {
     for not_read in &report.not_read {
         text.push_str(&format!("\nNot read: {}, because {}\n", not_read.what, not_read.why));
     }
-    text.chars().map(printable).collect()
+    text.chars()
+        .map(|one| if one == '\n' { one } else { printable(one) })
+        .collect()
 }
 
 fn line(finding: &Finding) -> String {
@@ -51,12 +53,4 @@ fn line(finding: &Finding) -> String {
         text.push_str(&format!("    {}\n", finding.cure));
     }
     text
-}
-
-fn printable(character: char) -> char {
-    match character {
-        '\n' => '\n',
-        other if other.is_control() => char::REPLACEMENT_CHARACTER,
-        other => other,
-    }
 }

@@ -146,7 +146,10 @@ pub(super) const WORDS: &[Word] = &[
 const OTHERS: [(&str, &str); 3] = [
     ("why KIND/NAME", "why an object waits, down to the last cause"),
     ("select --machine=NAME", "which host a machine would choose"),
-    ("preflight [--back]", "what a switch from the Go managers, or back, would meet"),
+    (
+        "preflight [--back]",
+        "what a switch from the Go managers, or back, would meet",
+    ),
 ];
 
 /// The word of this name.
@@ -196,7 +199,9 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
         .split_last()
         .map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
     let Some(first) = before.first() else {
-        let words = ["why", "select", "preflight"].into_iter().chain(WORDS.iter().map(|word| word.name));
+        let words = ["why", "select", "preflight"]
+            .into_iter()
+            .chain(WORDS.iter().map(|word| word.name));
         return started(words, last);
     };
     let previous = before.last().map(String::as_str).unwrap_or_default();

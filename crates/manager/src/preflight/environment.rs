@@ -1,10 +1,13 @@
 //! The environment of the Go host controllers, read by the same rules as this program's own at its start.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
+use metal3_ironic::endpoint::Login;
 use metal3_preflight::{Decision, Finding};
+use metal3_runtime::guard::PART_OF_LABEL;
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
@@ -27,17 +30,29 @@ pub(super) async fn findings(reader: &mut Reader, deployments: &[Deployment]) ->
             continue;
         };
         let environment = environment(reader, namespace, container).await;
-        findings.extend(judged(&format!("Deployment {namespace}/{DEPLOYMENT}"), &environment));
+        let mounts: Vec<&str> = container
+            .volume_mounts
+            .iter()
+            .flatten()
+            .map(|mount| mount.mount_path.as_str())
+            .collect();
+        let object = format!("Deployment {namespace}/{DEPLOYMENT}");
+        findings.extend(judged(&object, &environment, &mounts));
     }
     findings
 }
 
+/// The container of a Go manager; none for this program, which has judged its environment at its start.
 fn container(deployment: &Deployment) -> Option<&Container> {
-    let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    pod.containers.iter().find(|one| one.name == CONTAINER)
+    let template = &deployment.spec.as_ref()?.template;
+    let labels = template.metadata.as_ref().and_then(|meta| meta.labels.as_ref());
+    let is_ours = labels.is_some_and(|labels| labels.get(PART_OF_LABEL.0).is_some_and(|part| part == PART_OF_LABEL.1));
+    let containers = &template.spec.as_ref()?.containers;
+    let named = containers.iter().find(|one| one.name == CONTAINER);
+    named.or_else(|| containers.first()).filter(|_| !is_ours)
 }
 
-/// Variables of ConfigMaps, and those that are written in the Deployment. Values from Secrets are not read.
+/// Variables of ConfigMaps, and those that are written in the Deployment. Those of other sources are not known.
 async fn environment(reader: &mut Reader, namespace: &str, container: &Container) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
     for source in container.env_from.iter().flatten() {
@@ -59,27 +74,32 @@ async fn environment(reader: &mut Reader, namespace: &str, container: &Container
     variables
 }
 
-fn judged(object: &str, environment: &BTreeMap<String, String>) -> Vec<Finding> {
-    // Files are mounted into that Pod, and cannot be looked at from here.
-    let read = Environment::read(|name| environment.get(name).cloned(), |_| true);
-    match read {
+/// What this program would say about these variables. A variable that is not among them may come from another source.
+fn judged(object: &str, environment: &BTreeMap<String, String>, mounts: &[&str]) -> Vec<Finding> {
+    let is_there = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount));
+    match Environment::read(|name| environment.get(name).cloned(), is_there) {
         Ok(read) => {
             let warnings = read.warnings.into_iter();
             let mut findings: Vec<Finding> = warnings
                 .map(|warning| Finding::new(Decision::Go, object, warning, ""))
                 .collect();
-            if read.ironic.endpoint.is_in_clear() {
-                let what = "IRONIC_ENDPOINT begins with http://: with a login, the host controllers do not start";
+            let sends_login = !matches!(read.ironic.login, Login::Open);
+            if sends_login && read.ironic.endpoint.is_in_clear() {
+                let what =
+                    "IRONIC_ENDPOINT begins with http://, and a login is sent to it: the host controllers do not start";
                 let cure = "give Ironic a certificate, or start them with --allow-insecure-ironic";
                 findings.push(Finding::new(Decision::No, object, what, cure).row("ironic-login-encrypted"));
             }
             findings
         }
         Err(errors) => {
-            let cure = "change it in the manifest of this program";
-            let finding =
-                |error: crate::hosts_config::VariableError| Finding::new(Decision::No, object, error.to_string(), cure);
-            errors.into_iter().map(finding).collect()
+            let cure = "do not copy this variable to this program, which would not start";
+            let known = errors
+                .into_iter()
+                .filter(|error| environment.contains_key(error.variable));
+            known
+                .map(|error| Finding::new(Decision::Go, object, error.to_string(), cure))
+                .collect()
         }
     }
 }

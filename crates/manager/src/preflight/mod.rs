@@ -26,9 +26,9 @@ impl Preflight {
         let crds = reader.crds().await;
         let mut objects = Objects::default();
         for kind in KINDS {
-            objects.insert(*kind, reader.objects(kind).await);
+            objects.insert(*kind, reader.objects(kind, &crds).await);
         }
-        let secrets = reader.logins(&objects).await;
+        let secrets = reader.host_secrets(&objects).await;
         let environment = environment::findings(&mut reader, &deployments).await;
         report(Facts {
             direction: self.direction,

@@ -7,9 +7,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectList};
 use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Api, Client};
+use metal3_api::infrastructure::conversion::{Version, convert};
+use metal3_api::infrastructure::names as infrastructure;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_preflight::{Crd, KindName, NotRead, Objects, Secret as Login};
+use metal3_preflight::{Crd, KindName, NotRead, Objects, Secret as HostSecret};
 use metal3_runtime::work::{Class, classify};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,8 +19,8 @@ use serde_json::Value;
 /// Objects of one page.
 const PAGE: u32 = 500;
 
-/// Logins by namespace and name; `None` for one that does not exist.
-pub(super) type Logins = BTreeMap<(String, String), Option<Login>>;
+/// Secrets of hosts by namespace and name; `None` for one that does not exist.
+pub(super) type HostSecrets = BTreeMap<(String, String), Option<HostSecret>>;
 
 /// Reads, and remembers what could not be read.
 pub(super) struct Reader {
@@ -39,7 +41,7 @@ impl Reader {
     /// The Deployments of all namespaces: those of the managers are in their own.
     pub(super) async fn deployments(&mut self) -> Vec<Deployment> {
         let api: Api<Deployment> = Api::all(self.client.clone());
-        self.listed("deployments.apps", &api).await
+        self.listed("deployments.apps", &api).await.unwrap_or_default()
     }
 
     /// The definitions of the kinds.
@@ -55,45 +57,67 @@ impl Reader {
             stored: serde_json::from_value(stored(&crd)).unwrap_or_default(),
             name: crd.metadata.name.unwrap_or_default(),
         };
-        crds.into_iter().map(crd).collect()
+        crds.into_iter().flatten().map(crd).collect()
     }
 
-    /// The objects of a kind; none when it is not installed.
-    pub(super) async fn objects(&mut self, kind: &KindName) -> Vec<Value> {
-        let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
+    /// The objects of a kind; none when it is not installed. Go managers up to 1.12 serve an older version of some.
+    pub(super) async fn objects(&mut self, kind: &KindName, crds: &[Crd]) -> Vec<Value> {
+        let mut versions = vec![kind.version];
+        if (kind.group, kind.version) == (infrastructure::GROUP, "v1beta2") {
+            versions.push("v1beta1");
+        }
+        for version in versions {
+            if let Some(objects) = self.of_version(kind, version).await {
+                let current = |object: &Value| match version == kind.version {
+                    true => Some(object.clone()),
+                    false => convert(object, Version::V1Beta2).ok(),
+                };
+                return objects.iter().filter_map(current).collect();
+            }
+        }
+        let name = format!("{}.{}", kind.plural, kind.group);
+        // The other version of data templates need not be served.
+        if crds.iter().any(|crd| crd.name == name) && kind.version != "v1beta1" {
+            self.not_read.push(NotRead {
+                what: format!("list {name}"),
+                why: format!("the version {} is not served", kind.version),
+            });
+        }
+        Vec::new()
+    }
+
+    async fn of_version(&mut self, kind: &KindName, version: &str) -> Option<Vec<Value>> {
+        let gvk = GroupVersionKind::gvk(kind.group, version, kind.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
         let api: Api<DynamicObject> = match &self.namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };
-        let name = format!("{}.{}", kind.plural, kind.group);
-        let objects = self.listed(&name, &api).await;
-        objects
-            .iter()
-            .filter_map(|object| serde_json::to_value(object).ok())
-            .collect()
+        let objects = self.listed(&format!("{}.{}", kind.plural, kind.group), &api).await?;
+        let documents = objects.iter().filter_map(|object| serde_json::to_value(object).ok());
+        Some(documents.collect())
     }
 
-    /// The metadata of the logins that hosts name. Their content is not requested.
-    pub(super) async fn logins(&mut self, objects: &Objects) -> Logins {
-        let mut logins = Logins::new();
-        for host in objects.hosts() {
-            let Some(key) = login(&host) else { continue };
-            if logins.contains_key(&key) {
+    /// The metadata of the Secrets that hosts name for their BMC and for their agent. Their content is not requested.
+    pub(super) async fn host_secrets(&mut self, objects: &Objects) -> HostSecrets {
+        let mut found = HostSecrets::new();
+        for key in objects.hosts().flat_map(|host| named_secrets(&host)) {
+            let (namespace, name) = &key;
+            if found.contains_key(&key) || !is_object_name(name) {
                 continue;
             }
-            let (namespace, name) = &key;
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
             match secrets.get_metadata(name).await {
-                Ok(secret) => logins.insert(key, Some(marks(&secret.metadata))),
-                Err(error) if classify(&error) == Class::NotFound => logins.insert(key, None),
-                Err(error) => {
-                    self.failed("get secrets", &error);
-                    break;
+                Ok(secret) => {
+                    found.insert(key, Some(marks(&secret.metadata)));
                 }
-            };
+                Err(error) if classify(&error) == Class::NotFound => {
+                    found.insert(key, None);
+                }
+                Err(error) => self.failed("get", "secrets", Some(namespace), &error),
+            }
         }
-        logins
+        found
     }
 
     /// The entries of a ConfigMap; none when it does not exist.
@@ -102,14 +126,18 @@ impl Reader {
         match maps.get_opt(name).await {
             Ok(map) => map.and_then(|map| map.data).unwrap_or_default(),
             Err(error) => {
-                self.failed(&format!("get configmaps in the namespace {namespace}"), &error);
+                self.failed("get", "configmaps", Some(namespace), &error);
                 BTreeMap::new()
             }
         }
     }
 
-    /// All pages of a list.
-    async fn listed<K: Clone + DeserializeOwned + std::fmt::Debug>(&mut self, name: &str, api: &Api<K>) -> Vec<K> {
+    /// All pages of a list; `None` when the kind is not served.
+    async fn listed<K: Clone + DeserializeOwned + std::fmt::Debug>(
+        &mut self,
+        name: &str,
+        api: &Api<K>,
+    ) -> Option<Vec<K>> {
         let (mut found, mut next) = (Vec::new(), None::<String>);
         loop {
             let mut wanted = ListParams::default().limit(PAGE);
@@ -120,36 +148,57 @@ impl Reader {
                     found.extend(page.items);
                     next = page.metadata.continue_.filter(|token| !token.is_empty());
                 }
-                Err(error) if classify(&error) == Class::NotFound => {}
-                Err(error) => self.failed(&format!("list {name}"), &error),
+                Err(error) if classify(&error) == Class::NotFound => return None,
+                Err(error) => self.failed("list", name, None, &error),
             }
             if next.is_none() {
-                return found;
+                return Some(found);
             }
         }
     }
 
-    fn failed(&mut self, what: &str, error: &kube::Error) {
+    fn failed(&mut self, verb: &str, resource: &str, namespace: Option<&str>, error: &kube::Error) {
+        let place = namespace.map(|namespace| format!(" --namespace {namespace}"));
+        let place = place.unwrap_or_default();
         let why = match classify(error) {
-            Class::Forbidden => format!("you may not: check it with kubectl auth can-i {what}"),
+            Class::Forbidden => format!("you may not: check it with kubectl auth can-i {verb} {resource}{place}"),
             _ => error.to_string(),
         };
-        let what = what.to_owned();
-        self.not_read.push(NotRead { what, why });
+        let what = match namespace {
+            Some(namespace) => format!("{verb} {resource} in the namespace {namespace}"),
+            None => format!("{verb} {resource}"),
+        };
+        let not_read = NotRead { what, why };
+        if !self.not_read.contains(&not_read) {
+            self.not_read.push(not_read);
+        }
     }
 }
 
-fn login(host: &BareMetalHost) -> Option<(String, String)> {
-    let bmc = host.spec.bmc.as_ref().filter(|bmc| !bmc.credentials_name.is_empty())?;
-    Some((host.metadata.namespace.clone()?, bmc.credentials_name.clone()))
+fn named_secrets(host: &BareMetalHost) -> Vec<(String, String)> {
+    let namespace = host.metadata.namespace.clone().unwrap_or_default();
+    let login = host.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
+    let network = host.spec.preprovisioning_network_data_name.clone();
+    let named = login.into_iter().chain(network).filter(|name| !name.is_empty());
+    named.map(|name| (namespace.clone(), name)).collect()
+}
+
+/// Whether a text can be the name of an object. Other texts of a host reach neither a URL nor a command that a person
+/// copies.
+fn is_object_name(text: &str) -> bool {
+    const LONGEST: usize = 253;
+    let is_permitted = |one: char| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '-' || one == '.';
+    let is_edge = |one: Option<char>| one.is_some_and(|one| one.is_ascii_lowercase() || one.is_ascii_digit());
+    let (first, last) = (text.chars().next(), text.chars().next_back());
+    text.len() <= LONGEST && text.chars().all(is_permitted) && is_edge(first) && is_edge(last)
 }
 
 /// Whether host controllers have used a Secret.
-fn marks(meta: &ObjectMeta) -> Login {
+fn marks(meta: &ObjectMeta) -> HostSecret {
     let label = meta.labels.as_ref().and_then(|labels| labels.get(ENVIRONMENT_LABEL));
     let is_labelled = label.is_some_and(|value| value == ENVIRONMENT_BAREMETAL);
     let is_held = meta.finalizers.iter().flatten().any(|one| one == SECRET_FINALIZER);
-    Login {
+    HostSecret {
         is_marked: is_labelled || is_held,
     }
 }
