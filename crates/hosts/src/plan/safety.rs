@@ -70,13 +70,6 @@ pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanR
         return Ok(());
     }
     let mut reads = std::collections::BTreeSet::new();
-    if impact == Impact::Interrupts
-        && *planner.state() == State::PoweringOffBeforeDelete
-        && !may_run_external_system(planner)
-        && std::env::var_os("OLD_B").is_some()
-    {
-        return Ok(());
-    }
     if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first() {
         reads.insert(Read::Host);
     }

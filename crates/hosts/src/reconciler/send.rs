@@ -61,9 +61,10 @@ impl Executor<'_> {
             None => self.ironic.send_permit().await,
         };
         let waited = self.clock.monotonic().since(self.planned);
-        // The record of the node is compared again before each other request.
+        // What changes no running machine may be late: it is planned anew by what follows, and a plan that is never
+        // finished would be repeated for ever.
         // differs: `host-order-in-time`. The Go manager sends it however late.
-        if waited > LIVE_FOR && !order.request.is_of_record() {
+        if waited > LIVE_FOR && !matches!(impact, Impact::None | Impact::RemovesRecord) {
             tracing::debug!(host = %self.key, verb, ?waited, "others delayed a request to Ironic; it is compared again");
             observed.compare_again(send_permit);
             return Ok(Outcome::Late);
@@ -116,6 +117,7 @@ impl Executor<'_> {
             tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
         }
         if is_unanswered(error) {
+            tracing::warn!(host = %self.key, verb, %error, "the response of Ironic is lost; the next change waits for a minute");
             self.unanswered.record(self.key, self.clock.monotonic());
         }
         if let Some(rebooted) = sent.rebooted {

@@ -60,7 +60,6 @@ async fn taken_over(recorded: bool) -> TestEnv {
     let reported = Patch::Merge(json!({ "status": { "settings": { "ProcTurboMode": "Enabled" } } }));
     let settings = env.api::<HostFirmwareSettings>();
     settings.patch_status(&name(1), &params, &reported).await.unwrap();
-    order(&env, json!({ "target": "manage" })).await;
     until_node(&env, ProvisionState::Manageable).await;
     if !recorded {
         env.set_faults(1, &[Fault::CleanStepFails]);
