@@ -31,7 +31,7 @@ async fn until_node(env: &TestEnv, state: ProvisionState) {
         }
         sleep(Duration::from_secs(1)).await;
     }
-    panic!("the node does not become {state}");
+    assert_eq!(env.node(1).await.unwrap().provision_state, state, "within an hour");
 }
 
 /// A host whose Go manager failed to change a setting, and was replaced.
