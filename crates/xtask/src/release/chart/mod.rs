@@ -80,8 +80,8 @@ fn definitions(image: &str) -> Files {
     let objects = Form::default().objects(image, Some(slots::NAMESPACE)).into_iter();
     let definitions = objects.filter(|object| object["kind"] == DEFINITION);
     let template = |object: Value| {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let product = match object["spec"]["group"].as_str() {
+        let (_, _, name) = key(&object);
+        let product = match object.pointer("/spec/group").and_then(Value::as_str) {
             Some("ipam.metal3.io") => "ipam",
             Some("metal3.io") => "hosts",
             _ => "capm3",

@@ -77,11 +77,34 @@ pub(super) fn of_definitions() -> Vec<Row> {
 
 /// The values of the chart of the program. Those of the Pod are read from the Deployment of the components.
 pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
+    let groups = [shared(), scope(), of_pod(deployment), objects(), ironic()];
+    groups.into_iter().flatten().collect()
+}
+
+/// What the process does.
+fn scope() -> Vec<Row> {
+    vec![
+        name(
+            "watchNamespace",
+            "",
+            "the only namespace that is watched, with permissions in it alone; empty for all",
+        ),
+        switch("observeOnly", false, "print what would be done, and write nothing"),
+        row(
+            "extraArgs",
+            json!([]),
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^--" } }),
+            "more flags: docs/flags.md",
+        ),
+    ]
+}
+
+/// The Pods.
+fn of_pod(deployment: &Value) -> Vec<Row> {
     let at = |pointer: &str| deployment.pointer(pointer).cloned().unwrap_or_default();
     let container = |member: &str| at(&format!("/spec/template/spec/containers/0/{member}"));
     let list = json!({ "type": "array", "items": { "type": "object" } });
-    let mut rows = shared();
-    rows.extend([
+    vec![
         row(
             "image",
             container("image"),
@@ -100,12 +123,6 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
             list.clone(),
             "Secrets with logins of the registry, as `- name: NAME`",
         ),
-        name(
-            "watchNamespace",
-            "",
-            "the only namespace that is watched, with permissions in it alone; empty for all",
-        ),
-        switch("observeOnly", false, "print what would be done, and write nothing"),
         row(
             "replicas",
             at("/spec/replicas"),
@@ -121,12 +138,12 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
             list,
             "taints that the Pods tolerate",
         ),
-        row(
-            "extraArgs",
-            json!([]),
-            json!({ "type": "array", "items": { "type": "string", "pattern": "^--" } }),
-            "more flags: docs/flags.md",
-        ),
+    ]
+}
+
+/// Objects other than the Pods.
+fn objects() -> Vec<Row> {
+    vec![
         switch(
             "podDisruptionBudget.enabled",
             true,
@@ -147,6 +164,12 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
             json!({}),
             "labels by which your Prometheus finds it",
         ),
+    ]
+}
+
+/// Ironic, and what agents do.
+fn ironic() -> Vec<Row> {
+    vec![
         row(
             "ironic.endpoint",
             "".into(),
@@ -184,8 +207,7 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
             false,
             "keep agents running between inspection and deployment (CAPM3_FAST_TRACK)",
         ),
-    ]);
-    rows
+    ]
 }
 
 /// `values.yaml`, with a comment for each value.
