@@ -114,7 +114,7 @@ impl Observations {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
     }
 
-    /// Forgets what was compared before a request that could not be sent in time. It is sent with this permit next.
+    /// Removes what was compared before a request that could not be sent in time. It is sent with this permit next.
     pub(super) fn compare_again(&mut self, send_permit: SendPermit) {
         self.send_permit = Some(send_permit);
         self.host_returned = None;

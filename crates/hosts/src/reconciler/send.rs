@@ -61,7 +61,7 @@ impl Executor<'_> {
             None => self.ironic.send_permit().await,
         };
         let waited = self.clock.monotonic().since(self.planned);
-        // What changes no running machine may be late: it is planned anew by what follows, and a plan that is never
+        // What changes no running machine may be late: it is planned again by what follows, and a plan that is never
         // finished would be repeated for ever.
         // differs: `host-order-in-time`. The Go manager sends it however late.
         if waited > LIVE_FOR && !matches!(impact, Impact::None | Impact::RemovesRecord) {

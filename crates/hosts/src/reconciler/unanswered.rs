@@ -1,6 +1,6 @@
 //! Changes whose response is lost, by host: Ironic may still be about to perform them.
 //!
-//! A change waits in Ironic for a worker of the API and for the lock of the node, and is performed although nobody waits for
+//! A change waits in Ironic for a worker of the API and for the lock of the node, and is performed although no client waits for
 //! its response any more. Until that is over the node shows nothing of it. What would happen to a second one:
 //!
 //! | Change | Sent again at once |

@@ -10,6 +10,7 @@ use kube_core::Resource;
 use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer as _};
 use serde_json::value::RawValue;
+use serde_path_to_error::{Path, Segment};
 
 use crate::cache::{Identity, Item, Key, MissingMetadata, prune};
 use crate::version::{NotComparable, ResourceVersion};
@@ -202,7 +203,11 @@ fn item<K: Resource + DeserializeOwned>(raw: &RawValue) -> Result<Item<K>, Decod
         }
         Err(error) => Ok(Item::Unreadable {
             identity: identity(raw)?,
-            why: format!("{}: {}", error.path(), without_content(&error.inner().to_string())),
+            why: format!(
+                "{}: {}",
+                place(error.path()),
+                without_content(&error.inner().to_string())
+            ),
         }),
     }
 }
@@ -225,6 +230,33 @@ fn identity(raw: &RawValue) -> Result<Identity, DecodeError> {
     })
 }
 
+/// The members whose keys are content.
+const MAPS: [&str; 7] = [
+    "annotations",
+    "binaryData",
+    "data",
+    "labels",
+    "matchLabels",
+    "settings",
+    "stringData",
+];
+
+/// The path of a member, without the keys that a user has written.
+fn place(path: &Path) -> String {
+    let (mut text, mut is_map) = (String::new(), false);
+    for segment in path {
+        let shown = match segment {
+            Segment::Map { .. } if is_map => ".*".to_owned(),
+            Segment::Map { key } => format!(".{key}"),
+            Segment::Seq { index } => format!("[{index}]"),
+            Segment::Enum { .. } | Segment::Unknown => ".?".to_owned(),
+        };
+        is_map = matches!(segment, Segment::Map { key } if !is_map && MAPS.contains(&key.as_str()));
+        text.push_str(&shown);
+    }
+    text.trim_start_matches('.').to_owned()
+}
+
 /// What the decoder expected, without what it found.
 fn without_content(message: &str) -> &str {
     if message.starts_with("missing field") {
@@ -242,6 +274,16 @@ mod tests {
 
     fn version(number: u64) -> ResourceVersion {
         ResourceVersion::parse(&number.to_string()).unwrap()
+    }
+
+    #[test]
+    fn path_of_an_error_shows_no_key_that_a_user_has_written() {
+        let text = r#"{"metadata":{"name":"a","uid":"u","resourceVersion":"7","labels":{"hunter2":null}}}"#;
+        let raw: Box<RawValue> = serde_json::from_str(text).unwrap();
+        let Ok(Item::Unreadable { why, .. }) = item::<Secret>(&raw) else {
+            panic!("a label without a value cannot be decoded");
+        };
+        assert!(why.starts_with("metadata.labels.*: expected"), "{why}");
     }
 
     #[test]
