@@ -144,7 +144,7 @@ impl Client {
         Features::of(self.microversion().unwrap_or(version::FIRST))
     }
 
-    /// Waits until fewer than [`CONNECTIONS`] requests are in flight. With slow responses this takes minutes.
+    /// Waits until fewer than the permitted number of requests are in flight. With slow responses this takes minutes.
     pub async fn send_permit(&self) -> SendPermit {
         self.0.send_permits.next().await
     }
