@@ -13,7 +13,6 @@ use super::Remediations;
 use crate::needs::Remediations as Role;
 use crate::remediation::action::{Action, HostChange, Plan};
 use crate::remediation::facts::{Facts, Node};
-use crate::remediation::plan::step;
 
 /// How far a plan was performed.
 pub(super) enum Acted {
@@ -112,7 +111,6 @@ impl Remediations {
                     NodeChanged::Done => {
                         if writer.mode() == Mode::Perform {
                             audit_node(key, &node.name, &change, "");
-                            self.attempts.changed(key, step(&change), &*self.clock);
                         }
                         Written::Done
                     }

@@ -96,7 +96,6 @@ impl Case {
             held: Vec::new(),
             node: Node::NotRead,
             drained: None,
-            changed: None,
             elapsed: Duration::from_secs(10),
             off: Duration::ZERO,
             on: Duration::from_secs(600),
