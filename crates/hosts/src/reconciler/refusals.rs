@@ -50,7 +50,15 @@ pub(super) struct Cause {
 impl Cause {
     /// `None`: a wait alone resolves the error. A request without a response counts while Ironic answers others.
     pub(super) fn of(error: &Error, node: Option<&Node>, is_answering: bool) -> Option<Self> {
-        let is_timeout = matches!(error, Error::Timeout { .. });
+        // A proxy whose server does not respond sends the last two.
+        let is_timeout = matches!(
+            error,
+            Error::Timeout { .. }
+                | Error::Unexpected {
+                    status: Some(502 | 504),
+                    ..
+                }
+        );
         if is_timeout && !is_answering {
             return None;
         }
@@ -184,11 +192,6 @@ fn lasting(error: &Error) -> Option<String> {
         | Error::Invalid(refusal)
         | Error::Locked(refusal)
         | Error::Protected(refusal) => Some(format!("{}: {}", refusal.status, refusal.message)),
-        // A proxy whose server is down sends these.
-        Error::Unexpected {
-            status: Some(502 | 504),
-            ..
-        } => None,
         Error::Unexpected {
             status: Some(status),
             reason,
@@ -496,14 +499,20 @@ mod tests {
 
     #[test]
     fn request_without_a_response_counts_while_ironic_answers_others() {
-        let refusals = Refusals::default();
-        let late = Error::Timeout { operation: "x" };
-        let mut class = RefusalClass::Transient;
-        for attempt in 0..EQUAL_REFUSALS {
-            class = refuse(&refusals, attempt, "validate node", &late, &node("available"));
+        let of_proxy = Error::Unexpected {
+            operation: "x",
+            status: Some(504),
+            reason: "Gateway Timeout".to_owned(),
+        };
+        for late in [Error::Timeout { operation: "x" }, of_proxy] {
+            let refusals = Refusals::default();
+            let mut class = RefusalClass::Transient;
+            for attempt in 0..EQUAL_REFUSALS {
+                class = refuse(&refusals, attempt, "validate node", &late, &node("available"));
+            }
+            assert_eq!(class, RefusalClass::ServerError, "{late}");
+            assert_eq!(Cause::of(&late, None, false), None, "{late}");
         }
-        assert_eq!(class, RefusalClass::ServerError);
-        assert_eq!(Cause::of(&late, None, false), None);
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl Executor<'_> {
             tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
         }
         if is_unanswered(error) {
-            tracing::warn!(host = %self.key, verb, %error, "the response of Ironic is lost; the next change waits for a minute");
+            let why = without_logins(&error.to_string());
+            tracing::warn!(host = %self.key, verb, why, "the response of Ironic is lost; the next change waits for a minute");
             self.unanswered.record(self.key, self.clock.monotonic());
         }
         if let Some(rebooted) = sent.rebooted {

@@ -19,6 +19,8 @@ pub struct Preflight {
 const VALID: &str = "use preflight, --back, --to=1.14, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
 /// The series of the Go managers that `--back` means.
 const NEWEST: Series = Series::new(1, 14);
+/// The oldest series that this program follows, and so may go back to.
+const OLDEST: Series = Series::new(1, 9);
 
 /// Parses the arguments after `preflight`, and returns the kubeconfig too.
 ///
@@ -53,9 +55,11 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
     };
     let series = match to.as_deref() {
         None => NEWEST,
-        Some(text) => {
-            Series::parse(text).with_context(|| format!("--to {text:?} is not a series such as 1.13; {VALID}"))?
-        }
+        Some(text) => Series::parse(text)
+            .filter(|series| *series >= OLDEST)
+            .with_context(|| {
+                format!("--to {text:?} is no series of cluster-api-provider-metal3 from {OLDEST} on; {VALID}")
+            })?,
     };
     let direction = match (is_back, to) {
         (true, _) => Direction::Back(series),

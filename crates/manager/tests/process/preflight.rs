@@ -108,7 +108,8 @@ async fn way_back_and_output_for_programs() {
 fn invalid_arguments_are_named() {
     for (line, part) in [
         ("--to 1.13", "add --back"),
-        ("--back --to newest", "is not a series"),
+        ("--back --to newest", "is no series"),
+        ("--back --to 0.14", "is no series"),
         ("--force", "--force"),
         ("-o xml", "-o \"xml\""),
     ] {

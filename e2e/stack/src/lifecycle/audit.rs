@@ -57,6 +57,8 @@ const HOSTS: Account = Account {
         ("get preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
+        ("get hostfirmwarecomponents.metal3.io", FAILED_PREPARATION),
+        ("get hostfirmwaresettings.metal3.io", FAILED_PREPARATION),
         ("patch events", AGAIN),
         ("create subjectaccessreviews.authorization.k8s.io", METRICS),
         ("create tokenreviews.authentication.k8s.io", METRICS),
@@ -91,6 +93,7 @@ pub(super) static MANAGERS: [Manager; 3] = [
 const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this template has none";
 const AGAIN: &str = "a repeated event about the same object";
 const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
+const FAILED_PREPARATION: &str = "a preparation of the Go manager that failed before a switch";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.
