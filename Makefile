@@ -394,7 +394,7 @@ kustomize-check: stack-tools ## render manifests/default and its overlays with k
 sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE
 	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json"
 sums: ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
-	@cd "$(RELEASE)" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS
+	@cd "$(RELEASE)" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs -r sha256sum >SHA256SUMS
 
 release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

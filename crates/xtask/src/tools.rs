@@ -21,12 +21,14 @@ pub(crate) fn install(program: &str, packages: &[&str]) -> Result<()> {
     if !is_root() || find("apt-get").is_none() {
         bail!("`{program}` is missing: run `sudo {command}`");
     }
-    println!("installing {}", packages.join(" "));
+    // Standard output is the result of the command.
+    eprintln!("installing {}", packages.join(" "));
     let attempt = || -> Result<bool> {
         let status = Command::new("apt-get")
             .args(["install", "-y", "-qq", "--no-install-recommends"])
             .args(packages)
             .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdout(std::io::stderr())
             .status()
             .context("run apt-get")?;
         Ok(status.success())
@@ -37,6 +39,7 @@ pub(crate) fn install(program: &str, packages: &[&str]) -> Result<()> {
     // A new machine has no list of packages, or an old one.
     Command::new("apt-get")
         .args(["update", "-qq"])
+        .stdout(std::io::stderr())
         .status()
         .context("run apt-get")?;
     match attempt()? {

@@ -1,6 +1,6 @@
 //! The OCI image layout: one image for each architecture, and an index that names them.
 //!
-//! The files are a pure function of the programs and of [`Facts`]: two builds of the same source have the same digests.
+//! The files are a pure function of the programs and of [`Facts`]: equal programs and facts have the same digests.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -10,7 +10,6 @@ mod layout;
 mod program;
 mod registry;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,9 +43,6 @@ pub(crate) struct Options {
     /// Architectures of the images
     #[arg(long, value_delimiter = ',', default_value = "amd64,arm64")]
     architectures: Vec<String>,
-    /// A program that was built before, as `ARCHITECTURE=PATH`; others are built
-    #[arg(long)]
-    program: Vec<String>,
     /// URL of the source, for the annotations
     #[arg(long, default_value = "")]
     source: String,
@@ -87,6 +83,10 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
 /// Builds twice, in this checkout and in a clone, compares the layouts, and has them read by programs of others.
 pub(crate) fn check(folder: &Path, once: bool, options: &Options) -> Result<bool> {
     let root = workspace::root()?;
+    ensure!(
+        once || git(&root, &["status", "--porcelain"])?.is_empty(),
+        "the checkout has changes that are not committed; a clone does not have them"
+    );
     let Some(layout) = layout_of(&root, &root.join(&options.compiled.target), options)? else {
         return Ok(false);
     };
@@ -109,15 +109,13 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         target,
         profile: &options.compiled.profile,
     };
-    let given = given(&options.program)?;
     let (mut programs, mut missing) = (Vec::new(), 0);
     for name in &options.architectures {
         let architecture = architecture(name)?;
-        let path = match given.get(name.as_str()) {
-            Some(path) => Ok(path.clone()),
-            None => build.program(architecture),
-        };
-        match path.and_then(|path| program::read(&path, architecture)) {
+        match build
+            .program(architecture)
+            .and_then(|path| program::read(&path, architecture))
+        {
             Ok(program) => programs.push((architecture, program)),
             Err(why) => {
                 missing += 1;
@@ -130,16 +128,6 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         return Ok(None);
     }
     Layout::of(&programs, &facts(root, options)?).map(Some)
-}
-
-fn given(programs: &[String]) -> Result<BTreeMap<&str, PathBuf>> {
-    let pair = |text: &'_ String| -> Result<()> {
-        ensure!(text.contains('='), "--program {text}: write ARCHITECTURE=PATH");
-        Ok(())
-    };
-    programs.iter().try_for_each(pair)?;
-    let pairs = programs.iter().filter_map(|text| text.split_once('='));
-    Ok(pairs.map(|(name, path)| (name, PathBuf::from(path))).collect())
 }
 
 /// Version, commit and time of a checkout.

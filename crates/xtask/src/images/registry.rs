@@ -65,7 +65,7 @@ fn is_loopback(repository: &str) -> bool {
         .any(|host| repository.starts_with(host))
 }
 
-/// Pushes the layout to a registry of this machine, copies it back, and requires that a changed byte is rejected.
+/// Pushes the layout to a registry of this machine, copies it back, and requires that `skopeo` rejects a changed byte.
 pub(super) fn check(folder: &Path, layout: &Layout) -> Result<()> {
     let data = folder.with_extension("registry");
     let registry = Registry::start(&data)?;
@@ -92,6 +92,8 @@ fn round(folder: &Path, layout: &Layout, registry: &Registry, data: &Path) -> Re
         "{image}: pushed and copied back, {} blobs equal",
         layout.files.len() - 2
     );
+    let from_copy = format!("oci:{}:copy", back.display());
+    copy(&from_copy, &data.join("unchanged")).context("copy the layers as they are")?;
     let (path, content) = largest(layout)?;
     let stored = back.join(path);
     let mut changed = content.clone();
@@ -99,7 +101,7 @@ fn round(folder: &Path, layout: &Layout, registry: &Registry, data: &Path) -> Re
         *last ^= 1;
     }
     fs::write(&stored, changed).with_context(|| format!("write {}", stored.display()))?;
-    match copy(&format!("oci:{}:copy", back.display()), &data.join("changed")) {
+    match copy(&from_copy, &data.join("changed")) {
         Ok(_) => bail!("skopeo accepted a layer with a changed byte"),
         Err(_) => println!("a layer with a changed byte is rejected"),
     }

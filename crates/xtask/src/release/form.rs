@@ -36,6 +36,9 @@ pub(super) fn key(object: &Value) -> Key {
     (text("/kind"), text("/metadata/namespace"), text("/metadata/name"))
 }
 
+/// The kind that only the chart of definitions has.
+pub(super) const DEFINITION: &str = "CustomResourceDefinition";
+
 impl Form {
     /// The source of its certificates.
     pub(super) fn certificates(&self) -> CertificateSource {
@@ -58,6 +61,10 @@ impl Form {
     pub(super) fn objects(&self, image: &str, namespace: Option<&'static str>) -> Vec<Value> {
         let layout = self.layout(namespace);
         let mut objects = documents_of(&layout, image, self.certificates());
+        if self.observes {
+            // The process serves no webhooks then, and those of the Go managers have the same names.
+            objects.retain(|object| !key(object).0.ends_with("WebhookConfiguration") && key(object).0 != DEFINITION);
+        }
         if !self.is_namespaced {
             return objects;
         }
@@ -163,6 +170,13 @@ mod tests {
         let objects = form.objects(IMAGE, None);
         assert_names(&objects, "metal3-system");
         assert_eq!(arguments(&objects).last().unwrap(), "--observe-only");
+        for kind in [
+            "CustomResourceDefinition",
+            "MutatingWebhookConfiguration",
+            "ValidatingWebhookConfiguration",
+        ] {
+            assert_eq!(of_kind(&objects, kind).count(), 0, "{kind}");
+        }
         assert_runs(arguments(&objects));
     }
 }

@@ -42,6 +42,13 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     for (arguments, kind, pointer, wanted) in EFFECTS {
         effect(&helm, arguments, kind, pointer, wanted)?;
     }
+    let observing = helm.objects(PROGRAM, &["--set", "observeOnly=true"])?;
+    ensure!(
+        observing
+            .iter()
+            .all(|object| !key(object).0.ends_with("WebhookConfiguration")),
+        "a process that observes has webhooks, which it does not serve"
+    );
     for (chart, argument, why) in REFUSED {
         let (accepted, text) = helm.answer("template", chart, &["--set", argument])?;
         ensure!(
@@ -58,7 +65,7 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
 }
 
 /// Values, and the text at a member of the only object of a kind.
-const EFFECTS: [(&[&str], &str, &str, &str); 13] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 15] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -103,6 +110,13 @@ const EFFECTS: [(&[&str], &str, &str, &str); 13] = [
         "\"--observe-only\"",
     ),
     (
+        &["imagePullPolicy=Always"],
+        "Deployment",
+        "/spec/template/spec/containers/0/imagePullPolicy",
+        "\"Always\"",
+    ),
+    (&["fastTrack=true"], "ConfigMap", "/data/CAPM3_FAST_TRACK", "\"true\""),
+    (
         &["ironic.caSecret=mine"],
         "Deployment",
         "/spec/template/spec/volumes/2/secret/secretName",
@@ -130,7 +144,7 @@ const EFFECTS: [(&[&str], &str, &str, &str); 13] = [
 ];
 
 /// Chart, value, and what the error names.
-const REFUSED: [(&str, &str, &str); 12] = [
+const REFUSED: [(&str, &str, &str); 14] = [
     (PROGRAM, "replica=3", "replica"),
     (PROGRAM, "replicas=-1", "replicas"),
     (PROGRAM, "replicas=two", "replicas"),
@@ -146,6 +160,8 @@ const REFUSED: [(&str, &str, &str); 12] = [
     (PROGRAM, "observeOnly=true,certificates=self-managed", "not"),
     (PROGRAM, "extraArgs[0]=v=5", "extraArgs"),
     (PROGRAM, "watchNamespace=Not_A_Name", "watchNamespace"),
+    (PROGRAM, "watchNamespace=a.b", "watchNamespace"),
+    (PROGRAM, "ironic.caSecret=", "caSecret"),
     (DEFINITIONS, "certificates=none", "certificates"),
 ];
 
@@ -203,7 +219,7 @@ fn values(form: &Form) -> [Value; 2] {
 
 /// Compares both charts with the components of a form; returns the number of objects.
 fn same(helm: &Helm, form: &Form, image: &str) -> Result<usize> {
-    let file = helm.charts.join("values-of-the-check.json");
+    let file = std::env::temp_dir().join(format!("chart-check-{}.json", std::process::id()));
     let path = file.display().to_string();
     let mut rendered = Vec::new();
     for (chart, values) in [DEFINITIONS, PROGRAM].into_iter().zip(values(form)) {

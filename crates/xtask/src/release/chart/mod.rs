@@ -20,7 +20,7 @@ use metal3_webhooks::manifest::INJECTION_ANNOTATION;
 use serde_json::{Value, json};
 
 use self::tree::Case;
-use super::form::{Form, Key, key};
+use super::form::{DEFINITION, Form, Key, key};
 use super::{Files, create};
 use metal3_domain::yaml;
 
@@ -28,10 +28,15 @@ use metal3_domain::yaml;
 const DEFINITIONS: &str = "metal3-rs-crds";
 /// The chart of the program.
 const PROGRAM: &str = "metal3-rs";
-const DEFINITION: &str = "CustomResourceDefinition";
 
 /// Writes both charts into a folder.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
+    // A template that is not written any more would be installed.
+    for chart in [DEFINITIONS, PROGRAM].map(|chart| folder.join(chart)) {
+        if chart.join("Chart.yaml").is_file() {
+            fs::remove_dir_all(&chart).with_context(|| format!("remove {}", chart.display()))?;
+        }
+    }
     for (path, text) in files(image) {
         let path = folder.join(path);
         create(path.parent().unwrap_or(folder))?;
@@ -131,4 +136,18 @@ fn file(kind: &str) -> PathBuf {
     Path::new(PROGRAM)
         .join("templates")
         .join(format!("{}.yaml", kind.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_read_by_a_template() {
+        let extras = extras::templates().into_iter().map(|(_, text)| text);
+        let all: String = templates("r/x:1").into_values().chain(extras).collect();
+        for row in values::of_program(&json!({})) {
+            assert!(all.contains(&format!(".Values.{}", row.path)), "{}", row.path);
+        }
+    }
 }

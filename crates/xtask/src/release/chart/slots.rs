@@ -44,7 +44,7 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 16] = [
+const SLOTS: [Slot; 18] = [
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
@@ -126,6 +126,19 @@ const SLOTS: [Slot; 16] = [
         Shape::Plain,
     ),
     slot("NetworkPolicy", "", ".Values.networkPolicy.enabled", Shape::Plain),
+    // A process that observes serves no webhooks, and those of the Go managers have the same names.
+    slot(
+        "MutatingWebhookConfiguration",
+        "",
+        "not .Values.observeOnly",
+        Shape::Plain,
+    ),
+    slot(
+        "ValidatingWebhookConfiguration",
+        "",
+        "not .Values.observeOnly",
+        Shape::Plain,
+    ),
 ];
 
 /// Secrets of the Pod, and the values with their names.

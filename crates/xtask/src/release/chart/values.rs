@@ -35,8 +35,12 @@ fn map(path: &'static str, default: Value, about: &'static str) -> Row {
     row(path, default, json!({ "type": "object" }), about)
 }
 
-/// A name of an object, or nothing.
-const NAME: &str = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$";
+/// A name of an object.
+const NAME: &str = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+/// The same, or nothing.
+const OPTIONAL_NAME: &str = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$";
+/// A namespace, or nothing.
+const OPTIONAL_NAMESPACE: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$";
 
 fn name(path: &'static str, default: &str, about: &'static str) -> Row {
     row(
@@ -84,9 +88,10 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
 /// What the process does.
 fn scope() -> Vec<Row> {
     vec![
-        name(
+        row(
             "watchNamespace",
-            "",
+            "".into(),
+            json!({ "type": "string", "pattern": OPTIONAL_NAMESPACE, "maxLength": 63 }),
             "the only namespace that is watched, with permissions in it alone; empty for all",
         ),
         switch("observeOnly", false, "print what would be done, and write nothing"),
@@ -130,7 +135,12 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
             "Pods; one leads and the others wait",
         ),
         map("resources", container("resources"), "requests and limits of a Pod"),
-        name("priorityClassName", "", "an existing PriorityClass"),
+        row(
+            "priorityClassName",
+            "".into(),
+            json!({ "type": "string", "pattern": OPTIONAL_NAME }),
+            "an existing PriorityClass",
+        ),
         map("nodeSelector", json!({}), "labels of the Nodes"),
         row(
             "tolerations",
@@ -179,7 +189,7 @@ fn ironic() -> Vec<Row> {
         text(
             "ironic.username",
             "",
-            "with the password: the Secret with the login is created",
+            "with the password: the Secret with the login is created; for products.hosts",
         ),
         text(
             "ironic.password",
@@ -189,7 +199,7 @@ fn ironic() -> Vec<Row> {
         text(
             "ironic.ca",
             "",
-            "certificates of Ironic's CA in PEM: the Secret with them is created",
+            "certificates of Ironic's CA in PEM: the Secret with them is created; for products.hosts",
         ),
         name(
             "ironic.credentialsSecret",
@@ -205,7 +215,7 @@ fn ironic() -> Vec<Row> {
         switch(
             "fastTrack",
             false,
-            "keep agents running between inspection and deployment (CAPM3_FAST_TRACK)",
+            "keep agents running between inspection and deployment (CAPM3_FAST_TRACK); for products.capm3",
         ),
     ]
 }
