@@ -150,7 +150,8 @@ impl Uri {
 
 /// Hides possible credentials: everything between the scheme and the last `@`, and the query, which contains the
 /// signature of signed URLs.
-pub(crate) fn redacted_url(text: &str) -> String {
+#[must_use]
+pub fn redacted_url(text: &str) -> String {
     let shown = redacted(text);
     match shown.split_once('?') {
         Some((before, _)) => format!("{before}?***"),
@@ -172,6 +173,23 @@ pub(crate) fn redacted(text: &str) -> String {
 /// The text with the logins of all its URLs hidden. Ironic repeats URLs in its messages.
 #[must_use]
 pub fn without_logins(text: &str) -> String {
+    with_urls(text, without_login)
+}
+
+/// The text with the logins and the queries of all its URLs hidden: a query contains the signature of a signed URL.
+#[must_use]
+pub fn public_text(text: &str) -> String {
+    with_urls(text, |url| {
+        let shown = without_login(url);
+        match shown.split_once('?') {
+            Some((before, query)) if !query.is_empty() => format!("{before}?***"),
+            _ => shown,
+        }
+    })
+}
+
+/// The text with each URL, without its scheme, shown in another way.
+fn with_urls(text: &str, show: impl Fn(&str) -> String) -> String {
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("://") {
         let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
@@ -179,7 +197,7 @@ pub fn without_logins(text: &str) -> String {
         let (url, tail) = after.split_at_checked(end).unwrap_or((after, ""));
         shown.push_str(before);
         shown.push_str("://");
-        shown.push_str(&without_login(url));
+        shown.push_str(&show(url));
         rest = tail;
     }
     shown.push_str(rest);

@@ -1,7 +1,7 @@
 //! Events of an object.
 
 use metal3_api::meta::Time;
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn line(event: Event) -> EventLine {
             .or(event.first_timestamp),
         warning: event.type_.as_deref() == Some("Warning"),
         reason: event.reason.unwrap_or_default(),
-        message: without_logins(&event.message.unwrap_or_default()),
+        message: public_text(&event.message.unwrap_or_default()),
         source: reporter.or(event.source.component).unwrap_or_default(),
         count: series.count.or(event.count).unwrap_or(1),
     }

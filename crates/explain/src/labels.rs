@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use metal3_domain::selector::{Expression, Selector};
+use serde_json::Value;
 
 /// A selector from its text. An empty one matches everything.
 ///
@@ -14,6 +15,16 @@ pub fn parse(text: &str) -> Result<Selector, String> {
         .iter()
         .map(|(key, operator, values)| Expression { key, operator, values });
     Selector::parse(&BTreeMap::new(), expressions).map_err(|error| error.to_string())
+}
+
+/// Whether a selector matches an object. A wrong one matches none.
+#[must_use]
+pub(crate) fn selects(selector: &str, object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels").cloned();
+    let labels: BTreeMap<String, String> = labels
+        .and_then(|labels| serde_json::from_value(labels).ok())
+        .unwrap_or_default();
+    parse(selector).is_ok_and(|selector| selector.matches(&labels))
 }
 
 /// The parts between commas that are not in parentheses.

@@ -1,6 +1,6 @@
 //! Explanations from a set of objects that is complete: one that is not among them does not exist.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use metal3_api::meta::Time;
 use serde_json::Value;
@@ -52,8 +52,7 @@ pub fn answer(objects: &[Value], read: &Read) -> Vec<Value> {
     let found = objects.iter().filter(|object| match read {
         Read::Object(id) => is_of_kind(object, id) && name_of(object) == id.name,
         Read::List { kind, labels } => {
-            let is_selected = || labels::parse(labels).is_ok_and(|selector| selector.matches(&labels_of(object)));
-            is_of_kind(object, kind) && (labels.is_empty() || is_selected())
+            is_of_kind(object, kind) && (labels.is_empty() || labels::selects(labels, object))
         }
         Read::Events(id) => {
             let is_about =
@@ -69,11 +68,4 @@ fn is_of_kind(object: &Value, id: &ObjectId) -> bool {
         .split_once('/')
         .map_or("", |(group, _)| group);
     group == id.group && text(object, "/kind") == id.kind
-}
-
-fn labels_of(object: &Value) -> BTreeMap<String, String> {
-    let labels = object.pointer("/metadata/labels").cloned();
-    labels
-        .and_then(|labels| serde_json::from_value(labels).ok())
-        .unwrap_or_default()
 }

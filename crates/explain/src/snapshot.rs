@@ -11,6 +11,7 @@ use metal3_api::kind::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::labels;
 use crate::object::ObjectId;
 
 /// One read, in the namespace of the explanation or in all.
@@ -129,9 +130,30 @@ impl Snapshot {
         wanted.into_iter().filter(is_missing).collect()
     }
 
-    /// An object that a list has. A list of all objects of the kind shows too that an object does not exist.
+    /// An object that a list has. A list of all objects of the kind shows too that an object does not exist, and has those
+    /// that a selector matches.
     fn listed(&self, read: &Read) -> Option<Answer> {
-        let Read::Object(id) = read else { return None };
+        let id = match read {
+            Read::Object(id) => id,
+            Read::List { kind, labels } if !labels.is_empty() => {
+                let all = Read::List {
+                    kind: kind.clone(),
+                    labels: String::new(),
+                };
+                let selects = |found: &Vec<Value>| {
+                    found
+                        .iter()
+                        .filter(|one| labels::selects(labels, one))
+                        .cloned()
+                        .collect()
+                };
+                return self
+                    .answers
+                    .get(&all)
+                    .map(|answer| answer.as_ref().map(selects).map_err(Clone::clone));
+            }
+            Read::List { .. } | Read::Events(_) => return None,
+        };
         let lists = self.answers.iter().filter_map(|(read, answer)| match (read, answer) {
             (Read::List { kind, labels }, Ok(found)) if kind.group == id.group && kind.kind == id.kind => {
                 Some((labels, found))
@@ -166,5 +188,31 @@ impl Snapshot {
     /// All results.
     pub(crate) fn answers(&self) -> impl Iterator<Item = (&Read, &Answer)> {
         self.answers.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::cluster::Machine;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn list_of_all_answers_for_a_selector_and_for_an_object() {
+        let machine = |name: &str, cluster: &str| json!({ "metadata": { "name": name, "labels": { CLUSTER_NAME_LABEL: cluster } } });
+        let mut snapshot = Snapshot::default();
+        snapshot.insert(
+            Read::list::<Machine>(None),
+            Ok(vec![machine("a", "edge"), machine("b", "far")]),
+        );
+        let of_cluster = Read::list::<Machine>(Some("edge"));
+        assert_eq!(snapshot.get(&of_cluster), Some(Ok(vec![machine("a", "edge")])));
+        assert_eq!(
+            snapshot.get(&Read::Object(ObjectId::of::<Machine>("c"))),
+            Some(Ok(Vec::new()))
+        );
+        snapshot.insert(Read::list::<Machine>(None), Err(Unread::NotInstalled));
+        assert_eq!(snapshot.get(&of_cluster), Some(Err(Unread::NotInstalled)));
     }
 }

@@ -103,7 +103,8 @@ fn is_plugin(program: Option<&str>) -> bool {
 fn plugin(word: &str) -> Option<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(2).collect();
     if word == "__complete" {
-        print_all(&plugin::candidates(&arguments).join("\n"));
+        let lines = plugin::candidates(&arguments).into_iter().map(|one| one + "\n");
+        print_all(&lines.collect::<String>());
         return Some(ExitCode::SUCCESS);
     }
     if !plugin::is_word(word) {
@@ -146,8 +147,13 @@ fn plugin(word: &str) -> Option<ExitCode> {
 /// Prints a text. Who reads the output may have gone, as `head` does.
 fn print_all(text: &str) {
     let mut out = std::io::stdout();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("capm3: write the output: {error}");
+            std::process::exit(1);
+        }
     }
 }
 

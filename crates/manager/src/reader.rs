@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiGroup;
+use kube::error::DiscoveryError;
 use kube::{Api, Client, discovery};
 use metal3_explain::{Answer, ObjectId, Read, SECRET, Snapshot, Unread};
 use metal3_runtime::work::{Class, classify};
@@ -111,8 +112,26 @@ impl Reader {
                     restarts += 1;
                     objects.clear();
                 }
+                Err(error) if classify(&error) == Class::NotFound => return Err(self.unserved(resource).await),
                 Err(error) => return Err(unread(&error, "list", resource)),
             }
+        }
+    }
+
+    /// Why a kind is not found: it is not installed, or an older release serves it in other versions only.
+    async fn unserved(&self, resource: &ApiResource) -> Unread {
+        let group = match discovery::group(&self.client, &resource.group).await {
+            Ok(group) => group,
+            Err(error) => return undiscovered(&error),
+        };
+        let mut resources = group.versions().flat_map(|version| group.versioned_resources(version));
+        if resources.any(|(known, _)| known.kind == resource.kind) {
+            Unread::Failed(format!(
+                "{}.{} is not served in the version {}",
+                resource.plural, resource.group, resource.version
+            ))
+        } else {
+            Unread::NotInstalled
         }
     }
 
@@ -134,7 +153,7 @@ impl Reader {
     /// Whether an object that is not found is absent, or its kind is. Who may not list the kind gets the first answer.
     async fn absent(&self, resource: &ApiResource) -> Answer {
         match self.api(resource).list(&ListParams::default().limit(1)).await {
-            Err(error) if classify(&error) == Class::NotFound => Err(Unread::NotInstalled),
+            Err(error) if classify(&error) == Class::NotFound => Err(self.unserved(resource).await),
             _ => Ok(Vec::new()),
         }
     }
@@ -154,10 +173,7 @@ impl Reader {
         }
         if !self.groups.contains_key(&object.group) {
             let group = discovery::group(&self.client, &object.group).await;
-            let group = group.map_err(|error| match classify(&error) {
-                Class::NotFound => Unread::NotInstalled,
-                _ => Unread::Failed(error.to_string()),
-            })?;
+            let group = group.map_err(|error| undiscovered(&error))?;
             self.groups.insert(object.group.clone(), group);
         }
         let found = self
@@ -165,6 +181,15 @@ impl Reader {
             .get(&object.group)
             .and_then(|group| group.recommended_kind(&object.kind));
         found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
+    }
+}
+
+fn undiscovered(error: &kube::Error) -> Unread {
+    let is_missing = matches!(error, kube::Error::Discovery(DiscoveryError::MissingApiGroup(_)));
+    match classify(error) {
+        _ if is_missing => Unread::NotInstalled,
+        Class::NotFound => Unread::NotInstalled,
+        _ => Unread::Failed(error.to_string()),
     }
 }
 

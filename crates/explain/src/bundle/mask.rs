@@ -1,6 +1,6 @@
 //! Masks what could be a secret in an object.
 
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use serde_json::Value;
 
 /// What a masked value is replaced with.
@@ -31,12 +31,6 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(super) fn masked(mut object: Value) -> Value {
     if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(LAST_APPLIED);
-            for (key, value) in annotations.iter_mut() {
-                *value = annotation(key, value);
-            }
-        }
     }
     mask(&mut object);
     object
@@ -71,6 +65,12 @@ fn mask(value: &mut Value) {
             for (name, member) in members.iter_mut() {
                 if (is_pair && name == "value") || (is_sensitive(name) && is_content(member)) {
                     *member = Value::from(MASK);
+                } else if let (true, Some(annotations)) = (name == "annotations", member.as_object_mut()) {
+                    // Those of the object, and those of objects that are made from it.
+                    annotations.remove(LAST_APPLIED);
+                    annotations
+                        .iter_mut()
+                        .for_each(|(key, value)| *value = annotation(key, value));
                 } else {
                     mask(member);
                 }
@@ -107,7 +107,7 @@ fn is_sensitive(name: &str) -> bool {
 pub(super) fn masked_text(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        format!("{}{end}", masked_line(&without_logins(line)))
+        format!("{}{end}", masked_line(&public_text(line)))
     });
     lines.collect()
 }
@@ -117,8 +117,7 @@ fn masked_line(line: &str) -> String {
     let mut hides_next = false;
     let words = line.split(' ').map(|word| {
         if hides_next && !word.is_empty() {
-            // `Authorization: Bearer abc` has one word before the value.
-            hides_next = ["bearer", "basic", "is", "=", ":"].contains(&word.to_ascii_lowercase().as_str());
+            hides_next = is_before_value(word);
             return if hides_next { word.to_owned() } else { MASK.to_owned() };
         }
         let (shown, is_open) = masked_word(word);
@@ -128,26 +127,30 @@ fn masked_line(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// `Authorization: Bearer abc` has a word before the value, and so has `password = abc`.
+fn is_before_value(word: &str) -> bool {
+    const SCHEMES: [&str; 3] = ["bearer", "basic", "digest"];
+    let bare = word.trim_matches(|one: char| !one.is_ascii_alphanumeric());
+    ["is", "=", ":"].contains(&word) || SCHEMES.contains(&bare.to_ascii_lowercase().as_str())
+}
+
 /// A word, and whether the next one is a value to hide.
 fn masked_word(word: &str) -> (String, bool) {
-    let word = match word.split_once('?') {
-        Some((before, query)) if before.contains("://") && !query.is_empty() => format!("{before}?{MASK}"),
-        _ => word.to_owned(),
-    };
-    for mark in ['=', ':'] {
-        let Some((name, value)) = word.split_once(mark) else {
-            continue;
-        };
+    for (at, mark) in word.match_indices(['=', ':']) {
+        let (before, rest) = word.split_at_checked(at).unwrap_or((word, ""));
+        let name = before.rsplit(['{', ',', ';', '&', '?', '(']).next().unwrap_or_default();
         // `Secret/bmc: ` names an object.
-        if name.contains('/') || !is_sensitive(name) {
+        if (mark == ":" && name.contains('/')) || !is_sensitive(name) {
             continue;
         }
+        let value = rest.get(mark.len()..).unwrap_or_default();
         return match value.trim_matches(['"', '\'']) {
-            "" => (word.clone(), true),
-            _ => (format!("{name}{mark}{MASK}"), false),
+            "" => (word.to_owned(), true),
+            scheme if is_before_value(scheme) => (word.to_owned(), true),
+            _ => (format!("{before}{mark}{MASK}"), false),
         };
     }
-    (word, false)
+    (word.to_owned(), false)
 }
 
 #[cfg(test)]
@@ -182,6 +185,15 @@ mod tests {
             ("Password: canary refused", "Password: *** refused"),
             ("Authorization: Bearer canary", "Authorization: Bearer ***"),
             ("\"redfish_password\": \"canary\"", "\"redfish_password\": ***"),
+            ("{'Authorization': 'Basic canary'}", "{'Authorization': 'Basic ***"),
+            ("Authorization:Basic canary", "Authorization:Basic ***"),
+            (
+                "{\"node\":\"x\",\"redfish_password\":\"canary\"}",
+                "{\"node\":\"x\",\"redfish_password\":***",
+            ),
+            ("timeout=3&password=canary", "timeout=3&password=***"),
+            ("/redfish/v1/x?token=canary failed", "/redfish/v1/x?token=*** failed"),
+            ("password: = canary", "password: = ***"),
             ("get https://h/i?sig=canary now", "get https://h/i?*** now"),
             ("Secret/bmc: does not exist", "Secret/bmc: does not exist"),
             ("BMCCredentialError: not found", "BMCCredentialError: not found"),

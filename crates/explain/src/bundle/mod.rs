@@ -60,17 +60,16 @@ pub fn files(snapshot: &Snapshot, namespace: Option<&str>, now: Time) -> Vec<(St
             }
             Read::List { kind, .. } => files.extend(found.iter().map(|object| file(kind, object))),
             Read::Events(_) => {
-                let events: String = found
-                    .iter()
-                    .map(|event| yaml::document(&masked(event.clone())))
-                    .collect();
+                // Those of other programs may repeat the output of any of them.
+                let events = found.iter().filter(|event| is_of_bundle(event));
+                let events: String = events.map(|event| yaml::document(&masked(event.clone()))).collect();
                 files.push(("events.yaml".to_owned(), events));
             }
             Read::Object(_) => {}
         }
     }
     for place in namespaces(snapshot) {
-        files.extend(explanations(&snapshot.of_namespace(&place), &place, now));
+        files.extend(explanations(snapshot.of_namespace(&place), &place, now));
     }
     for (name, view) in [
         ("hosts.txt", View::Hosts(Filter::default())),
@@ -92,7 +91,7 @@ pub fn files(snapshot: &Snapshot, namespace: Option<&str>, now: Time) -> Vec<(St
 fn readme(now: Time) -> String {
     format!(
         "Support bundle of {now}, written by kubectl metal3 support-bundle.\n\nobjects/NAMESPACE/KIND/NAME.yaml  objects, masked\n\
-         secrets/NAMESPACE/NAME.yaml       metadata of Secrets, without content\nevents.yaml                       Events\n\
+         secrets/NAMESPACE/NAME.yaml       metadata of Secrets, without content\nevents.yaml                       Events of these objects\n\
          why/NAMESPACE/KIND-NAME.txt       why an object waits\nhosts.txt, consumers.txt, pools.txt, top.txt\n\
          not-read.txt                      what is missing here\n"
     )
@@ -132,14 +131,27 @@ fn secret(object: &Value) -> (String, String) {
     )
 }
 
+/// Whether an Event is about an object of the bundle.
+fn is_of_bundle(event: &Value) -> bool {
+    let of = |member: &str| text(event, &format!("/involvedObject/{member}"));
+    let group = of("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let kinds = reads();
+    kinds
+        .iter()
+        .any(|read| matches!(read, Read::List { kind, .. } if kind.kind == of("kind") && kind.group == group))
+}
+
 fn namespaces(snapshot: &Snapshot) -> BTreeSet<String> {
-    let lists = snapshot.answers().filter_map(|(_, answer)| answer.as_ref().ok());
+    let lists = snapshot
+        .answers()
+        .filter(|(read, _)| matches!(read, Read::List { .. }))
+        .filter_map(|(_, answer)| answer.as_ref().ok());
     let names = lists.flatten().map(|object| namespace_of(object).to_owned());
     names.collect()
 }
 
 /// Why each object of a namespace waits.
-fn explanations(snapshot: &Snapshot, namespace: &str, now: Time) -> Vec<(String, String)> {
+fn explanations(mut snapshot: Snapshot, namespace: &str, now: Time) -> Vec<(String, String)> {
     let lists = snapshot.answers().filter_map(|(read, answer)| match (read, answer) {
         (Read::List { kind, .. }, Ok(found))
             if KINDS
@@ -155,17 +167,19 @@ fn explanations(snapshot: &Snapshot, namespace: &str, now: Time) -> Vec<(String,
             .iter()
             .map(|object| ObjectId::foreign(&kind.group, &kind.kind, text(object, "/metadata/name")))
     });
-    let texts = ids.filter_map(|id| Some((id.clone(), explanation(&id, snapshot, namespace, now)?)));
+    let ids: Vec<ObjectId> = ids.collect();
+    let texts = ids
+        .into_iter()
+        .filter_map(|id| Some((id.clone(), explanation(&id, &mut snapshot, namespace, now)?)));
     texts
         .map(|(id, text)| (format!("why/{namespace}/{}-{}.txt", id.kind, id.name), text))
         .collect()
 }
 
 /// The explanation of an object that waits. What is not in the bundle is unknown.
-fn explanation(id: &ObjectId, snapshot: &Snapshot, namespace: &str, now: Time) -> Option<String> {
-    let mut snapshot = snapshot.clone();
+fn explanation(id: &ObjectId, snapshot: &mut Snapshot, namespace: &str, now: Time) -> Option<String> {
     for _ in 0..ROUNDS {
-        let explanation = match explain(id, &snapshot) {
+        let explanation = match explain(id, snapshot) {
             Ok(explanation) if explanation.state == State::Ready => return None,
             Ok(explanation) => explanation,
             Err(wanted) => {

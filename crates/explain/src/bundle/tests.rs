@@ -32,8 +32,12 @@ fn objects() -> Vec<Value> {
             "spec": { "topology": { "variables": [{ "name": "login", "value": { "pull": "canary" } }] } } }),
         json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3DataTemplate", "metadata": meta("t"),
             "spec": { "clusterName": "edge", "metaData": { "strings": [{ "key": "k", "value": "canary" }] } } }),
+        json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": meta("md"),
+            "spec": { "clusterName": "edge", "template": { "metadata": { "annotations": { "example.com/note": "canary" } } } } }),
+        json!({ "apiVersion": "v1", "kind": "Event", "metadata": meta("other"), "reason": "Unhealthy",
+            "involvedObject": { "kind": "Pod", "name": "p" }, "message": "the probe printed canary" }),
         json!({ "apiVersion": "v1", "kind": "Event", "metadata": meta("e"), "reason": "RegistrationError",
-            "involvedObject": { "kind": "BareMetalHost", "name": "h0" }, "message": "https://u:canary@h, token: canary" }),
+            "involvedObject": { "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h0" }, "message": "https://u:canary@h, token: canary" }),
     ]
 }
 

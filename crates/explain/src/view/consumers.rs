@@ -60,6 +60,14 @@ fn of_host(host: &BareMetalHost, machines: Option<&[Metal3Machine]>) -> Consumer
     let note = match (machine, machines) {
         _ if !is_machine => None,
         (None, None) => None,
+        // Machines of another namespace need not be read.
+        (None, Some(_))
+            if consumer
+                .and_then(|one| one.namespace.as_ref())
+                .is_some_and(|one| *one != namespace) =>
+        {
+            None
+        }
         (None, Some(_)) => Some("the consumer does not exist".to_owned()),
         (Some(machine), _) => annotated(machine)
             .filter(|named| *named != name(&host.metadata))

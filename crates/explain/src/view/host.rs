@@ -5,7 +5,7 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
 use metal3_api::metal3::names::host_condition as conditions;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::{public_text, redacted_url};
 use serde::Serialize;
 
 use crate::table::reason_of_error;
@@ -81,10 +81,10 @@ impl HostRow {
                 .labels
                 .as_ref()
                 .and_then(|all| all.get(CLUSTER_NAME_LABEL).cloned()),
-            image: image.map(public_url),
-            bmc: bmc.filter(|address| !address.is_empty()).map(public_url),
+            image: image.map(redacted_url),
+            bmc: bmc.filter(|address| !address.is_empty()).map(redacted_url),
             error: error.map(|error| reason_of_error(error).to_owned()),
-            message: without_logins(&status.error_message),
+            message: public_text(&status.error_message),
             since: entered(host),
         }
     }
@@ -126,35 +126,5 @@ const fn operational(status: OperationalStatus) -> &'static str {
         OperationalStatus::Delayed => "delayed",
         OperationalStatus::Detached => "detached",
         OperationalStatus::Servicing => "servicing",
-    }
-}
-
-/// A URL without the login and without the query, which contains the signature of signed URLs.
-pub(crate) fn public_url(url: &str) -> String {
-    let (before, query) = url.split_once('?').map_or((url, ""), |(before, _)| (before, "?***"));
-    let shown = match before.rsplit_once('@') {
-        Some((_, host)) if !before.contains("://") => format!("***@{host}"),
-        _ => without_logins(before),
-    };
-    shown + query
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn url_is_shown_without_login_and_query() {
-        for (url, shown) in [
-            ("redfish://root:canary@192.0.2.1/x", "redfish://***@192.0.2.1/x"),
-            ("root:canary@192.0.2.1", "***@192.0.2.1"),
-            ("192.0.2.1:6230", "192.0.2.1:6230"),
-            (
-                "https://i.example/os.raw?X-Signature=canary",
-                "https://i.example/os.raw?***",
-            ),
-        ] {
-            assert_eq!(public_url(url), shown);
-        }
     }
 }

@@ -98,7 +98,7 @@ fn hosts_are_a_table_without_logins_and_control_characters() {
     assert_eq!(
         lines.iter().map(cells).collect::<Vec<_>>(),
         [
-            "NAME|STATE|STATUS|POWER|CONSUMER|CLUSTER|IMAGE|BMC|ERROR|AGE",
+            "NAME|STATE|STATUS|POWER|CONSUMER|CLUSTER|IMAGE|BMC|ERROR|FOR",
             "h0|inspecting|error|off, shall be on|-|-|-|ipmi://192.0.2.2|InspectionError|-",
             "h1|provisioning|OK|on|Metal3Machine/m0|edge|os.raw|redfish://***@192.0.2.1/x|-|10m0s",
             "h2|available|OK, paused|on|-|-|-|-|-|-",

@@ -28,7 +28,10 @@ pub fn render(report: &Report, namespace: Option<&str>, now: Time) -> String {
         text = match report.state {
             State::Unknown => String::new(),
             State::Absent => "It does not exist.\n".to_owned(),
-            State::Ready | State::Waiting | State::Blocked => "Nothing found.\n".to_owned(),
+            State::Ready | State::Waiting | State::Blocked => match namespace {
+                Some(namespace) => format!("Nothing found in the namespace {namespace}.\n"),
+                None => "Nothing found.\n".to_owned(),
+            },
         };
     }
     for not_read in &report.not_read {
@@ -76,7 +79,7 @@ fn placed(is_wide: bool, head: &[&str], rows: Vec<(String, Vec<String>)>) -> Str
 }
 
 const HOSTS: [&str; 10] = [
-    "NAME", "STATE", "STATUS", "POWER", "CONSUMER", "CLUSTER", "IMAGE", "BMC", "ERROR", "AGE",
+    "NAME", "STATE", "STATUS", "POWER", "CONSUMER", "CLUSTER", "IMAGE", "BMC", "ERROR", "FOR",
 ];
 
 fn hosts(rows: &[HostRow], is_wide: bool, now: Time) -> String {

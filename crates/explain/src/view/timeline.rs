@@ -2,7 +2,7 @@
 
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationHistory};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use serde::Serialize;
 
 use crate::chain::State;
@@ -125,7 +125,7 @@ fn of_condition(condition: &Condition) -> Option<Moment> {
         step: condition.type_.clone(),
         state: format!("{status} ({})", condition.reason),
         actor: actor(&condition.reason),
-        cause: without_logins(&condition.message),
+        cause: public_text(&condition.message),
     })
 }
 
@@ -141,7 +141,7 @@ fn of_error(time: Time, host: &BareMetalHost) -> Option<Moment> {
         step: reason.to_owned(),
         state: format!("failed {} times", status.error_count),
         actor: actor(reason),
-        cause: without_logins(&status.error_message),
+        cause: public_text(&status.error_message),
     })
 }
 

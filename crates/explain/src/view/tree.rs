@@ -8,7 +8,6 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Mac
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::uri::without_logins;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -161,10 +160,7 @@ fn node(walk: &mut Walk<'_>, object: ObjectId) -> Node {
         state,
         title: first.as_ref().map(|link| link.title.clone()),
         reason: first.as_ref().and_then(|link| link.reason.clone()),
-        message: first
-            .as_ref()
-            .map(|link| without_logins(&link.message))
-            .unwrap_or_default(),
+        message: first.as_ref().map(|link| link.message.clone()).unwrap_or_default(),
         since: first.and_then(|link| link.since),
         details: BTreeMap::new(),
         children: Vec::new(),

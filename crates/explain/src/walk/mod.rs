@@ -19,6 +19,7 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::uri::public_text;
 use serde_json::Value;
 
 use crate::chain::{Explanation, Link, NotRead, State};
@@ -245,8 +246,10 @@ impl Walk<'_> {
         }
     }
 
+    /// Messages are texts of Ironic, of BMCs and of other controllers, which repeat URLs.
     fn push(&mut self, link: Link) {
-        self.chain.push(link);
+        let message = public_text(&link.message);
+        self.chain.push(Link { message, ..link });
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_explain::labels;
 use metal3_explain::view::{Filter, View};
 
@@ -67,6 +68,7 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
     let mut take = |name: &str| flags.remove(name);
     let scope = match (take("--namespace"), take("--all-namespaces")) {
         (Some(_), Some(_)) => bail!("-n and -A exclude each other; {}", usage(word)),
+        (Some(name), None) if name.is_empty() => bail!("-n names no namespace; {}", usage(word)),
         (Some(name), None) => Scope::Namespace(name),
         (None, Some(_)) => Scope::All,
         (None, None) => Scope::Default,
@@ -86,6 +88,16 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
         image: take("--image"),
         cluster: take("--cluster"),
     };
+    if let Some(state) = &filter.state {
+        let is_known = !matches!(
+            serde_json::from_value(state.as_str().into()),
+            Ok(ProvisioningState::Other(_))
+        );
+        ensure!(
+            is_known,
+            "--state {state:?}: write it as in status.provisioning.state of a host"
+        );
+    }
     labels::parse(&filter.labels).map_err(|why| anyhow::anyhow!("-l {:?}: {why}", filter.labels))?;
     let command = Command {
         ask: ask(word, &words, filter, file)?,
@@ -130,7 +142,7 @@ fn split(word: &Word, arguments: impl IntoIterator<Item = String>) -> Result<Par
             (Takes::Nothing | Takes::Optional, None) => String::new(),
             (Takes::Value | Takes::Optional, Some(value)) => value,
             (Takes::Value, None) => {
-                let next = arguments.next();
+                let next = arguments.next().filter(|next| !next.starts_with('-'));
                 next.with_context(|| format!("{name} has no value; {}", usage(word)))?
             }
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use kube::api::{Patch, PatchParams};
 use metal3_api::catalog;
 use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::GROUP;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -310,6 +311,14 @@ fn words_and_flags_are_completed_and_documented() {
             assert!(page.contains(&format!("`{flag}`")), "{flag}");
         }
     }
+    for (wrong, part) in [
+        ("-n -A", "no value"),
+        ("--namespace=", "names no namespace"),
+        ("--state Provisioned", "--state"),
+    ] {
+        let error = format!("{:#}", parse("hosts", words(wrong)).unwrap_err());
+        assert!(error.contains(part), "{wrong}: {error}");
+    }
     assert!(completion("tcsh").is_none());
     for shell in ["zsh", "fish", "kubectl"] {
         assert!(
@@ -326,4 +335,23 @@ fn script_for_bash_completes_what_the_program_prints() {
     let run = format!("{script}\n{stub}_kubectl_metal3; echo \"${{COMPREPLY[*]}}\"");
     let output = std::process::Command::new("bash").arg("-c").arg(run).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "tree top");
+}
+
+/// A Go manager up to 1.12 serves `v1beta1` only.
+#[tokio::test(start_paused = true)]
+async fn objects_of_another_version_are_not_known_rather_than_absent() {
+    let world = TestCluster::empty().await;
+    let mut older = catalog::definitions();
+    for kind in older.iter_mut().filter(|kind| kind.group == GROUP) {
+        kind.versions.retain(|version| version.name == "v1beta1");
+        kind.versions.iter_mut().for_each(|version| version.storage = true);
+    }
+    world.cluster.install(&older).unwrap();
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+    let consumer = json!({ "kind": "Metal3Machine", "name": "m0", "namespace": NAMESPACE });
+    create_host(&world, "h0", json!({ "spec": { "consumerRef": consumer } })).await;
+    let (text, state) = answer(&world, "consumers").await;
+    assert_eq!(state.exit_code(), 5, "{text}");
+    assert!(text.contains("is not served in the version v1beta2"), "{text}");
+    assert!(!text.contains("does not exist"), "{text}");
 }
