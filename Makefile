@@ -203,6 +203,15 @@ e2e e2e-smoke: stack-tools release program
 e2e: ## run all suites on real parts: lives, rolls, remediation, move, upgrade, kills, another infrastructure, stock Ironic (PART)
 e2e-smoke: ## provision machines of a real Ironic as Nodes of a real Cluster API cluster and deprovision them, once
 
+.PHONY: e2e-chart
+e2e-chart: STACK_NAME = chart
+e2e-chart: PROFILE = dev
+e2e-chart: stack-tools release program chart ## install, upgrade, roll back and uninstall the charts with the real Helm, while hosts of a real Ironic run
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
+	@helm=$$($(STACK) tool helm) && $(STACK) charts --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
+	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
+
 # FILE: one script; default: those that compare the worlds. SAID: folder of the collected conditions.
 COMPARED = $(sort $(wildcard e2e/scenarios/0[1-5]-*.yaml))
 SAID ?= $(or $(CARGO_TARGET_DIR),target)/scenarios

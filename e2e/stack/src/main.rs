@@ -103,6 +103,8 @@ enum Command {
     Products(products::Options),
     /// Prove the life-cycle suite on a fresh stack: machines of a real Ironic become a cluster, and are released.
     Lifecycle(lifecycle::Options),
+    /// Prove the suite of the Helm charts on a fresh stack: hosts of a real Ironic, and the real helm.
+    Charts(lifecycle::charts::Options),
     /// Run scripts of e2e/scenarios on a fresh stack, with machines of a real Ironic.
     Scenarios(lifecycle::script::Options),
     /// Measure the stack and write the figures into a document.
@@ -145,6 +147,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Claims(options) => claims::prove(&places, &options),
         Command::Products(options) => products::prove(&places, &options),
         Command::Lifecycle(options) => lifecycle::prove(&places, &options),
+        Command::Charts(options) => lifecycle::charts::prove(&places, &options),
         Command::Scenarios(options) => lifecycle::script::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
         Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),

@@ -136,6 +136,16 @@ pub(super) fn grants_are_used(env: &TestEnv<'_>) -> Proof {
     Ok(texts.join("; "))
 }
 
+/// This account sent requests, and none was forbidden.
+pub(super) fn nothing_forbidden_for(stack: &Stack, account: &str) -> Proof {
+    let log = Log::read(&std::fs::read_to_string(stack.places.log("audit"))?)?;
+    let counts = log.counts_of(account);
+    anyhow::ensure!(counts.forbidden.is_empty(), "{account}: {:?}", counts.forbidden);
+    let requests: u64 = counts.requests.values().sum();
+    anyhow::ensure!(requests > 0, "{account} sent no request");
+    Ok(format!("{requests} requests"))
+}
+
 /// For runs that do not use the whole release: no request was forbidden, except lists of other providers' kinds, which a
 /// Metal3Cluster reads for an earlier endpoint and does not require.
 pub(super) fn no_request_was_forbidden(stack: &Stack) -> anyhow::Result<()> {

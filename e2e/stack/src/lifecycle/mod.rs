@@ -13,6 +13,7 @@
 )]
 
 mod audit;
+pub(crate) mod charts;
 mod checks;
 mod claims;
 mod cluster;

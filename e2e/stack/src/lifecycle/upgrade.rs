@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::audit::MANAGERS;
 use super::cluster::{LONG, settled};
 use super::env::TestEnv;
+use super::fleet::Fleet;
 use super::{checks, install};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
@@ -59,7 +60,7 @@ pub(super) fn deleted_and_reinstalled(env: &TestEnv<'_>) -> Proof {
 }
 
 /// Waits until each host records the version of its BMC Secret, so that the next leader sends no login.
-fn logins_recorded(stack: &Stack) -> anyhow::Result<()> {
+pub(super) fn logins_recorded(stack: &Stack) -> anyhow::Result<()> {
     until(LONG, "hosts to name the versions of their logins", || {
         let secrets = list(stack, NAMESPACE, "secrets")?;
         let version = |host: &Value| {
@@ -87,16 +88,7 @@ fn untouched(env: &TestEnv<'_>, leaders: usize, work: impl FnOnce() -> anyhow::R
         until(LONG, "other managers to lead", || {
             Ok((took_over(&self::holders(env.stack)?) == leaders).then_some(()))
         })?;
-        let lead = env.fleet.mark()?;
-        until(LONG, "the host manager to list nodes", || {
-            let listings = env
-                .fleet
-                .since(lead)?
-                .iter()
-                .filter(|request| request.is_feed())
-                .count();
-            Ok((listings >= LISTINGS).then_some(()))
-        })?;
+        nodes_listed(env.fleet)?;
         settled(env)
     })?;
     let asked = env.fleet.since(mark)?;
@@ -117,8 +109,18 @@ fn untouched(env: &TestEnv<'_>, leaders: usize, work: impl FnOnce() -> anyhow::R
     ))
 }
 
+/// Waits until the host manager has read all nodes.
+pub(super) fn nodes_listed(fleet: &Fleet) -> anyhow::Result<()> {
+    let begin = fleet.mark()?;
+    until(LONG, "the host manager to list nodes", || {
+        let since = fleet.since(begin)?;
+        let listings = since.iter().filter(|request| request.is_feed()).count();
+        Ok((listings >= LISTINGS).then_some(()))
+    })
+}
+
 /// Spec and provisioning status of each host.
-fn ordered(stack: &Stack) -> anyhow::Result<Vec<Value>> {
+pub(super) fn ordered(stack: &Stack) -> anyhow::Result<Vec<Value>> {
     let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
     let summary = |host: &Value| {
         json!([

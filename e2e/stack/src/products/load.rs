@@ -16,7 +16,7 @@ pub(crate) fn pool(name: &str, start: &str, end: &str) -> Value {
 }
 
 /// An IPClaim for even numbers, an IPAddressClaim for odd ones.
-pub(super) fn claim(pool: &str, number: usize) -> Value {
+pub(crate) fn claim(pool: &str, number: usize) -> Value {
     let metadata = json!({"name": format!("{pool}-claim-{number}")});
     if number.is_multiple_of(2) {
         json!({"apiVersion": "ipam.metal3.io/v1alpha1", "kind": "IPClaim", "metadata": metadata,
@@ -81,7 +81,7 @@ pub(crate) fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-pub(super) fn has_address(claim: &Value) -> bool {
+pub(crate) fn has_address(claim: &Value) -> bool {
     claim["status"]["address"]["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty())
