@@ -181,6 +181,12 @@ host-life: rust ironic ## run HOSTS hosts through their whole life at LEVEL 1, 2
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(CARGO_BIN)/host-life --level $(LEVEL) --hosts $(or $(HOSTS),1) $(HOST_LIFE)
 
+.PHONY: host-raid
+host-raid: INSTANCE = raid
+host-raid: rust ## make, change and remove RAID volumes on its own real Ironic, with a kill after each change
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --profile storage --raid --port 27553
+
 .PHONY: host-faults
 host-faults: rust ## write docs/host-faults.md from the real program on the real Ironic
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life

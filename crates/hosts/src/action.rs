@@ -17,6 +17,7 @@ use metal3_ironic::calls::state::Power;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan;
 use metal3_runtime::reason::Reason;
+use serde_json::Value;
 
 use crate::facts::Read;
 
@@ -102,6 +103,8 @@ pub enum Request {
         /// Whether the machine boots through it.
         pxe_enabled: bool,
     },
+    /// Sets the RAID volumes that the next cleaning makes.
+    SetRaid(NodeUuid, Vec<Value>),
     /// Requests a transition of the provision state.
     Provision(NodeUuid, Transition),
     /// Requests a power change.
@@ -138,6 +141,7 @@ impl Request {
             Self::CreateNode(_)
             | Self::PatchNode(..)
             | Self::CreatePort { .. }
+            | Self::SetRaid(..)
             | Self::Provision(..)
             | Self::Power(..)
             | Self::SetMaintenance(..)
@@ -151,6 +155,7 @@ impl Request {
             Self::CreateNode(_)
             | Self::PatchNode(..)
             | Self::CreatePort { .. }
+            | Self::SetRaid(..)
             | Self::SetMaintenance(..)
             | Self::ClearMaintenance(_) => true,
             Self::Provision(..) | Self::Power(..) | Self::DeleteNode(_) => false,
@@ -181,6 +186,7 @@ impl Request {
             Self::CreateNode(_) => "create node",
             Self::PatchNode(..) => "change node",
             Self::CreatePort { .. } => "create port",
+            Self::SetRaid(..) => "set RAID",
             Self::Provision(_, transition) => transition.verb(),
             Self::Power(_, Power::On) => "power on",
             Self::Power(_, Power::Off) => "power off",

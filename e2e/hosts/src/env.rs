@@ -239,7 +239,8 @@ impl TestEnv {
 
     /// The node of a host; null when it does not exist.
     pub(crate) async fn node(&self, number: Number) -> anyhow::Result<Value> {
-        const FIELDS: &str = "uuid,name,provision_state,power_state,last_error,maintenance,driver_info";
+        const FIELDS: &str = "uuid,name,provision_state,power_state,last_error,maintenance,driver_info,\
+                              raid_interface,raid_config,target_raid_config";
         let wanted = format!("{NAMESPACE}~{}", name(number));
         let listed = self.session.ironic.get(&format!("/v1/nodes?fields={FIELDS}")).await?;
         let nodes = listed

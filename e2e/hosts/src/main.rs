@@ -20,6 +20,7 @@ mod level;
 mod life;
 mod phase;
 mod program;
+mod raid;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,6 +53,9 @@ struct Arguments {
     /// Inject machine faults and write the resulting host status to this page; one machine per fault
     #[arg(long, value_name = "MARKDOWN", conflicts_with = "kills")]
     faults: Option<PathBuf>,
+    /// Make, change and remove RAID volumes of one machine, with a kill after each change
+    #[arg(long, conflicts_with_all = ["kills", "faults", "direct"])]
+    raid: bool,
     /// Connect the program to Ironic without the interceptor: requests are not counted
     #[arg(long)]
     direct: bool,
@@ -80,6 +84,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let hosts = metal3_ironic_life::faults::machines();
             faults::run(arguments, Setup { hosts, ..setup }, page, &mut claims).await?;
         }
+        (None, _) if arguments.raid => raid::run(arguments, setup, &mut claims).await?,
         (None, 0) => life::run(arguments, setup, &mut claims).await?,
         (None, most) => kills::run(arguments, setup, most, &mut claims).await?,
     }

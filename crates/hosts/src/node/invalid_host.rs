@@ -119,6 +119,14 @@ pub enum InvalidHost {
         /// The name.
         name: String,
     },
+    /// A RAID volume cannot be made.
+    #[error("{field}: {problem}")]
+    Raid {
+        /// The field.
+        field: String,
+        /// The problem and its remedy.
+        problem: &'static str,
+    },
     /// The image is incomplete.
     #[error("{}: {}", image_field(.0), .0)]
     Image(ImageError),
@@ -182,7 +190,7 @@ impl InvalidHost {
             Self::Name { .. } | Self::NameLength { .. } => "metadata.name",
             Self::Uid => "metadata.uid",
             Self::Image(fault) => image_field(fault),
-            Self::ControlCharacter { field } => field,
+            Self::ControlCharacter { field } | Self::Raid { field, .. } => field,
             Self::Profile { field, .. }
             | Self::OtherNamespace { field }
             | Self::Unnamed { field }

@@ -22,6 +22,7 @@ mod masked;
 pub mod name;
 pub mod ports;
 pub mod profile;
+pub mod raid;
 pub mod ramdisk;
 pub mod registration;
 mod secret;

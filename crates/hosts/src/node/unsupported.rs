@@ -18,8 +18,6 @@ pub enum UnsupportedFeature {
     OciImage,
     /// A custom deploy step.
     CustomDeploy,
-    /// RAID configuration.
-    Raid,
     /// Fast inspection through the BMC.
     FastInspection,
 }
@@ -29,7 +27,6 @@ impl UnsupportedFeature {
         match self {
             Self::OciImage => "spec.image.url",
             Self::CustomDeploy => "spec.customDeploy",
-            Self::Raid => "spec.raid",
             Self::FastInspection => "spec.inspectionMode",
         }
     }
@@ -38,7 +35,6 @@ impl UnsupportedFeature {
         match self {
             Self::OciImage => "images from a registry (oci://)",
             Self::CustomDeploy => "custom deploy steps",
-            Self::Raid => "logical disks",
             Self::FastInspection => "fast inspection through the BMC",
         }
     }
@@ -47,7 +43,6 @@ impl UnsupportedFeature {
         match self {
             Self::OciImage => "use an http or https URL with a checksum",
             Self::CustomDeploy => "remove it and set spec.image",
-            Self::Raid => "configure the disks beforehand and remove it",
             Self::FastInspection => "use agent or disabled",
         }
     }
@@ -71,11 +66,6 @@ pub fn is_rejection(message: &str) -> bool {
 #[must_use]
 pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
     let spec = &host.spec;
-    // A RAID object without volumes leaves the disks as they are.
-    let raid = spec
-        .raid
-        .as_ref()
-        .is_some_and(|raid| raid.hardware_raid_volumes.is_some() || raid.software_raid_volumes.is_some());
     let features = [
         (UnsupportedFeature::OciImage, spec.image.as_ref().is_some_and(is_oci)),
         (
@@ -84,7 +74,6 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
                 .as_ref()
                 .is_some_and(|deploy| !deploy.method.is_empty()),
         ),
-        (UnsupportedFeature::Raid, raid),
         (
             UnsupportedFeature::FastInspection,
             !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),

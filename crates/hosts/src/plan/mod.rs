@@ -219,7 +219,8 @@ impl Planner<'_> {
                 // The response is the node, or confirms that it is deleted.
                 Request::CreateNode(_) | Request::PatchNode(..) | Request::DeleteNode(_) => false,
                 Request::CreatePort { .. } => is_stale,
-                Request::Provision(..)
+                Request::SetRaid(..)
+                | Request::Provision(..)
                 | Request::Power(..)
                 | Request::SetMaintenance(..)
                 | Request::ClearMaintenance(_) => true,

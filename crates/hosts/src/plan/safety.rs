@@ -99,6 +99,7 @@ fn require_recorded_state(planner: &Planner<'_>, node: &Node, request: &Request)
     let is_recorded = match (planner.state(), request) {
         (State::Provisioning, Request::Provision(_, Transition::Provide | Transition::Deploy { .. })) => true,
         (State::Deprovisioning, Request::Provision(_, Transition::Provide | Transition::Delete)) => true,
+        (State::Preparing, Request::Provision(_, Transition::Clean(_))) => true,
         // The deployment waits for its agent: nothing of the image runs yet.
         (State::Provisioning | State::Deleting, Request::Provision(_, Transition::Delete)) => {
             node.provision_state == ProvisionState::WaitCallBack

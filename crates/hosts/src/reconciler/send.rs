@@ -229,6 +229,7 @@ impl Executor<'_> {
                 }
                 return Ok(None);
             }
+            Request::SetRaid(uuid, disks) => (uuid.clone(), state::set_target_raid(&NodeRef::Uuid(uuid), &disks)),
             Request::Provision(uuid, transition) => {
                 let call = provision::request(&NodeRef::Uuid(uuid.clone()), transition).map_err(control_character)?;
                 (uuid, call)

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use super::fixture::{Fixture, image};
 
 /// Each field with a wish. Without an image nothing is provisioned.
-fn wishes() -> [(&'static str, Value); 4] {
+fn wishes() -> [(&'static str, Value); 3] {
     [
-        ("raid", json!({ "softwareRAIDVolumes": [{ "level": "1" }] })),
         ("customDeploy", json!({ "method": "install" })),
         ("image", json!({ "url": "oci://registry.example/image" })),
         ("inspectionMode", json!("fast")),

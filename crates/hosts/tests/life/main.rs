@@ -15,6 +15,7 @@ mod late_edits;
 mod moves;
 mod phases;
 mod ports;
+mod raid;
 mod reboots;
 mod stories;
 mod tenants;

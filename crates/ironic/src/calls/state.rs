@@ -61,11 +61,15 @@ pub fn set_power(node: &NodeRef, power: Power) -> Call<()> {
     order("change the power state", Method::Put, &path, effect).with_body(power.into_body())
 }
 
-/// Sets the logical disks for the next cleaning.
+/// Sets the logical disks for the next cleaning. None: the order is cleared.
 #[must_use]
 pub fn set_target_raid(node: &NodeRef, logical_disks: &[Value]) -> Call<()> {
     let path = ["nodes", node.segment(), "states", "raid"];
-    let body = json!({"logical_disks": logical_disks});
+    let body = if logical_disks.is_empty() {
+        json!({})
+    } else {
+        json!({"logical_disks": logical_disks})
+    };
     order("set the wanted RAID", Method::Put, &path, Effect::Repeatable).with_body(body)
 }
 

@@ -164,18 +164,13 @@ fn unsupported_features_are_rejected_by_name() {
     let oci = json!({"url": "OCI://192.0.2.9/os", "ociAuthSecretName": "registry"});
     let rows = [
         (json!({}), vec![]),
-        (json!({"image": {"url": "http://192.0.2.9/oci://"}, "raid": {}}), vec![]),
+        (json!({"image": {"url": "http://192.0.2.9/oci://"}}), vec![]),
         (json!({"image": oci}), vec!["spec.image.url"]),
         (
             json!({"customDeploy": {"method": "install"}}),
             vec!["spec.customDeploy"],
         ),
         (json!({"customDeploy": {"method": ""}}), vec![]),
-        (json!({"raid": {"softwareRAIDVolumes": []}}), vec!["spec.raid"]),
-        (
-            json!({"raid": {"hardwareRAIDVolumes": [{"level": "1"}]}}),
-            vec!["spec.raid"],
-        ),
         (
             json!({"firmware": {"sriovEnabled": true}, "inspectionMode": "fast"}),
             vec!["spec.inspectionMode"],

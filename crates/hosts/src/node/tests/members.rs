@@ -4,20 +4,19 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_harness::without_effect;
 use serde_json::{Value, json};
 
-use super::super::{Instance, config_drive, hints, ports, profile, unsupported};
+use super::super::{Instance, config_drive, hints, ports, profile, raid, unsupported};
 use super::record::{Record, lines};
 use super::{PASSWORD, credentials, host, record_of, settings};
-use crate::tests::fixture::{Fixture, MAC};
+use crate::tests::fixture::{Fixture, MAC, node};
 
 /// Members with a row of another class, or that other controllers read.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 7] = [
     "spec.consumerRef.",
     "spec.customDeploy.",
     "spec.description",
     "spec.firmware.",
     "spec.image.ociAuthSecretName",
     "spec.networkInterfaces[].",
-    "spec.raid.",
     "spec.taints[].",
 ];
 
@@ -46,6 +45,14 @@ fn documents() -> Vec<Value> {
         with(json!({ "bootMACAddress": "52:54:00:00:00:01", "bootMode": "legacy", "architecture": "aarch64" })),
         with(json!({ "automatedCleaningMode": "disabled", "disablePowerOff": true })),
         with(json!({ "inspectionMode": "fast", "hardwareProfile": "dell" })),
+        with(
+            json!({ "raid": { "hardwareRAIDVolumes": [{ "level": "1", "name": "n", "sizeGibibytes": 9, "rotational": true,
+            "numberOfPhysicalDisks": 1, "controller": "c", "physicalDisks": ["d"] }] } }),
+        ),
+        with(
+            json!({ "raid": { "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": 9, "rootVolume": true,
+            "physicalDisks": [hints, hints] }] } }),
+        ),
         // The host of the fixtures, whose node needs no change.
         json!({ "spec": {
             "online": true, "bootMACAddress": MAC, "architecture": "x86_64", "externallyProvisioned": true,
@@ -66,7 +73,7 @@ fn outcome(document: &Value) -> Option<String> {
     let provisioned = planned("provisioned", "active", "power on");
     serde_json::from_value::<BareMetalHost>(provisioned.host.clone()).ok()?;
     let host = host(spec.clone());
-    let node = record_of(&host, &credentials("admin", PASSWORD), &settings()).map(|record| {
+    let record = record_of(&host, &credentials("admin", PASSWORD), &settings()).map(|record| {
         let new = record.creation();
         let parts = [new.driver_info, new.properties, new.more].map(Value::Object);
         format!("{} {} {parts:?} {:?}", new.name, new.driver, new.disable_power_off)
@@ -81,6 +88,10 @@ fn outcome(document: &Value) -> Option<String> {
         names.map(|name| name.map(str::to_owned))
     });
     let root = profile::root_device(&host).map(|hints| hints.map(|hints| hints::to_ironic(&hints)));
+    let profile = super::super::BmcEndpoint::of(&host.spec.bmc.clone().unwrap_or_default().address, &settings());
+    let shown = serde_json::from_value(node("manageable")).unwrap();
+    let volumes = profile.and_then(|endpoint| raid::change(&host, &endpoint.profile(), &shown));
+    let volumes = volumes.map(|change| change.map(|change| (change.logical_disks, change.steps.len())));
     let missing: Vec<String> = unsupported::of(&host).iter().map(ToString::to_string).collect();
     let ports = ports::wanted(&host, None).map(|ports| ports.len());
     let plans = [
@@ -91,7 +102,7 @@ fn outcome(document: &Value) -> Option<String> {
     ]
     .map(|fixture| fixture.summary());
     Some(format!(
-        "{node:?} {instance:?} {secrets:?} {root:?} {missing:?} {ports:?} {:?} {plans:?}",
+        "{record:?} {instance:?} {secrets:?} {root:?} {volumes:?} {missing:?} {ports:?} {:?} {plans:?}",
         profile::choose(&host)
     ))
 }

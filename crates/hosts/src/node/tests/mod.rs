@@ -7,6 +7,7 @@ mod inventory;
 mod members;
 mod ports;
 mod properties;
+mod raid;
 mod record;
 mod registration;
 mod small;

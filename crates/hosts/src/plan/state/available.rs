@@ -8,13 +8,17 @@ use super::preparing::root_device_hints;
 use super::provisioning::{instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{require_idle, require_slot};
+use super::volumes;
+use crate::node::raid;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     if planner.host().spec.externally_provisioned == Some(true) {
-        planner.draft.status.provisioning.root_device_hints = None;
+        let status = &mut planner.draft.status.provisioning;
+        status.root_device_hints = None;
+        status.raid = raid::without_software(status.raid.as_ref());
         return Ok(Decision::ChangeState(Trigger::External));
     }
     require_idle(planner, node)?;
@@ -25,7 +29,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         require_slot(planner)?;
         return Ok(Decision::ChangeState(Trigger::Inspect));
     }
-    if root_device_hints(planner)? != planner.host().status.provisioning.root_device_hints {
+    let hints = root_device_hints(planner)?;
+    if hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner.host()) {
         return Ok(Decision::ChangeState(Trigger::Prepare));
     }
     let Some(image) = desired_image(planner.host()) else {

@@ -1,7 +1,7 @@
 //! `deprovisioning`: the image is removed, and the disks are cleaned as requested.
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
-use metal3_api::metal3::v1alpha1::{ErrorType, Image};
+use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -17,6 +17,7 @@ use super::shared::{
 use crate::action::Count;
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
+use crate::node::raid;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
@@ -159,9 +160,14 @@ fn done(planner: &mut Planner<'_>) -> Decision {
     // Ironic ended that instance.
     remove_annotation(planner, FORMER_ANNOTATION);
     let failed = planner.host().status.provisioning_fail_count > 0;
+    let is_cleaned = planner.host().spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
     let status = &mut planner.draft.status;
     status.provisioning.image = Image::default();
     status.provisioning.custom_deploy = None;
+    // differs: `host-raid-uncleaned`. The Go manager makes the volumes again, and erases what was not to be cleaned.
+    if is_cleaned {
+        status.provisioning.raid = raid::without_software(status.provisioning.raid.as_ref());
+    }
     if !failed {
         // After a failed deployment the error stays as the reason, and its count determines the backoff of the retry.
         crate::plan::status::clear(status);

@@ -123,7 +123,7 @@ pub const EDGES: &[Edge] = edges! {
     Available {
         edge External => ExternallyProvisioned: "`spec.externallyProvisioned` is set";
         edge Inspect => Inspecting: "the annotation `inspect.metal3.io` requests it, and the host has a busy-host slot";
-        edge Prepare => Preparing: "the root device hints changed";
+        edge Prepare => Preparing: "other root device hints or RAID volumes are asked for";
         failing Provision => Provisioning:
             "`spec.image` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending";
         edge Deleted => PoweringOffBeforeDelete: DELETED;

@@ -12,6 +12,7 @@ mod provisioning;
 mod register;
 mod registering;
 mod shared;
+mod volumes;
 
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
 

@@ -1,5 +1,5 @@
-//! `preparing`: selects the root device and creates the ports. RAID and firmware settings are not supported and
-//! rejected: RAID at registration, firmware settings here.
+//! `preparing`: makes the RAID volumes, selects the root device and creates the ports. Firmware settings are not
+//! supported and rejected.
 
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use super::graph::Trigger;
 use super::host_ports::ensure_ports;
 use super::register::{ensure_registered, invalid};
 use super::shared::require_idle;
+use super::volumes;
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::profile;
@@ -28,8 +29,10 @@ const FIRMWARE: &str = "changes of the firmware are requested (";
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     require_no_firmware_change(planner, node)?;
+    volumes::observe_cleaning(planner, node)?;
     require_idle(planner, node)?;
     ensure_ports(planner, node)?;
+    volumes::make(planner, node)?;
     let hints = root_device_hints(planner)?;
     planner.draft.status.provisioning.root_device_hints = hints;
     if planner.host().status.hardware_profile.is_none() {

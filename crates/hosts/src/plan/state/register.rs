@@ -19,7 +19,7 @@ use super::shared::request_transition;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
-use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, unsupported};
+use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, raid, unsupported};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
@@ -260,6 +260,10 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
 /// Creates the node. Only reached after a search without a result.
 fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     planner.request(Request::CreateNode(Box::new(access.record.creation())));
+    if *planner.state() == State::Preparing {
+        // The cleaning that made the volumes may not have ended.
+        planner.draft.status.provisioning.raid = raid::after_failure(planner.host());
+    }
     planner.record_event(reason::REGISTERED, "registered with Ironic");
     Decision::Wait(Next::Requeue)
 }

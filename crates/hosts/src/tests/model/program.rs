@@ -331,6 +331,10 @@ fn is_taken(model: &mut ModelState, request: &Request) -> Option<bool> {
             }
             is_let_go
         }
+        Request::SetRaid(_, disks) => {
+            node["target_raid_config"] = json!({ "logical_disks": disks });
+            true
+        }
         Request::CreateNode(_) | Request::PatchNode(..) | Request::CreatePort { .. } => true,
     };
     Some(is_taken)

@@ -64,6 +64,10 @@ pub(super) fn waiting() -> Vec<Row> {
             .row("another disk", "writes the status, to preparing, replan"),
         available()
             .node("available")
+            .spec(json!({ "raid": { "softwareRAIDVolumes": [{ "level": "1" }] } }))
+            .row("other volumes", "writes the status, to preparing, replan"),
+        available()
+            .node("available")
             .spec(json!({ "externallyProvisioned": true }))
             .row(
                 "externally provisioned",

@@ -147,6 +147,22 @@ pub(super) fn inspection() -> Vec<Row> {
     ]
 }
 
+fn volumes() -> serde_json::Value {
+    json!({ "softwareRAIDVolumes": [{ "level": "1" }] })
+}
+
+fn volumes_of_ironic() -> serde_json::Value {
+    json!({ "logical_disks": [{ "controller": "software", "size_gb": "MAX", "raid_level": "1" }] })
+}
+
+fn asks_for_volumes() -> Fixture {
+    preparing().spec(json!({ "raid": volumes() }))
+}
+
+fn has_volumes() -> Fixture {
+    asks_for_volumes().status(json!({ "provisioning": { "raid": volumes() } }))
+}
+
 pub(super) fn preparation() -> Vec<Row> {
     vec![
         preparing()
@@ -210,6 +226,70 @@ pub(super) fn preparation() -> Vec<Row> {
                 "cleaning failed, recorded and later",
                 "requests clear maintenance, requests manage, writes the status, error cleared, waits for \
                  the node",
+            ),
+        asks_for_volumes()
+            .node("manageable")
+            .row("other volumes, and another RAID interface", "requests change node, replan"),
+        asks_for_volumes()
+            .node_with("manageable", json!({ "raid_interface": "agent" }))
+            .row("other volumes are asked for", "reads Node, reads Host, replan"),
+        asks_for_volumes()
+            .node_with("manageable", json!({ "raid_interface": "agent" }))
+            .live()
+            .row(
+                "other volumes, and the interface that makes them",
+                "requests set RAID, requests clean, writes the status, waits for the node",
+            ),
+        asks_for_volumes()
+            .node("available")
+            .row("other volumes of an available node", "requests manage, waits for the node"),
+        asks_for_volumes()
+            .node_with("clean wait", json!({ "raid_interface": "agent" }))
+            .row("a cleaning for something else", "waits for the node"),
+        asks_for_volumes()
+            .node_with("clean wait", json!({ "raid_interface": "agent", "target_raid_config": volumes_of_ironic() }))
+            .row(
+                "a cleaning for these volumes, not recorded",
+                "writes the status, waits for the node",
+            ),
+        has_volumes()
+            .node("manageable")
+            .row("the volumes are made", "writes the status, to available, replan"),
+        has_volumes()
+            .node_with("clean failed", json!({ "last_error": "disk" }))
+            .row(
+                "their cleaning failed",
+                "writes the status, preparation error: disk, waits for a time",
+            ),
+        has_volumes()
+            .spec(json!({ "raid": { "softwareRAIDVolumes": [{ "level": "0" }] } }))
+            .node("manageable")
+            .row(
+                "volumes that cannot be made",
+                "writes the status, preparation error: spec.raid.softwareRAIDVolumes[0].level: the first software \
+                 volume must be of level 1, from which the machine boots; set it to \"1\", waits for the user",
+            ),
+        has_volumes()
+            .spec(json!({ "raid": null }))
+            .node_with("manageable", json!({ "raid_interface": "agent", "target_raid_config": volumes_of_ironic() }))
+            .live()
+            .row(
+                "no volumes are asked for any more",
+                "requests clean, writes the status, waits for the node",
+            ),
+        preparing()
+            .status(json!({ "provisioning": { "raid": { "softwareRAIDVolumes": [] } } }))
+            .node_with("manageable", json!({ "target_raid_config": volumes_of_ironic() }))
+            .row(
+                "the volumes are removed",
+                "requests set RAID, writes the status, to available, replan",
+            ),
+        asks_for_volumes()
+            .spec(json!({ "externallyProvisioned": true }))
+            .node("manageable")
+            .row(
+                "volumes of a machine of another",
+                "writes the status, to available, replan",
             ),
         preparing()
             .node("manageable")

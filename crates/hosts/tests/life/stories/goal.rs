@@ -101,7 +101,8 @@ pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
         || is_missing(&spec["preprovisioningNetworkDataName"])
         || lacks_data
         || spec.get("customDeploy").is_some()
-        || spec.get("raid").is_some()
+        // Not every BMC makes volumes.
+        || spec["raid"]["hardwareRAIDVolumes"].is_array()
 }
 
 fn message(host: &Value) -> String {
@@ -139,9 +140,10 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let shown = host["status"]["provisioning"]["image"]["url"]
                 .as_str()
                 .unwrap_or_default();
+            let has_volumes = *wanted != "available" || has_volumes(host);
             let is_older = shown.is_empty() && is_adopted(host, world);
             let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
-            if is_in_state && has_power && has_disk && is_shown {
+            if is_in_state && has_power && has_disk && is_shown && has_volumes {
                 Ok(())
             } else {
                 differs()
@@ -149,6 +151,17 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
         }
         Goal::Gone | Goal::Kept | Goal::Detached | Goal::Explained => differs(),
     }
+}
+
+/// Whether the RAID volumes that the host asks for are recorded as made, and none where it asks for none.
+fn has_volumes(host: &Value) -> bool {
+    let (asked, made) = (&host["spec"]["raid"], &host["status"]["provisioning"]["raid"]);
+    let list = |raid: &Value, kind: &str| raid[kind].as_array().cloned().unwrap_or_default();
+    let software = "softwareRAIDVolumes";
+    let hardware = "hardwareRAIDVolumes";
+    let keeps_hardware = !asked[hardware].is_array() || asked[hardware] == made[hardware];
+    let keeps_software = asked[hardware].is_array() && !asked[software].is_array();
+    keeps_hardware && (keeps_software || list(asked, software) == list(made, software))
 }
 
 /// Whether the image that the host still names could not be deployed: that stays its error until it is tried again, which

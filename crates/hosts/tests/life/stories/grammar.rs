@@ -173,7 +173,18 @@ fn other_members() -> Vec<Member> {
         ("taints", or_absent(json!([{ "key": "a", "effect": "NoSchedule" }]))),
         ("hardwareProfile", or_absent(json!("unknown"))),
         ("customDeploy", or_absent(json!({ "method": "install_everything" }))),
-        ("raid", or_absent(json!({ "softwareRAIDVolumes": [] }))),
+        (
+            "raid",
+            vec![
+                json!({ "softwareRAIDVolumes": [] }),
+                json!({ "softwareRAIDVolumes": [{ "level": "1" }] }),
+                json!({ "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": 9 }, { "level": "0" }] }),
+                json!({ "hardwareRAIDVolumes": [{ "level": "5", "name": "data" }] }),
+                json!({ "hardwareRAIDVolumes": [] }),
+                Value::Null,
+                Value::Null,
+            ],
+        ),
         // Admission refuses it.
         ("firmware", or_absent(json!({ "sriovEnabled": true }))),
         ("networkInterfaces", vec![Value::Null]),

@@ -94,6 +94,7 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
         of_repetition,
         of_erasing,
         of_cleaning,
+        of_volumes,
         of_deploying,
         of_deployed_content,
         of_power_off,
@@ -150,6 +151,17 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
     }
     let is_wanted = |host: &Value| host["spec"].get(mode).is_some_and(|mode| mode == "metadata");
     (host.always(SLACK, is_wanted) && *cleans == false).then_some("cleaning is ordered and the node does not clean")
+}
+
+/// RAID volumes are changed on a machine that runs nothing, for a host that asks for others than it has.
+fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    let is_order = order.transition() == Some("clean");
+    if is_order && order.node["instance_uuid"].is_string() {
+        return Some("the node has an instance");
+    }
+    let differs = |host: &Value| host["spec"]["raid"] != host["status"]["provisioning"]["raid"];
+    let is_asked = |host: &Value| state(host) == "preparing" && differs(host);
+    (is_order && !host.ever(SLACK, is_asked)).then_some("the host asks for no other volumes")
 }
 
 fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {

@@ -15,10 +15,11 @@ use crate::{
 pub(super) const HARDWARE_MANAGER: &str = "1.2";
 
 /// The in-band steps: name, the agent's priority, interface.
-const CLEAN: [(&str, u8, &str); 4] = [
+const CLEAN: [(&str, u8, &str); 5] = [
     ("erase_devices", 10, "deploy"),
     ("erase_devices_metadata", 99, "deploy"),
     ("erase_pstore", 0, "deploy"),
+    ("create_configuration", 0, "raid"),
     ("delete_configuration", 0, "raid"),
 ];
 const DEPLOY: [(&str, u8, &str); 2] = [("write_image", 0, "deploy"), ("erase_devices_metadata", 0, "deploy")];
@@ -246,8 +247,13 @@ fn step(kind: &str, params: &Value, faults: &Faults) -> Execution {
         _ if name.starts_with("erase_devices") => WorkKind::Erase,
         _ => WorkKind::Pass,
     };
+    // Ironic records the volumes that the agent reports. They are not simulated on the disks.
+    let made = match name {
+        "create_configuration" => params.pointer("/node/target_raid_config").cloned(),
+        _ => None,
+    };
     let mut result = Map::new();
-    result.insert(format!("{kind}_result"), Value::Null);
+    result.insert(format!("{kind}_result"), made.unwrap_or_default());
     result.insert(format!("{kind}_step"), step);
     Execution::Later(work, Value::Object(result))
 }

@@ -104,7 +104,7 @@ type Check = fn(&Charts<'_>) -> Proof;
 /// In this order: each claim starts with the state that the previous one left.
 const CLAIMS: &[Claim<Check>] = &[
     (
-        "helm_refuses_definitions_of_kubectl_until_it_is_told_to_own_them",
+        "helm_takes_definitions_that_kubectl_applied_only_on_request",
         definitions,
     ),
     ("helm_install_brings_the_three_products", installed),

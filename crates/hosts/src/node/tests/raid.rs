@@ -1,0 +1,242 @@
+//! RAID volumes: what is wanted, and the cleaning that makes it.
+
+use metal3_ironic::model::node::Node;
+use serde_json::{Value, json};
+
+use super::super::BmcEndpoint;
+use super::super::raid::{self, RaidChange};
+use super::{InvalidHost, settings, with_status};
+use crate::tests::fixture::node;
+
+const BMC: &str = "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1";
+
+fn mirror() -> Value {
+    json!([{ "level": "1", "sizeGibibytes": 50, "rootVolume": true,
+        "physicalDisks": [{ "deviceName": "/dev/sda" }, { "serialNumber": "s2" }] }])
+}
+
+fn change_at(
+    address: &str,
+    spec: &Value,
+    recorded: &Value,
+    ordered: &Value,
+) -> Result<Option<RaidChange>, InvalidHost> {
+    let host = with_status(
+        json!({ "raid": spec }),
+        &json!({ "raid": recorded, "state": "preparing" }),
+    );
+    let mut shown = node("manageable");
+    shown["target_raid_config"] = ordered.clone();
+    let shown: Node = serde_json::from_value(shown).unwrap();
+    let profile = BmcEndpoint::of(address, &settings()).unwrap().profile();
+    raid::change(&host, &profile, &shown)
+}
+
+fn change(spec: &Value, recorded: &Value) -> Option<RaidChange> {
+    change_at(BMC, spec, recorded, &json!({})).unwrap()
+}
+
+/// The steps, as one text.
+fn steps(change: Option<&RaidChange>) -> String {
+    let all = change.iter().flat_map(|change| &change.steps);
+    all.map(|step| format!("{step:?}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn each_difference_has_its_cleaning() {
+    const NEW_SOFTWARE: &str = "raid.delete_configuration deploy.erase_devices_metadata raid.create_configuration";
+    const NO_SOFTWARE: &str = "raid.delete_configuration deploy.erase_devices_metadata";
+    const NEW_HARDWARE: &str = "raid.delete_configuration raid.create_configuration";
+    let (soft, hard) = (mirror(), json!([{ "level": "5" }]));
+    let software = |volumes: &Value| json!({ "softwareRAIDVolumes": volumes });
+    let hardware = |volumes: &Value| json!({ "hardwareRAIDVolumes": volumes });
+    for (given, spec, recorded, expected) in [
+        ("nothing asked", Value::Null, Value::Null, ""),
+        ("an empty wish", json!({}), Value::Null, ""),
+        ("software volumes", software(&soft), Value::Null, NEW_SOFTWARE),
+        ("the same", software(&soft), software(&soft), ""),
+        (
+            "others",
+            software(&json!([{ "level": "1" }])),
+            software(&soft),
+            NEW_SOFTWARE,
+        ),
+        ("none any more", software(&json!([])), software(&soft), NO_SOFTWARE),
+        ("the wish is removed", Value::Null, software(&soft), NO_SOFTWARE),
+        ("none, and none before", software(&json!([])), Value::Null, ""),
+        ("after a failure", software(&soft), json!({}), NEW_SOFTWARE),
+        ("hardware volumes", hardware(&hard), Value::Null, NEW_HARDWARE),
+        ("the same hardware", hardware(&hard), hardware(&hard), ""),
+        (
+            "no hardware",
+            hardware(&json!([])),
+            hardware(&hard),
+            "raid.delete_configuration",
+        ),
+        (
+            "no hardware, unknown before",
+            hardware(&json!([])),
+            Value::Null,
+            "raid.delete_configuration",
+        ),
+        ("the wish for hardware is removed", Value::Null, hardware(&hard), ""),
+        (
+            "software instead of hardware",
+            software(&soft),
+            hardware(&hard),
+            NEW_SOFTWARE,
+        ),
+        (
+            "hardware, and no software any more",
+            json!({ "hardwareRAIDVolumes": hard, "softwareRAIDVolumes": [] }),
+            software(&soft),
+            NO_SOFTWARE,
+        ),
+        (
+            "then hardware",
+            json!({ "hardwareRAIDVolumes": hard, "softwareRAIDVolumes": [] }),
+            software(&json!([])),
+            NEW_HARDWARE,
+        ),
+    ] {
+        assert_eq!(steps(change(&spec, &recorded).as_ref()), expected, "{given}");
+    }
+}
+
+#[test]
+fn what_is_recorded_ends_the_differences_one_cleaning_after_the_other() {
+    let spec = json!({ "hardwareRAIDVolumes": [{ "level": "5" }], "softwareRAIDVolumes": [] });
+    let mut recorded = json!({ "softwareRAIDVolumes": mirror() });
+    let mut cleanings = 0;
+    while let Some(change) = change(&spec, &recorded) {
+        recorded = serde_json::to_value(change.recorded).unwrap();
+        cleanings += 1;
+    }
+    assert_eq!((cleanings, recorded), (2, spec));
+}
+
+/// A failed removal is repeated, although nothing is recorded of the volumes.
+#[test]
+fn volumes_may_exist_while_ironic_has_their_order() {
+    let ordered = json!({ "logical_disks": [{ "controller": "software", "raid_level": "1", "size_gb": "MAX" }] });
+    for (spec, recorded) in [
+        (Value::Null, json!({})),
+        (json!({ "softwareRAIDVolumes": [] }), json!({})),
+    ] {
+        let removal = change_at(BMC, &spec, &recorded, &ordered).unwrap();
+        assert!(
+            steps(removal.as_ref()).starts_with("raid.delete_configuration"),
+            "{spec}"
+        );
+        assert_eq!(change_at(BMC, &spec, &recorded, &json!({})).unwrap(), None, "{spec}");
+    }
+}
+
+#[test]
+fn volumes_are_ordered_in_the_terms_of_ironic() {
+    let ordered = |spec: Value| change(&spec, &Value::Null).unwrap();
+    let software = ordered(json!({ "softwareRAIDVolumes": mirror() }));
+    assert_eq!(software.interface, Some("agent"));
+    assert_eq!(
+        Value::from(software.logical_disks),
+        json!([{ "controller": "software", "size_gb": 50, "raid_level": "1", "is_root_volume": true,
+            "physical_disks": [{ "name": "s== /dev/sda" }, { "serial": "s== s2" }] }])
+    );
+    let hardware = ordered(json!({ "hardwareRAIDVolumes": [
+        { "level": "1+0", "name": "data", "sizeGibibytes": 9, "rotational": false, "numberOfPhysicalDisks": 2,
+            "controller": "card.1", "physicalDisks": ["d1", "d2"] },
+        { "level": "0", "rotational": true },
+    ] }));
+    assert_eq!(hardware.interface, Some("redfish"));
+    assert_eq!(
+        Value::from(hardware.logical_disks),
+        json!([
+            { "size_gb": 9, "raid_level": "1+0", "volume_name": "data", "controller": "card.1", "disk_type": "ssd",
+                "number_of_physical_disks": 2, "physical_disks": ["d1", "d2"] },
+            { "size_gb": "MAX", "raid_level": "0", "disk_type": "hdd" },
+        ])
+    );
+}
+
+#[test]
+fn volumes_that_cannot_be_made_are_named_with_their_cure() {
+    let hardware = |volumes: Value| json!({ "hardwareRAIDVolumes": volumes });
+    let software = |volumes: Value| json!({ "softwareRAIDVolumes": volumes });
+    let ipmi = "ipmi://192.0.2.10";
+    for (address, spec, field) in [
+        (
+            ipmi,
+            hardware(json!([{ "level": "1" }])),
+            "spec.raid.hardwareRAIDVolumes: ",
+        ),
+        (
+            BMC,
+            hardware(json!([{ "level": "1", "name": "a" }, { "level": "0", "name": "a" }])),
+            "spec.raid.hardwareRAIDVolumes[1].name: ",
+        ),
+        (
+            BMC,
+            hardware(
+                json!([{ "level": "1", "physicalDisks": ["a", "b"], "numberOfPhysicalDisks": 3, "controller": "c" }]),
+            ),
+            "spec.raid.hardwareRAIDVolumes[0].numberOfPhysicalDisks: ",
+        ),
+        (
+            BMC,
+            hardware(json!([{ "level": "1", "physicalDisks": ["a", "b"] }])),
+            "spec.raid.hardwareRAIDVolumes[0].controller: ",
+        ),
+        (
+            BMC,
+            hardware(json!([{ "level": "1", "name": "a\nb" }])),
+            "spec.raid.hardwareRAIDVolumes[0].name has a control character",
+        ),
+        (
+            BMC,
+            hardware(json!([{ "level": "1", "physicalDisks": ["a\u{7}"], "controller": "c" }])),
+            "spec.raid.hardwareRAIDVolumes[0].physicalDisks has a control character",
+        ),
+        (
+            BMC,
+            software(json!([{ "level": "0" }])),
+            "spec.raid.softwareRAIDVolumes[0].level: ",
+        ),
+        (
+            BMC,
+            software(json!([{ "level": "1", "physicalDisks": [{ "model": "a\tb" }, {}] }])),
+            "spec.raid.softwareRAIDVolumes[0].physicalDisks has a control character",
+        ),
+    ] {
+        let error = change_at(address, &spec, &Value::Null, &json!({})).unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with(field), "{text}");
+        assert!(field.starts_with(error.field()), "{field}: {}", error.field());
+    }
+    // Nothing can be removed from a BMC that makes no volumes.
+    assert_eq!(
+        change_at(ipmi, &hardware(json!([])), &Value::Null, &json!({})).unwrap(),
+        None
+    );
+}
+
+#[test]
+fn failed_cleaning_keeps_what_it_did_not_change() {
+    let recorded = json!({ "hardwareRAIDVolumes": [{ "level": "5" }], "softwareRAIDVolumes": [] });
+    for (spec, kept) in [
+        (Value::Null, json!({ "hardwareRAIDVolumes": [{ "level": "5" }] })),
+        (json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }), json!({})),
+        (
+            json!({ "softwareRAIDVolumes": mirror() }),
+            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
+        ),
+    ] {
+        let host = with_status(json!({ "raid": spec }), &json!({ "raid": recorded }));
+        assert_eq!(
+            serde_json::to_value(raid::after_failure(&host)).unwrap(),
+            kept,
+            "{spec}"
+        );
+    }
+    let host = with_status(json!({ "raid": { "softwareRAIDVolumes": mirror() } }), &json!({}));
+    assert_eq!(raid::after_failure(&host), None);
+}

@@ -1,0 +1,171 @@
+//! RAID volumes: made before a host is available, changed and removed by cleanings, and kept while an image runs.
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::transport::Transport as _;
+use metal3_sim_bmc::fault::Fault as MachineFault;
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::{Value, json};
+
+use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::interceptor::IronicFault;
+use crate::phases::{image, runs};
+
+const SET: &str = "PUT nodes/_/states/raid";
+const CLEAN: &str = "PUT nodes/_/states/provision clean";
+
+fn mirror(size: u32) -> Value {
+    json!({ "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": size, "rootVolume": false }] })
+}
+
+fn volumes(host: &BareMetalHost) -> Value {
+    serde_json::to_value(&host.status.provisioning.raid).unwrap()
+}
+
+fn done(env: &TestEnv, what: &str) -> usize {
+    env.interceptor.log().done.get(what).copied().unwrap_or_default()
+}
+
+async fn until_made(env: &TestEnv, expected: &Value) {
+    let is_made = |host: Option<&BareMetalHost>| {
+        host.is_some_and(|host| {
+            let status = &host.status;
+            status.provisioning.state.to_string() == "available"
+                && status.error_message.is_empty()
+                && volumes(host) == *expected
+        })
+    };
+    env.until(1, "available host with its volumes", is_made).await;
+}
+
+/// The sizes of the volumes that Ironic made.
+async fn made(env: &TestEnv) -> Vec<Value> {
+    let request = http::Request::get("/v1/nodes/default~host-1").header("X-OpenStack-Ironic-API-Version", "1.95");
+    let response = env.ironic.exchange(request.body(Vec::new()).unwrap()).await.unwrap();
+    let node: Value = serde_json::from_slice(response.body()).unwrap();
+    let disks = node["raid_config"]["logical_disks"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    disks.iter().map(|disk| disk["size_gb"].clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_are_made_changed_and_removed_before_the_host_is_available() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({ "raid": mirror(20) })).await;
+    until_made(&env, &mirror(20)).await;
+    assert_eq!((done(&env, SET), done(&env, CLEAN)), (1, 1));
+    assert_eq!(made(&env).await, [20]);
+    assert_eq!(env.node(1).await.unwrap().raid_interface.as_deref(), Some("agent"));
+    env.edit(1, json!({ "spec": { "raid": mirror(30) } })).await;
+    until_made(&env, &mirror(30)).await;
+    assert_eq!((done(&env, SET), done(&env, CLEAN)), (2, 2));
+    assert_eq!(made(&env).await, [30]);
+    env.edit(1, json!({ "spec": { "raid": null } })).await;
+    until_made(&env, &json!({ "softwareRAIDVolumes": [] })).await;
+    assert_eq!(made(&env).await, [0; 0]);
+    assert!(env.node(1).await.unwrap().target_raid_config.0.is_empty());
+    assert_eq!((done(&env, SET), done(&env, CLEAN)), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_cleaning_is_reported_and_repeated_until_the_volumes_are_as_asked() {
+    let env = TestEnv::new(Setup::default());
+    env.host(1, json!({ "raid": mirror(20) })).await;
+    until_made(&env, &mirror(20)).await;
+    for (asked, recorded, sizes) in [
+        (mirror(30), mirror(30), vec![json!(30)]),
+        (Value::Null, json!({ "softwareRAIDVolumes": [] }), vec![]),
+    ] {
+        env.set_faults(1, &[MachineFault::CleanStepFails]);
+        env.edit(1, json!({ "spec": { "raid": asked } })).await;
+        let has_failed = |host: Option<&BareMetalHost>| {
+            host.is_some_and(|host| {
+                let status = serde_json::to_value(&host.status).unwrap();
+                status["errorType"] == "preparation error" && status["errorCount"].as_i64() >= Some(2)
+            })
+        };
+        env.until(1, "failures", has_failed).await;
+        env.set_faults(1, &[]);
+        until_made(&env, &recorded).await;
+        assert_eq!(made(&env).await, sizes, "{asked}");
+    }
+}
+
+/// A running machine is not touched, and disks that are not to be cleaned keep their volumes.
+#[tokio::test(start_paused = true)]
+async fn volumes_of_a_running_host_are_changed_after_it_is_deprovisioned() {
+    for (mode, changed, cleanings) in [
+        ("metadata", false, 2),
+        ("metadata", true, 2),
+        ("disabled", false, 1),
+        ("disabled", true, 2),
+    ] {
+        let env = TestEnv::new(Setup::default());
+        env.host(
+            1,
+            json!({ "raid": mirror(20), "automatedCleaningMode": mode, "image": image() }),
+        )
+        .await;
+        env.until(1, "running host", runs).await;
+        let size = if changed { 30 } else { 20 };
+        env.edit(1, json!({ "spec": { "raid": mirror(size) } })).await;
+        tokio::time::sleep(std::time::Duration::from_hours(1)).await;
+        assert_eq!(done(&env, CLEAN), 1, "{mode}");
+        env.edit(1, json!({ "spec": { "image": null } })).await;
+        until_made(&env, &mirror(size)).await;
+        assert_eq!(done(&env, CLEAN), cleanings, "{mode}, changed: {changed}");
+        assert_eq!(made(&env).await, [size], "{mode}");
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Case {
+    NoFault,
+    /// The n-th request to Ironic, counted from 1.
+    Ironic(usize, IronicFault),
+    /// The n-th write of the status, counted from 1.
+    Write(u64, Fault),
+}
+
+/// Makes volumes and removes them. Returns the numbers of requests to Ironic and of writes of the status.
+async fn life(case: Case) -> (usize, u64) {
+    let env = TestEnv::new(Setup::default());
+    match case {
+        Case::NoFault => {}
+        Case::Ironic(at, fault) => env.interceptor.log().fault = Some((at, fault)),
+        Case::Write(at, fault) => {
+            let rule = Rule::at(at, fault).verb("patch").resource("baremetalhosts/status");
+            env.cluster.inject(Plan::none().with(rule));
+        }
+    }
+    env.host(1, json!({ "raid": mirror(20), "online": false })).await;
+    until_made(&env, &mirror(20)).await;
+    assert_eq!(made(&env).await, [20], "{case:?}");
+    env.edit(1, json!({ "spec": { "raid": null } })).await;
+    until_made(&env, &json!({ "softwareRAIDVolumes": [] })).await;
+    assert_eq!(made(&env).await, [0; 0], "{case:?}");
+    assert!(done(&env, CLEAN) <= 3, "{case:?}: {:#?}", env.interceptor.log().asked);
+    let writes = env
+        .cluster
+        .audit()
+        .of(CONTROLLER_USER, "patch", "baremetalhosts/status");
+    (env.interceptor.log().asked.len(), writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_of_a_request_or_a_write_ends_with_the_volumes_that_are_asked_for() {
+    let (requests, writes) = life(Case::NoFault).await;
+    let asked = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
+    let faults = [Fault::CrashBefore, Fault::CrashAfter, Fault::ReplyLost, Fault::Conflict];
+    let written = (1..=writes).flat_map(|at| faults.map(|fault| Case::Write(at, fault)));
+    let all: Vec<Case> = asked.chain(written).collect();
+    let every = if std::env::var_os("METAL3_HOSTS_EVERY_CASE").is_some() {
+        1
+    } else {
+        7
+    };
+    for case in all.into_iter().step_by(every) {
+        life(case).await;
+    }
+}
