@@ -59,6 +59,12 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it deletes the record of the node. What precedes it in a plan only prepares that.
+    #[must_use]
+    pub const fn removes_record(&self) -> bool {
+        matches!(self, Self::Ironic(order) if matches!(order.request.impact(), Impact::RemovesRecord))
+    }
+
     /// Whether it takes effect in this process only, once all writes are done.
     #[must_use]
     pub const fn is_record(&self) -> bool {
@@ -147,6 +153,13 @@ impl Request {
             | Self::SetMaintenance(..)
             | Self::ClearMaintenance(_) => Impact::None,
         }
+    }
+
+    /// Whether host and node must be compared again when others delayed it: it interrupts or ends something that is wanted again
+    /// by then, or a maintenance that an operator began.
+    pub(crate) const fn is_compared_again(&self) -> bool {
+        let ends = matches!(self, Self::ClearMaintenance(_) | Self::Provision(_, Transition::Abort));
+        ends || !matches!(self.impact(), Impact::None)
     }
 
     /// Whether it only changes Ironic's record of the node.

@@ -11,13 +11,15 @@ use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
-use crate::action::{Count, Request};
+use crate::action::{Count, Impact, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read};
 use crate::names::{FORMER_ANNOTATION, reason};
 use crate::plan::object::{has_finalizer, release_hardware};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
-use crate::plan::safety::{check_deprovision_budget, disruptive_transition, request_disruptive, was_withheld};
+use crate::plan::safety::{
+    check_deprovision_budget, disruptive_transition, request_disruptive, require_live, require_live_reads, was_withheld,
+};
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
 use crate::plan::wait;
@@ -162,6 +164,10 @@ pub(crate) fn report_left_node(planner: &mut Planner<'_>, found: &ForeignNode) {
     }
 }
 
+/// What is read before the node of a running machine is put into maintenance or released: without that Ironic itself does not
+/// delete a node with an instance, and the detachment may have been taken back.
+const LIVE_VIEWS: &[Read] = &[Read::Node, Read::Host];
+
 /// The next step of deleting a node. Returns `Ok` and leaves the node when it does not belong to the host.
 pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: bool) -> PlanResult<()> {
     // differs: `host-node-of-another`. The Go manager deletes any node that it finds.
@@ -186,6 +192,7 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
             return Err(wait_for_end(planner, node));
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
+            require_live_reads(planner, Impact::RemovesRecord)?;
             planner.request(Request::Provision(id.clone(), Transition::Abort));
             return Err(wait_for_end(planner, node));
         }
@@ -194,12 +201,12 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
             if !release.is_empty() {
-                require_live_node(planner)?;
+                require_live(planner, LIVE_VIEWS)?;
                 planner.request(Request::PatchNode(id.clone(), release));
             }
         }
         _ => {
-            require_live_node(planner)?;
+            require_live(planner, LIVE_VIEWS)?;
             if !node.maintenance {
                 planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE));
             }
@@ -215,15 +222,6 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
 fn wait_for_end(planner: &mut Planner<'_>, node: &Node) -> Decision {
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     Decision::Wait(wait::on_node("Ironic is busy"))
-}
-
-/// Requires a live view of the instance of the node. Without maintenance Ironic itself does not delete a node with one.
-fn require_live_node(planner: &Planner<'_>) -> PlanResult<()> {
-    let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
-    if is_live || !planner.rules.read_node_first() {
-        return Ok(());
-    }
-    Err(Decision::read(Read::Node))
 }
 
 fn reason_of_deletion(planner: &Planner<'_>) -> &'static str {

@@ -3,7 +3,9 @@
 //! A request that erases is sent only when the status records the action, host and node were read live in this
 //! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
 //! needs the same reads and is caused by the spec. Before both, the node agrees with what the host
-//! forbids. Each is logged for audit.
+//! forbids. The record of a node is deleted only for a host that was read live. Each is logged for audit.
+
+use std::collections::BTreeSet;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
 use metal3_domain::ids::NodeUuid;
@@ -63,23 +65,27 @@ pub(crate) fn disruptive_transition(
     request_disruptive(planner, node, Request::Provision(uuid, to), why)
 }
 
-/// Requests the missing live reads of host and node together.
+/// Requires the live reads that a request with this impact needs.
 pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanResult<()> {
-    // Ironic itself refuses to delete a node in use.
-    if matches!(impact, Impact::None | Impact::RemovesRecord) {
-        return Ok(());
-    }
-    let mut reads = std::collections::BTreeSet::new();
-    if planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first() {
-        reads.insert(Read::Host);
-    }
     // A node without an instance runs nothing. The host may forbid to power off any machine.
     let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
-    let is_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
-    let is_permitted_idle = impact == Impact::Interrupts && is_idle;
-    if !(is_live || is_permitted_idle) && planner.rules.read_node_first() {
-        reads.insert(Read::Node);
+    match impact {
+        Impact::None => Ok(()),
+        // Ironic itself refuses to delete a node in use.
+        Impact::RemovesRecord => require_live(planner, &[Read::Host]),
+        Impact::Interrupts if is_idle => require_live(planner, &[Read::Host]),
+        Impact::Interrupts | Impact::Erases => require_live(planner, &[Read::Node, Read::Host]),
     }
+}
+
+/// Requires live views of host and node; requests those that are missing together.
+pub(crate) fn require_live(planner: &Planner<'_>, wanted: &[Read]) -> PlanResult<()> {
+    let is_node_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
+    let is_missing = |read: &Read| match read {
+        Read::Host => planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first(),
+        _ => !is_node_live && planner.rules.read_node_first(),
+    };
+    let reads: BTreeSet<_> = wanted.iter().copied().filter(is_missing).collect();
     if reads.is_empty() {
         Ok(())
     } else {

@@ -66,8 +66,10 @@ impl Executor<'_> {
     /// When a write to the API failed or is not permitted.
     pub(super) async fn perform(&self, plan: Plan, observed: &mut Observations) -> Result<Outcome, Fault> {
         let (records, writes): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(Action::is_record);
-        for action in writes {
-            match self.act(action, observed).await? {
+        let removal = writes.iter().rposition(Action::removes_record);
+        for (at, action) in writes.into_iter().enumerate() {
+            let prepares_removal = removal.is_some_and(|removal| at < removal);
+            match self.act(action, prepares_removal, observed).await? {
                 Outcome::Done => {}
                 other => return Ok(other),
             }
@@ -86,12 +88,12 @@ impl Executor<'_> {
                 .record(&*observed.host, event.importance, event.reason, event.message);
         }
         for record in records {
-            self.act(record, observed).await?;
+            self.act(record, false, observed).await?;
         }
         Ok(Outcome::Done)
     }
 
-    async fn act(&self, action: Action, observed: &mut Observations) -> Result<Outcome, Fault> {
+    async fn act(&self, action: Action, prepares_removal: bool, observed: &mut Observations) -> Result<Outcome, Fault> {
         match action {
             Action::ReserveBudget => {
                 if !self.index.reserve(self.key, self.budget, self.clock.now()) {
@@ -121,7 +123,7 @@ impl Executor<'_> {
                     store_secret(&name, secret, observed);
                 }
             }
-            Action::Ironic(order) => return self.send_order(order, observed).await,
+            Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),
             Action::EndRefusal => {

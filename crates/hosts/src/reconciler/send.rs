@@ -49,8 +49,14 @@ impl Sent {
 }
 
 impl Executor<'_> {
-    /// Sends a request, unless that would be long after its plan.
-    pub(super) async fn send_order(&self, order: Order, observed: &mut Observations) -> Result<Outcome, Fault> {
+    /// Sends a request, unless that would be long after its plan. `prepares_removal`: only the deletion of the node that follows
+    /// needs it.
+    pub(super) async fn send_order(
+        &self,
+        order: Order,
+        prepares_removal: bool,
+        observed: &mut Observations,
+    ) -> Result<Outcome, Fault> {
         let (verb, impact) = (order.request.verb(), order.request.impact());
         if self.writer.mode() == Mode::ObserveOnly {
             tracing::info!(host = %self.key, verb, ?impact, "dry run: request to Ironic not sent");
@@ -61,10 +67,10 @@ impl Executor<'_> {
             None => self.ironic.send_permit().await,
         };
         let waited = self.clock.monotonic().since(self.planned);
-        // What changes no running machine may be late: it is planned again by what follows, and a plan that is never
-        // finished would be repeated for ever.
+        // Others may be late: they are planned again by what follows, and a plan that is never finished would be repeated for
+        // ever.
         // differs: `host-order-in-time`. The Go manager sends it however late.
-        if waited > LIVE_FOR && !matches!(impact, Impact::None | Impact::RemovesRecord) {
+        if waited > LIVE_FOR && (prepares_removal || order.request.is_compared_again()) {
             tracing::debug!(host = %self.key, verb, ?waited, "others delayed a request to Ironic; it is compared again");
             observed.compare_again(send_permit);
             return Ok(Outcome::Late);

@@ -86,6 +86,7 @@ fn after_failed_cleaning(fault: &serde_json::Value) -> String {
     let node = json!({ "last_error": "x", "maintenance": true, "fault": fault });
     available()
         .node_with("clean failed", node)
+        .live()
         .status(failing("preparation error", "x", 1))
         .hours_later(1)
         .summary()

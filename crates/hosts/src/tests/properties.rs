@@ -255,6 +255,16 @@ proptest! {
     }
 
     #[test]
+    fn record_of_a_node_is_deleted_only_for_a_host_that_was_read_live(fixture in fixture()) {
+        let plan = fixture.plan();
+        let removes = orders(&plan).any(|order| order.request.impact() == Impact::RemovesRecord);
+        prop_assert!(!removes || fixture.host_freshness == HostFreshness::Live, "{}", fixture.line(&plan));
+        let ends_maintenance = requests(&plan).any(|request| matches!(request, Request::ClearMaintenance(_)));
+        let is_live = matches!(&fixture.node, Some(Some((_, freshness))) if *freshness >= NodeFreshness::Live);
+        prop_assert!(!ends_maintenance || is_live, "{}", fixture.line(&plan));
+    }
+
+    #[test]
     fn unknown_node_gets_no_disruptive_request(fixture in fixture()) {
         let plan = fixture.plan();
         let unknown = match &fixture.node {

@@ -46,6 +46,7 @@ fn clean_error_needs_one_backoff() {
         .status_image("a")
         .node_with("clean failed", failed)
         .status(error)
+        .live()
         .hours_later(1);
     assert_eq!(verbs(&fixture), ["clear maintenance", "manage"]);
 }

@@ -17,6 +17,7 @@ mod phases;
 mod ports;
 mod raid;
 mod reboots;
+mod removals;
 mod stories;
 mod tenants;
 mod unserved;

@@ -118,7 +118,7 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     match &node.provision_state {
         S::Servicing => Ok(wait_for_service(planner, node)),
         S::ServiceFailed if node.maintenance && is_own_fault => {
-            end_own_maintenance(planner, node, SERVICE_FAULT);
+            end_own_maintenance(planner, node, SERVICE_FAULT)?;
             Ok(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))
         }
         _ => {

@@ -117,7 +117,7 @@ pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> Plan
     planner.retry_node_failure(Failure::retryable(ErrorType::Servicing, message))?;
     require_ownership(planner, node, may_switch_power(planner, node))?;
     // Ironic does not end a service during maintenance.
-    end_own_maintenance(planner, node, SERVICE_FAULT);
+    end_own_maintenance(planner, node, SERVICE_FAULT)?;
     // differs: `host-service-ended`. The Go manager starts the service again while the firmware objects request it.
     Ok(request_transition(planner, node, Transition::Abort))
 }

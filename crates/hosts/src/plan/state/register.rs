@@ -24,6 +24,7 @@ use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::require_live;
 use crate::plan::secrets::{
     AGENT_NETWORK_FIELD, CREDENTIALS_FIELD, is_secret_marked, mark_secret_used, require_labelled,
 };
@@ -64,6 +65,7 @@ fn take_back_detachment(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()
     if !node.maintenance || !is_of_deletion || node.fault.is_some() || !is_owned_node(planner, node) {
         return Ok(());
     }
+    require_live(planner, &[Read::Node])?;
     // differs: `host-detach-taken-back`. The Go manager ends every maintenance without a fault, also an operator's.
     planner.request(Request::ClearMaintenance(node.uuid.clone()));
     Err(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))

@@ -16,6 +16,7 @@ use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, MAINTENANCE, POWER_FAILURE, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::require_live;
 use crate::plan::{status, wait};
 
 /// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-reported`).
@@ -136,11 +137,13 @@ pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> Decisi
 /// Ironic's fault after a failed service.
 pub(super) const SERVICE_FAULT: &str = "service failure";
 
-/// Ends a maintenance that Ironic set with this fault.
-pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault: &str) {
+/// Ends a maintenance that Ironic set with this fault. An operator may have begun one of his own meanwhile.
+pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault: &str) -> PlanResult<()> {
     if node.maintenance && node.fault.as_deref() == Some(fault) {
+        require_live(planner, &[Read::Node])?;
         planner.request(Request::ClearMaintenance(node.uuid.clone()));
     }
+    Ok(())
 }
 
 /// Ironic's fault after a failed cleaning.
@@ -164,7 +167,7 @@ pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanRes
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_recoverable(planner, node)?;
     if is_clean_fault(node) {
-        end_own_maintenance(planner, node, CLEAN_FAULT);
+        end_own_maintenance(planner, node, CLEAN_FAULT)?;
     }
     clear_error(planner);
     Ok(request_transition(planner, node, Transition::Manage))

@@ -187,12 +187,17 @@ pub(super) fn deletion() -> Vec<Row> {
             .node("available")
             .freshness(NodeFreshness::Stale)
             .row("node to be deleted, stale observation", "reads Node, replan"),
+        deleting().node("available").row(
+            "node to be deleted, and the host is from the cache",
+            "reads Host, replan",
+        ),
         deleting()
+            .host_freshness(HostFreshness::Live)
             .node("available")
             .row("node to be deleted", "requests delete node, replan"),
         deleting().node_with("manageable", json!({ "instance_uuid": UID })).row(
             "node to be deleted, with an instance, from the feed",
-            "reads Node, replan",
+            "reads Node, reads Host, replan",
         ),
         deleting()
             .node_with("manageable", json!({ "instance_uuid": UID }))
@@ -201,9 +206,10 @@ pub(super) fn deletion() -> Vec<Row> {
                 "node to be deleted, with an instance",
                 "requests change node, requests delete node, replan",
             ),
-        deleting()
-            .node("active")
-            .row("node to be deleted while in use, from the feed", "reads Node, replan"),
+        deleting().node("active").row(
+            "node to be deleted while in use, from the feed",
+            "reads Node, reads Host, replan",
+        ),
         deleting().node("active").live().row(
             "node to be deleted while in use",
             "requests set maintenance, requests delete node, replan",
@@ -223,6 +229,7 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         deleting()
             .status(json!({ "provisioning": { "ID": "" } }))
+            .host_freshness(HostFreshness::Live)
             .node("enroll")
             .row(
                 "node to be deleted, created before its status recorded it",
@@ -252,13 +259,20 @@ pub(super) fn deletion() -> Vec<Row> {
                 "requests set maintenance, requests delete node, replan",
             ),
         deleting().node("clean wait").row(
+            "node to be deleted while it waits, and the host is from the cache",
+            "reads Host, replan",
+        ),
+        deleting().host_freshness(HostFreshness::Live).node("clean wait").row(
             "node to be deleted while it waits",
             "requests abort, waits for the node",
         ),
-        deleting().node("wait call-back").row(
-            "node to be deleted during a deployment",
-            "requests abort, waits for the node",
-        ),
+        deleting()
+            .host_freshness(HostFreshness::Live)
+            .node("wait call-back")
+            .row(
+                "node to be deleted during a deployment",
+                "requests abort, waits for the node",
+            ),
         deleting()
             .node("wait call-back")
             .with(|fixture| fixture.aborts_deployments = false)

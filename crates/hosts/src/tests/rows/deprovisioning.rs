@@ -36,6 +36,7 @@ pub(super) fn removal() -> Vec<Row> {
         deprovisioning().node("service wait").live().row("a service waits", "requests deleted, waits for the node"),
         deprovisioning()
             .node_with("service failed", json!({ "maintenance": true, "fault": "service failure" }))
+            .live()
             .row("a service failed, in maintenance", "requests clear maintenance, waits for the node"),
         deprovisioning().node("service failed").live().row("a service failed", "requests deleted, waits for the node"),
         deprovisioning().node("active").row("running, from the feed", "reads Node, reads Host, replan"),
@@ -72,7 +73,7 @@ pub(super) fn removal() -> Vec<Row> {
         deprovisioning().node("deploying").row("deployment in progress", "waits for the node"),
         deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).row("cleaning failed", "writes the status, provisioning error: Cleaning failed: disk, waits for a time"),
         deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).status(failing("provisioning error", "Cleaning failed: disk", 1)).row("cleaning failed, recorded", "waits for a time"),
-        deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).status(failing("provisioning error", "Cleaning failed: disk", 1)).hours_later(1).row("cleaning failed, recorded and later", "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node"),
+        deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).status(failing("provisioning error", "Cleaning failed: disk", 1)).live().hours_later(1).row("cleaning failed, recorded and later", "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node"),
         deprovisioning().node_with("error", json!({ "last_error": "bmc" })).live().row("deprovisioning failed", "writes the status, provisioning error: bmc, waits for a time"),
         deprovisioning().node_with("error", json!({ "last_error": "bmc" })).live().status(failing("provisioning error", "bmc", 1)).hours_later(1).row("removal failed, recorded and later", "requests deleted, writes the status, error cleared, waits for the node"),
         deprovisioning().node("manageable").live().row("not cleaned", "requests provide, waits for the node"),

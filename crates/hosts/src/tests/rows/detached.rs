@@ -7,7 +7,7 @@ use super::given::{
     FORCED, available, deprovisioning, external, inspecting, new, powering_off, preparing, provisioned, provisioning,
     registering, withheld, written_for,
 };
-use crate::facts::RefusalClass;
+use crate::facts::{NodeFreshness, RefusalClass};
 use crate::tests::fixture::{Fixture, UID};
 
 pub(super) fn detached() -> Vec<Row> {
@@ -24,7 +24,16 @@ pub(super) fn detached() -> Vec<Row> {
         provisioned()
             .annotated(mark, "")
             .node("active")
-            .row("to be detached, from the feed", "reads Node, replan"),
+            .row("to be detached, from the feed", "reads Node, reads Host, replan"),
+        provisioned()
+            .annotated(mark, "")
+            .node("active")
+            .freshness(NodeFreshness::Live)
+            .row("to be detached, and the host is from the cache", "reads Host, replan"),
+        available()
+            .annotated(mark, "")
+            .node("available")
+            .row("idle, to be detached, and the host is from the cache", "reads Host, replan"),
         provisioned().annotated(mark, "").node("active").live().row(
             "to be detached",
             "requests set maintenance, requests delete node, replan",
@@ -80,6 +89,16 @@ pub(super) fn detached() -> Vec<Row> {
                 json!({ "maintenance": true, "maintenance_reason": "forcing deletion in baremetal-operator" }),
             )
             .row(
+                "no longer to be detached, after the maintenance and before the deletion of the node, from the feed",
+                "reads Node, replan",
+            ),
+        provisioned()
+            .node_with(
+                "active",
+                json!({ "maintenance": true, "maintenance_reason": "forcing deletion in baremetal-operator" }),
+            )
+            .freshness(NodeFreshness::Live)
+            .row(
                 "no longer to be detached, after the maintenance and before the deletion of the node",
                 "requests clear maintenance, waits for the node",
             ),
@@ -89,6 +108,7 @@ pub(super) fn detached() -> Vec<Row> {
                 "active",
                 json!({ "maintenance": true, "maintenance_reason": "forcing deletion in baremetal-operator" }),
             )
+            .freshness(NodeFreshness::Live)
             .row(
                 "no longer to be detached, and deleted",
                 "requests clear maintenance, waits for the node",
@@ -112,6 +132,14 @@ pub(super) fn detached() -> Vec<Row> {
             .annotated(mark, r#"{"force":true}"#)
             .node("wait call-back")
             .row(
+                "to be detached in the middle, by force, and the host is from the cache",
+                "reads Host, replan",
+            ),
+        provisioning()
+            .annotated(mark, r#"{"force":true}"#)
+            .node("wait call-back")
+            .live()
+            .row(
                 "to be detached in the middle, by force",
                 "requests abort, waits for the node",
             ),
@@ -130,6 +158,7 @@ pub(super) fn detached() -> Vec<Row> {
         delayed(provisioning())
             .annotated(mark, r#"{"deleteAction":"delay","force":true}"#)
             .node("wait call-back")
+            .live()
             .row(
                 "to be detached by force and deleted, delayed",
                 "requests abort, withheld: DeletionDelayed, waits for the node",

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Row;
 use super::given::{FORCED, details, failing, inspecting, preparing};
+use crate::facts::NodeFreshness;
 use crate::tests::fixture::Fixture;
 
 pub(super) fn inspection() -> Vec<Row> {
@@ -220,6 +221,15 @@ pub(super) fn preparation() -> Vec<Row> {
                 "clean failed",
                 json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }),
             )
+            .status(failing("preparation error", "disk", 1))
+            .hours_later(1)
+            .row("cleaning failed, recorded and later, from the feed", "reads Node, replan"),
+        preparing()
+            .node_with(
+                "clean failed",
+                json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }),
+            )
+            .freshness(NodeFreshness::Live)
             .status(failing("preparation error", "disk", 1))
             .hours_later(1)
             .row(

@@ -121,6 +121,7 @@ pub(super) fn running() -> Vec<Row> {
                 "service failed",
                 json!({ "last_error": "no firmware", "maintenance": true, "fault": "service failure" }),
             )
+            .live()
             .hours_later(1)
             .row(
                 "a service of another manager failed, recorded and later",

@@ -69,6 +69,7 @@ pub(super) fn deployment() -> Vec<Row> {
                 json!({ "last_error": "stuck", "maintenance": true, "fault": "service failure" }),
             )
             .status(failing("servicing error", "stuck", 1))
+            .live()
             .hours_later(1)
             .row(
                 "a service of another manager failed after the deployment, recorded and later",
@@ -83,6 +84,7 @@ pub(super) fn deployment() -> Vec<Row> {
         provisioning()
             .node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" }))
             .status(failing("provisioning error", "Cleaning failed: disk", 1))
+            .live()
             .hours_later(1)
             .row(
                 "cleaning failed, recorded and later",

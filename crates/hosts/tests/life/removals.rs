@@ -1,0 +1,76 @@
+//! Deletions of the node, in which Ironic loses its record of a machine that may run.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use metal3_sim_faults::{Fault, Plan, Rule};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::disturbances::provisioned;
+use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::interceptor::IronicFault;
+
+const DETACHED: &str = "baremetalhost.metal3.io/detached";
+
+fn detachment(value: Value) -> Value {
+    json!({ "metadata": { "annotations": { DETACHED: value } } })
+}
+
+async fn until_injected(env: &TestEnv) {
+    while !env.interceptor.log().injected {
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// The host is managed as before, and Ironic never lost the node.
+async fn assert_kept(env: &TestEnv, node: &str, before: usize) {
+    let asked = env.interceptor.log().asked.split_off(before);
+    let is_removal =
+        |asked: &&String| asked.starts_with("DELETE nodes/_") || asked.starts_with("PUT nodes/_/maintenance");
+    assert_eq!(asked.iter().find(is_removal), None, "{asked:?}");
+    let found = env.node(1).await.unwrap();
+    assert_eq!((found.uuid.as_str(), found.maintenance), (node, false));
+    assert_eq!(env.get(1).await.unwrap().status.error_message, "");
+}
+
+/// The deletion of the node waited for others without limit, and left after the annotation was removed.
+#[tokio::test(start_paused = true)]
+async fn node_is_kept_when_a_detachment_that_waits_for_other_requests_is_taken_back() {
+    const REQUESTS: usize = 8;
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let (node, before) = (env.node(1).await.unwrap().uuid, env.interceptor.log().asked.len());
+    env.interceptor.log().fault = Some((before + 1, IronicFault::Late));
+    env.edit(1, detachment(json!(""))).await;
+    until_injected(&env).await;
+    let client = env.to_ironic();
+    let permits = join_all((0..REQUESTS).map(|_| client.send_permit())).await;
+    sleep(Duration::from_secs(3)).await;
+    env.edit(1, detachment(Value::Null)).await;
+    sleep(Duration::from_mins(1)).await;
+    drop(permits);
+    sleep(Duration::from_mins(10)).await;
+    assert_kept(&env, node.as_str(), before).await;
+}
+
+/// The host in the cache still had the annotation.
+#[tokio::test(start_paused = true)]
+async fn node_is_kept_when_a_detachment_is_taken_back_though_the_watch_is_late() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let node = env.node(1).await.unwrap().uuid;
+    // The program starts again, and its watch delivers the next edit only.
+    let frozen = Rule::at(1, Fault::WatchFrozen { after: 1 });
+    let frozen = frozen.verb("watch").resource("baremetalhosts");
+    env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(frozen));
+    env.interceptor.kill();
+    sleep(Duration::from_secs(20)).await;
+    let before = env.interceptor.log().asked.len();
+    env.interceptor.log().fault = Some((before + 1, IronicFault::Late));
+    env.edit(1, detachment(json!(""))).await;
+    until_injected(&env).await;
+    env.edit(1, detachment(Value::Null)).await;
+    sleep(Duration::from_mins(10)).await;
+    assert_kept(&env, node.as_str(), before).await;
+}
