@@ -67,13 +67,10 @@ pub(crate) fn disruptive_transition(
 
 /// Requires the live reads that a request with this impact needs.
 pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanResult<()> {
-    // A node without an instance runs nothing. The host may forbid to power off any machine.
-    let is_idle = *planner.state() == State::PoweringOffBeforeDelete && !may_run_external_system(planner);
     match impact {
         Impact::None => Ok(()),
         // Ironic itself refuses to delete a node in use.
         Impact::RemovesRecord => require_live(planner, &[Read::Host]),
-        Impact::Interrupts if is_idle => require_live(planner, &[Read::Host]),
         Impact::Interrupts | Impact::Erases => require_live(planner, &[Read::Node, Read::Host]),
     }
 }
@@ -91,13 +88,6 @@ pub(crate) fn require_live(planner: &Planner<'_>, wanted: &[Read]) -> PlanResult
     } else {
         Err(Decision::Read(reads))
     }
-}
-
-/// Whether the machine may run a system that this controller did not deploy.
-fn may_run_external_system(planner: &Planner<'_>) -> bool {
-    let node_in_use = matches!(planner.facts.own_node(), Some((node, _))
-        if node.instance_uuid.is_some() || node.provision_state == ProvisionState::Active);
-    node_in_use || planner.host().spec.externally_provisioned == Some(true)
 }
 
 /// Requires that the state of the host allows this request.

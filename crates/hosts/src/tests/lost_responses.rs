@@ -41,7 +41,7 @@ fn change_of_the_machine_is_not_requested_while_an_earlier_one_may_begin() {
             "requests deleted",
             deprovisioning().node_with("active", written("a")).live(),
         ),
-        ("requests power off", powering_off().node_with("available", on())),
+        ("requests power off", powering_off().node_with("available", on()).live()),
         ("requests delete node", deleting().node("available").live()),
     ] {
         assert!(fixture.summary().contains(request), "{}", fixture.summary());

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use metal3_ironic::model::state::PowerState;
+use metal3_ironic::transport::Transport as _;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -10,11 +12,24 @@ use tokio::time::sleep;
 use crate::disturbances::provisioned;
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::interceptor::IronicFault;
+use crate::phases::Phase;
 
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
+const OTHER: &str = "7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c";
 
 fn detachment(value: Value) -> Value {
     json!({ "metadata": { "annotations": { DETACHED: value } } })
+}
+
+/// Another user of Ironic changes the node.
+pub(crate) async fn change_node(env: &TestEnv, field: &str, value: Value) {
+    let node = env.node(1).await.unwrap();
+    let body = json!([{ "op": "add", "path": field, "value": value }]);
+    let request = http::Request::patch(format!("/v1/nodes/{}", node.uuid))
+        .header("X-OpenStack-Ironic-API-Version", "1.95")
+        .header("Content-Type", "application/json");
+    let request = request.body(body.to_string().into_bytes()).unwrap();
+    assert!(env.ironic.exchange(request).await.unwrap().status().is_success());
 }
 
 async fn until_injected(env: &TestEnv) {
@@ -73,4 +88,19 @@ async fn node_is_kept_when_a_detachment_is_taken_back_though_the_watch_is_late()
     env.edit(1, detachment(Value::Null)).await;
     sleep(Duration::from_mins(10)).await;
     assert_kept(&env, node.as_str(), before).await;
+}
+
+/// The node was not read before a machine was powered off that seemed to be idle.
+#[tokio::test(start_paused = true)]
+async fn machine_that_another_user_of_ironic_takes_before_the_deletion_of_its_host_stays_on() {
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    // The change feed polls every ten seconds.
+    sleep(Duration::from_millis(305_300)).await;
+    change_node(&env, "/instance_uuid", json!(OTHER)).await;
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    env.machine(1, |machine| assert_eq!(machine.power, PowerState::On));
+    assert_eq!(env.node(1).await.unwrap().instance_uuid.as_deref(), Some(OTHER));
 }

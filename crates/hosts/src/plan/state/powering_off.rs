@@ -55,9 +55,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         _ => {}
     }
-    // A power-on may be in progress.
+    // A power-on may be in progress, perhaps of a process that was replaced.
     power::require_end_of_switching(planner, node)?;
     if node.power_state == Some(PowerState::Off) && node.reservation.is_none() {
+        planner.require_fresh_node()?;
         planner.draft.status.powered_on = false;
         return Ok(Decision::ChangeState(Trigger::PoweredOff));
     }

@@ -18,11 +18,19 @@ pub(super) fn deletion() -> Vec<Row> {
     vec![
         powering_off()
             .node_with("available", on())
+            .live()
             .row("on", "requests power off, waits for the node"),
         powering_off()
             .host_freshness(HostFreshness::Cached)
             .node_with("available", on())
-            .row("on, and the host is from the cache", "reads Host, replan"),
+            .row("on, and the host is from the cache", "reads Node, reads Host, replan"),
+        powering_off()
+            .node_with("available", on())
+            .row("on, and the node is from the feed", "reads Node, replan"),
+        powering_off()
+            .node("available")
+            .freshness(NodeFreshness::Current)
+            .row("off, as the feed showed before the deletion", "reads Node, replan"),
         powering_off()
             .spec(json!({ "externallyProvisioned": true }))
             .host_freshness(HostFreshness::Cached)
@@ -40,6 +48,7 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off()
             .node_with("available", json!({ "power_state": "power on", "reservation": "c1" }))
             .reserved_for(900)
+            .live()
             .row(
                 "on, and a reservation of the node stays",
                 "requests power off, waits for the node",
@@ -60,6 +69,7 @@ pub(super) fn deletion() -> Vec<Row> {
                 json!({ "power_state": "power off", "target_power_state": "power on", "reservation": "conductor" }),
             )
             .reserved_for(900)
+            .live()
             .row(
                 "off, and being switched on for longer than any power change takes",
                 "requests power off, waits for the node",
@@ -69,6 +79,7 @@ pub(super) fn deletion() -> Vec<Row> {
                 "available",
                 json!({ "power_state": "power on", "target_power_state": "power off" }),
             )
+            .live()
             .row(
                 "being switched off when its conductor died",
                 "requests power off, waits for the node",
@@ -105,7 +116,7 @@ pub(super) fn deletion() -> Vec<Row> {
                 "on, and the node serves another instance with the same image",
                 "writes the status, to deleting, replan",
             ),
-        powering_off().node_with("available", on()).row(
+        powering_off().node_with("available", on()).live().row(
             "on after a move, and what ran is removed",
             "requests power off, waits for the node",
         ),
@@ -114,6 +125,7 @@ pub(super) fn deletion() -> Vec<Row> {
                 "available",
                 json!({ "power_state": "power on", "last_error": "power: bmc" }),
             )
+            .live()
             .row(
                 "on, with an error of another time",
                 "requests power off, waits for the node",
@@ -150,6 +162,7 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off()
             .node_with("available", on())
             .no_secret()
+            .live()
             .row("no Secret", "requests power off, waits for the node"),
         powering_off()
             .node_with("available", on())
