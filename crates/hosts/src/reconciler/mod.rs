@@ -229,6 +229,7 @@ impl HostReconciler {
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
             let planned = self.clock.monotonic();
+            self.observer.renew_node(key, &mut observed, planned);
             let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
                 match self.read_all(key, &plan, &mut observed, writer).await? {

@@ -19,9 +19,9 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::facts::{self, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 
-/// A response of the API server that is older is read again before a destructive request, and a request that leaves so long
-/// after its plan is planned again. Longer than the other requests of a reconcile take together, and shorter than Ironic may
-/// take for the validation of a node.
+/// A response of the API server or a view of the node that is older is read again before a request with an impact, and such a
+/// request that leaves so long after its plan is planned again. Longer than the other requests of a reconcile take together, and
+/// shorter than Ironic may take for the validation of a node.
 pub(super) const LIVE_FOR: Duration = Duration::from_secs(5);
 
 /// A Secret that the host names. The content is erased with the observations, at the end of the reconcile.
@@ -55,6 +55,8 @@ pub(super) struct Observations {
     pub(super) secrets: BTreeMap<Read, Observed<ObservedSecret>>,
     pub(super) hardware: Observed<Arc<HardwareData>>,
     pub(super) node: Observed<FoundNode>,
+    /// When the node was observed in this reconcile.
+    pub(super) node_observed: Monotonic,
     pub(super) ports: Observed<Vec<Port>>,
     pub(super) inventory: Observed<Box<Inspection>>,
     pub(super) validation: Observed<Validation>,
@@ -100,10 +102,36 @@ impl Observations {
         }
     }
 
-    /// Stores the live node. Its earlier validation may be outdated.
-    pub(super) fn set_node(&mut self, node: Observed<FoundNode>) {
+    /// Stores the node that was observed now. The earlier validation of a node that has changed may be outdated.
+    pub(super) fn set_node(&mut self, node: Observed<FoundNode>, now: Monotonic) {
+        let is_as_before = matches!((&self.node, &node),
+            (Observed::Present(FoundNode::Own(before, _)), Observed::Present(FoundNode::Own(after, _))) if before == after);
+        if !is_as_before {
+            self.validation = Observed::Unknown(UnknownReason::NotRead);
+        }
         self.node = node;
+        self.node_observed = now;
+    }
+
+    /// Nothing is known of the node any more.
+    pub(super) fn forget_node(&mut self) {
+        self.node = Observed::Unknown(UnknownReason::NotRead);
         self.validation = Observed::Unknown(UnknownReason::NotRead);
+    }
+
+    /// The node, if a slow step followed its observation in this reconcile. A live view is one for some seconds only.
+    pub(super) fn aged_node(&mut self, now: Monotonic) -> Option<Arc<Node>> {
+        use NodeFreshness::{Current, InState, Live};
+        if now.since(self.node_observed) <= LIVE_FOR {
+            return None;
+        }
+        match &mut self.node {
+            Observed::Present(FoundNode::Own(node, freshness @ (Current | InState | Live))) => {
+                *freshness = (*freshness).min(InState);
+                Some(Arc::clone(node))
+            }
+            Observed::Present(_) | Observed::Absent | Observed::Unknown(_) => None,
+        }
     }
 
     /// Marks the observation as older than a request to the node.
@@ -118,7 +146,7 @@ impl Observations {
     pub(super) fn compare_again(&mut self, send_permit: SendPermit) {
         self.send_permit = Some(send_permit);
         self.host_returned = None;
-        self.set_node(Observed::Unknown(UnknownReason::NotRead));
+        self.forget_node();
     }
 
     /// The node, unless a request followed its observation.
@@ -165,6 +193,7 @@ mod tests {
             secrets,
             hardware: Observed::Absent,
             node: Observed::Absent,
+            node_observed: Monotonic::default(),
             ports: Observed::Unknown(UnknownReason::NotRead),
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
@@ -206,6 +235,44 @@ mod tests {
         assert_eq!(found(&fields("a"), &fields("b")), ["unknown"; 5]);
         assert_eq!(found(&none, &fields("b")), ["unknown"; 5]);
         assert_eq!(found(&fields("a"), &none), ["absent"; 5]);
+    }
+
+    #[test]
+    fn node_is_live_for_some_seconds_after_its_response() {
+        let node: Node = serde_json::from_value(crate::tests::fixture::node("available")).unwrap();
+        let mut observed = observed(host(json!({})), BTreeMap::new());
+        let at = |second| Monotonic::new(Duration::from_secs(second));
+        let of = |freshness| Observed::Present(FoundNode::Own(Arc::new(node.clone()), freshness));
+        for (freshness, aged) in [
+            (NodeFreshness::Live, NodeFreshness::InState),
+            (NodeFreshness::InState, NodeFreshness::InState),
+            (NodeFreshness::Current, NodeFreshness::Current),
+            (NodeFreshness::Stale, NodeFreshness::Stale),
+            (NodeFreshness::Created, NodeFreshness::Created),
+        ] {
+            observed.set_node(of(freshness), at(100));
+            assert!(observed.aged_node(at(105)).is_none());
+            assert_eq!(observed.node, of(freshness));
+            let is_replaced = observed.aged_node(at(106)).is_some();
+            assert_eq!(observed.node, of(aged), "{freshness:?}");
+            let is_kept = matches!(freshness, NodeFreshness::Stale | NodeFreshness::Created);
+            assert_eq!(is_replaced, !is_kept, "{freshness:?}");
+        }
+    }
+
+    #[test]
+    fn validation_is_that_of_the_node_until_the_node_changes() {
+        let node = |state| {
+            let node: Node = serde_json::from_value(crate::tests::fixture::node(state)).unwrap();
+            Observed::Present(FoundNode::Own(Arc::new(node), NodeFreshness::Live))
+        };
+        let mut observed = observed(host(json!({})), BTreeMap::new());
+        observed.set_node(node("available"), Monotonic::default());
+        observed.validation = Observed::Present(Validation(Vec::new()));
+        observed.set_node(node("available"), Monotonic::default());
+        assert!(matches!(observed.validation, Observed::Present(_)));
+        observed.set_node(node("active"), Monotonic::default());
+        assert!(matches!(observed.validation, Observed::Unknown(_)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
-use metal3_domain::clock::Clock;
+use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
@@ -62,6 +62,7 @@ impl Observer {
             host,
             host_returned: None,
             hardware,
+            node_observed: self.clock.monotonic(),
             node: known.map_or(Observed::Unknown(UnknownReason::NotRead), |(node, freshness)| {
                 Observed::Present(FoundNode::Own(node, freshness))
             }),
@@ -73,6 +74,15 @@ impl Observer {
             slot: None,
             refused,
             send_permit: None,
+        }
+    }
+
+    /// Replaces the view of a node that became old during a slow step of this reconcile by that of the feed, which is never older.
+    pub(super) fn renew_node(&self, key: &Key, observed: &mut Observations, now: Monotonic) {
+        let Some(aged) = observed.aged_node(now) else { return };
+        let newest = self.ironic.observed_node(key, aged.uuid.as_str());
+        if let Some((node, freshness)) = newest.filter(|(node, _)| self.is_own(&observed.host, node)) {
+            observed.set_node(Observed::Present(FoundNode::Own(node, freshness)), now);
         }
     }
 
@@ -100,7 +110,7 @@ impl Observer {
                 Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
             Read::Node => match self.search(&observed.host, observed.send_permit.as_ref()).await {
-                Ok(found) => observed.set_node(found),
+                Ok(found) => observed.set_node(found, self.clock.monotonic()),
                 Err(error) => return Ok(ReadOutcome::Refused(error)),
             },
             Read::Credentials | Read::UserData | Read::NetworkData | Read::MetaData | Read::AgentNetwork => {

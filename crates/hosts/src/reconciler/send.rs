@@ -137,7 +137,7 @@ impl Executor<'_> {
         };
         self.record_refusal(verb, class, error, before, observed);
         // An outdated observation of the node may be the cause.
-        observed.set_node(Observed::Unknown(UnknownReason::NotRead));
+        observed.forget_node();
         observed.ports = Observed::Unknown(UnknownReason::NotRead);
     }
 
@@ -253,7 +253,7 @@ impl Executor<'_> {
                 };
                 self.ironic.forget_node(&uuid);
                 // The response confirms it: no search is needed.
-                observed.set_node(Observed::Absent);
+                observed.set_node(Observed::Absent, self.clock.monotonic());
                 return Ok(request_id);
             }
         };
@@ -269,7 +269,8 @@ impl Executor<'_> {
         observed: &mut Observations,
     ) -> Result<Option<String>, Error> {
         let Response { value, request_id, .. } = self.ironic.send_for_node(Some(send_permit), &call).await?;
-        observed.set_node(Observed::Present(FoundNode::Own(Arc::new(value), NodeFreshness::Live)));
+        let found = FoundNode::Own(Arc::new(value), NodeFreshness::Live);
+        observed.set_node(Observed::Present(found), self.clock.monotonic());
         Ok(request_id)
     }
 }

@@ -14,7 +14,8 @@ use tokio::time::sleep;
 use crate::disturbances::provisioned;
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::interceptor::IronicFault;
-use crate::phases::{Phase, image};
+use crate::phases::{Phase, SOURCE, image};
+use crate::removals::change_node;
 
 async fn user_data(env: &TestEnv, name: &str) {
     let secret = json!({ "metadata": { "name": name }, "stringData": { "userData": format!("#!{name}") } });
@@ -162,4 +163,27 @@ async fn power_off_that_waited_for_other_requests_is_sent_with_the_first_free_pe
     let is_off = |host: Option<&BareMetalHost>| host.is_some_and(|host| !host.status.powered_on);
     env.until(1, "host that is off", is_off).await;
     assert_eq!(env.get(1).await.unwrap().status.error_count, 0);
+}
+
+/// The validation took longer than a view of the node is good for, and only the host was read again.
+#[tokio::test(start_paused = true)]
+async fn image_that_another_user_of_ironic_sets_during_a_slow_validation_is_not_deployed() {
+    const OTHER: &str = "http://images.example/other.raw";
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    let before = env.interceptor.log().asked.len();
+    env.interceptor.log().late = Some("GET nodes/_/validate");
+    env.edit(1, json!({ "spec": { "image": image() } })).await;
+    let is_validation = |asked: &String| asked.ends_with("validate");
+    while !env.interceptor.log().asked[before..].iter().any(is_validation) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    sleep(Duration::from_secs(2)).await;
+    change_node(&env, "/instance_info/image_source", json!(OTHER)).await;
+    Phase::Provision.end(&env, 1).await;
+    env.machine(1, |machine| {
+        assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
+        assert_eq!(machine.counts.written, 1);
+    });
 }
