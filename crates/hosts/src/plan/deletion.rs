@@ -134,7 +134,7 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
         // The node may be created late.
-        Observed::Absent => return planner.require_responses(),
+        Observed::Absent => return planner.require_no_creation(),
         Observed::Present(FoundNode::Foreign(found)) => {
             report_left_node(planner, found);
             return Ok(());

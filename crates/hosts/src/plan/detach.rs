@@ -69,7 +69,7 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         }
         Observed::Present(FoundNode::Own(node, _)) => delete_node(planner, node, request.force)?,
         Observed::Present(FoundNode::Foreign(found)) => report_left_node(planner, found),
-        Observed::Absent => planner.require_responses()?,
+        Observed::Absent => planner.require_no_creation()?,
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
     Err(Decision::Wait(done))

@@ -120,9 +120,11 @@ impl<'a> Planner<'a> {
         Some(LOCK_THRESHOLD.saturating_sub(self.facts.reserved_for.unwrap_or_default()))
     }
 
-    /// Requires that Ironic performs no change later whose response is lost: a search without a result says nothing before.
-    pub(crate) fn require_responses(&self) -> PlanResult<()> {
-        match self.facts.unanswered {
+    /// Requires that Ironic creates no node later: a search without a result says nothing before.
+    pub(crate) fn require_no_creation(&self) -> PlanResult<()> {
+        let status = &self.host().status;
+        let was_registered = status.operation_history.register.start.is_some() || !status.provisioning.id.is_empty();
+        match self.facts.creation_left.filter(|_| was_registered) {
             Some(left) => Err(Decision::Wait(wait::on_lost_response(left))),
             None => Ok(()),
         }

@@ -279,6 +279,7 @@ impl HostReconciler {
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
             unanswered: self.unanswered.left(key, monotonic),
+            creation_left: self.unanswered.creation_left(key, monotonic),
             reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),

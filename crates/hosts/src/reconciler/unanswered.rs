@@ -8,8 +8,12 @@
 //! | power, provision state, deletion of the node | not sent before the first is over: the machine could be rebooted twice, or switched off after it was switched on again |
 //! | creation of the node or a port | Ironic rejects the later one: names and addresses are unique. A search without a result is none until the first is over |
 //! | fields of the node, maintenance | both set the same. An older value that comes late is compared before each power or provision request |
+//!
+//! A program that is replaced leaves no record of what it sent. Of that, only a creation does harm that is not seen later: a
+//! node that nothing deletes. So for the same time after its start this process knows of no host whether one is to come.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
@@ -20,18 +24,21 @@ use parking_lot::Mutex;
 /// (`rpc_response_timeout`).
 const IRONIC_LIMIT: Duration = Duration::from_secs(60);
 
-/// When each host lost a response last.
+/// When each host lost a response last, and when this process began.
 #[derive(Default)]
-pub(super) struct Unanswered(Mutex<BTreeMap<Key, Monotonic>>);
+pub(super) struct Unanswered {
+    lost: Mutex<BTreeMap<Key, Monotonic>>,
+    began: OnceLock<Monotonic>,
+}
 
 impl Unanswered {
     pub(super) fn record(&self, host: &Key, now: Monotonic) {
-        self.0.lock().insert(host.clone(), now);
+        self.lost.lock().insert(host.clone(), now);
     }
 
     /// How long Ironic may still begin with a change of the host.
     pub(super) fn left(&self, host: &Key, now: Monotonic) -> Option<Duration> {
-        let mut lost = self.0.lock();
+        let mut lost = self.lost.lock();
         let left = IRONIC_LIMIT.saturating_sub(now.since(*lost.get(host)?));
         if left.is_zero() {
             lost.remove(host);
@@ -40,8 +47,15 @@ impl Unanswered {
         Some(left)
     }
 
+    /// How long Ironic may still begin with a creation of the host's node, whichever process sent it.
+    pub(super) fn creation_left(&self, host: &Key, now: Monotonic) -> Option<Duration> {
+        let began = *self.began.get_or_init(|| now);
+        let of_others = IRONIC_LIMIT.saturating_sub(now.since(began));
+        self.left(host, now).max((!of_others.is_zero()).then_some(of_others))
+    }
+
     pub(super) fn remove(&self, host: &Key) {
-        self.0.lock().remove(host);
+        self.lost.lock().remove(host);
     }
 }
 
@@ -68,5 +82,19 @@ mod tests {
         assert_eq!(left(140), Some(50), "the last one counts");
         unanswered.remove(&host);
         assert_eq!(left(140), None);
+    }
+    /// Another process may have sent one before this one began, to any host.
+    #[test]
+    fn creation_may_come_for_a_minute_after_the_start() {
+        let unanswered = Unanswered::default();
+        let host = Key {
+            namespace: "metal".to_owned(),
+            name: "h".to_owned(),
+        };
+        let at = |second| Monotonic::new(Duration::from_secs(second));
+        let left = |second| unanswered.creation_left(&host, at(second)).map(|left| left.as_secs());
+        assert_eq!((left(100), left(159), left(160)), (Some(60), Some(1), None));
+        unanswered.record(&host, at(200));
+        assert_eq!((left(210), left(260)), (Some(50), None));
     }
 }

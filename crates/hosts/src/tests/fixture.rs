@@ -91,6 +91,7 @@ pub(crate) struct Fixture {
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
     pub(crate) reserved_for: Option<Duration>,
     pub(crate) unanswered: Option<Duration>,
+    pub(crate) creation_left: Option<Duration>,
     pub(crate) foreign: Option<ForeignNode>,
     pub(crate) boot_port_exists: bool,
     pub(crate) ports: Option<Vec<Port>>,
@@ -157,6 +158,7 @@ impl Fixture {
             node: None,
             reserved_for: None,
             unanswered: None,
+            creation_left: None,
             foreign: None,
             boot_port_exists: true,
             ports: None,
@@ -244,6 +246,11 @@ impl Fixture {
         self.with(|fixture| fixture.unanswered = Some(Duration::from_secs(seconds)))
     }
 
+    /// Ironic may still begin with a creation that another process sent, for so long.
+    pub(crate) fn creation_left(self, seconds: u64) -> Self {
+        self.with(|fixture| fixture.creation_left = Some(Duration::from_secs(seconds)))
+    }
+
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
@@ -315,6 +322,7 @@ impl Fixture {
             node: &node,
             reserved_for: self.reserved_for,
             unanswered: self.unanswered,
+            creation_left: self.creation_left.max(self.unanswered),
             boot_port_exists: self.boot_port_exists,
             ports: self
                 .ports

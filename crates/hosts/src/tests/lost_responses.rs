@@ -75,10 +75,31 @@ fn search_without_a_result_ends_no_deletion_while_a_creation_may_begin() {
         .no_node();
     for gone in [deleting().no_node(), detached] {
         assert_ne!(gone.summary(), "waits for a time");
-        let gone = gone.unanswered(LEFT);
-        assert_eq!(gone.summary(), "waits for a time");
-        assert_eq!(waits_for(&gone), Some(Duration::from_secs(LEFT)));
+        for gone in [gone.clone().unanswered(LEFT), gone.creation_left(LEFT)] {
+            assert_eq!(gone.summary(), "waits for a time");
+            assert_eq!(waits_for(&gone), Some(Duration::from_secs(LEFT)));
+        }
     }
+}
+
+#[test]
+fn host_that_was_never_registered_waits_for_no_creation() {
+    let unregistered = deleting()
+        .status(json!({ "provisioning": { "ID": "" } }))
+        .no_node()
+        .creation_left(LEFT);
+    assert_eq!(unregistered.summary(), "changes Secret bmc, changes the host, replan");
+    let history = json!({ "operationHistory": { "register": { "start": super::fixture::at(-60) } } });
+    assert_eq!(unregistered.status(history).summary(), "waits for a time");
+}
+
+/// Only what follows from the absence of the node waits.
+#[test]
+fn node_is_changed_while_another_process_may_have_sent_a_creation() {
+    let running = provisioned()
+        .node_with("active", json!({ "power_state": "power off" }))
+        .creation_left(LEFT);
+    assert!(running.summary().contains("requests power on"), "{}", running.summary());
 }
 
 #[test]

@@ -237,8 +237,17 @@ async fn host_that_ran_once_becomes_externally_provisioned_without_changes_of_it
 /// A search without a result was taken for the end, though Ironic had not begun with the creation.
 #[tokio::test(start_paused = true)]
 async fn node_that_ironic_creates_after_the_deletion_of_its_host_is_deleted() {
-    for seconds in [10, 31] {
+    // The program that sent it may be replaced before or after the host is deleted.
+    for (seconds, restarts) in [
+        (10, ""),
+        (31, ""),
+        (10, "before"),
+        (31, "before"),
+        (10, "after"),
+        (31, "after"),
+    ] {
         let env = TestEnv::new(Setup::default());
+        sleep(Duration::from_mins(5)).await;
         // The third request, after the searches by name and by address.
         env.interceptor.log().fault = Some((3, IronicFault::Queued));
         env.host(1, json!({})).await;
@@ -247,9 +256,20 @@ async fn node_that_ironic_creates_after_the_deletion_of_its_host_is_deleted() {
         }
         assert_eq!(env.interceptor.log().asked[2], "POST nodes");
         sleep(Duration::from_secs(seconds)).await;
+        if restarts == "before" {
+            env.interceptor.kill();
+            sleep(Duration::from_secs(4)).await;
+        }
         env.delete(1).await;
+        if restarts == "after" {
+            sleep(Duration::from_secs(1)).await;
+            env.interceptor.kill();
+        }
         env.until(1, "end", |host| host.is_none()).await;
         sleep(Duration::from_mins(10)).await;
-        assert!(env.node(1).await.is_none(), "a node is left after {seconds} s");
+        assert!(
+            env.node(1).await.is_none(),
+            "a node is left after {seconds} s, restarted {restarts}"
+        );
     }
 }
