@@ -74,6 +74,7 @@ pub struct Facts<'a> {
     /// The last error in the node's history. Absent: there is none.
     pub last_history_error: Observed<&'a str>,
     /// The changes of the firmware that a Go manager was asked for and that are not done. Absent: there are none.
+    /// Unreadable: the rights that this process lacks to read them.
     pub firmware: Observed<&'a str>,
     /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
     /// is unchanged.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use kube_core::Resource;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::calls::{NodeRef, node, port};
@@ -12,7 +13,7 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
-use metal3_runtime::work::Fault;
+use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::caches::Caches;
@@ -249,12 +250,33 @@ impl Observer {
 
 /// Read from the server, and for few hosts: nothing watches these kinds.
 async fn pending_firmware(host: &Key, writer: &Writer<Hosts>) -> Result<Observed<String>, Fault> {
-    let settings = writer.read::<HostFirmwareSettings>(&NoCache, host).await?;
-    let components = writer.read::<HostFirmwareComponents>(&NoCache, host).await?;
-    Ok(Observed::from(firmware::pending(
-        settings.as_ref(),
-        components.as_ref(),
-    )))
+    let mut missing = Vec::new();
+    let settings = writer.read::<HostFirmwareSettings>(&NoCache, host).await;
+    let settings = permitted(settings, &mut missing)?;
+    let components = writer.read::<HostFirmwareComponents>(&NoCache, host).await;
+    let components = permitted(components, &mut missing)?;
+    Ok(match firmware::pending(settings.as_ref(), components.as_ref()) {
+        Some(pending) => Observed::Present(pending),
+        None if missing.is_empty() => Observed::Absent,
+        None => Observed::Unknown(UnknownReason::Unreadable(missing.join(", "))),
+    })
+}
+
+/// The object, unless this process lacks the right to read it, which no retry changes.
+fn permitted<K>(read: Result<Option<K>, Fault>, missing: &mut Vec<String>) -> Result<Option<K>, Fault>
+where
+    K: Resource<DynamicType = ()>,
+{
+    match read {
+        Err(Fault::Transient {
+            category: Category::FORBIDDEN,
+            ..
+        }) => {
+            missing.push(format!("get {}.{}", K::plural(&()), K::group(&())));
+            Ok(None)
+        }
+        read => read,
+    }
 }
 
 fn found(node: Node) -> Observed<FoundNode> {

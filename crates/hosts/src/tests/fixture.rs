@@ -103,7 +103,7 @@ pub(crate) struct Fixture {
     pub(crate) requested_reboot: Option<RequestedReboot>,
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
-    pub(crate) firmware: Option<Option<String>>,
+    pub(crate) firmware: Observed<String>,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -170,7 +170,7 @@ impl Fixture {
             requested_reboot: None,
             aborts_deployments: true,
             outage: None,
-            firmware: Some(None),
+            firmware: Observed::Absent,
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -236,9 +236,14 @@ impl Fixture {
         self.with(|fixture| fixture.host_freshness = freshness)
     }
 
+    /// The firmware objects were not read, for this reason.
+    pub(crate) fn firmware_unknown(self, why: UnknownReason) -> Self {
+        self.with(|fixture| fixture.firmware = Observed::Unknown(why))
+    }
+
     /// The firmware objects were read, with these pending changes.
     pub(crate) fn firmware(self, pending: Option<&str>) -> Self {
-        self.with(|fixture| fixture.firmware = Some(pending.map(str::to_owned)))
+        self.with(|fixture| fixture.firmware = Observed::from(pending.map(str::to_owned)))
     }
 
     /// Ironic may still begin with a change for so long.
@@ -339,7 +344,7 @@ impl Fixture {
             requested_reboot: self.requested_reboot.clone(),
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
-            firmware: observed(&self.firmware).map(String::as_str),
+            firmware: self.firmware.as_deref(),
             slot: self.slot,
             budget: Budget {
                 left: self.left,

@@ -7,10 +7,11 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::transport::Transport as _;
 use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as Refusal, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{Setup, TestEnv, name};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
 
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 
@@ -97,4 +98,43 @@ async fn host_with_a_pending_firmware_setting_is_not_made_available_after_a_fail
         settings.patch(&name(1), &PatchParams::default(), &none).await.unwrap();
         env.until_state(1, "available").await;
     }
+}
+
+fn says(part: &str) -> impl Fn(Option<&BareMetalHost>) -> bool {
+    move |host| host.is_some_and(|host| host.status.error_message.contains(part))
+}
+
+async fn request_nothing(env: &TestEnv) {
+    let none = Patch::Merge(json!({ "spec": { "settings": { "ProcTurboMode": null } } }));
+    let settings = env.api::<HostFirmwareSettings>();
+    settings.patch(&name(1), &PatchParams::default(), &none).await.unwrap();
+}
+
+/// The reconcile failed again and again, and nothing but the log said why.
+#[tokio::test(start_paused = true)]
+async fn host_whose_firmware_objects_may_not_be_read_names_the_missing_right() {
+    let env = taken_over(true).await;
+    let refused = Rule::random(1000, Refusal::refused(403))
+        .verb("get")
+        .resource("hostfirmwaresettings");
+    env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(refused));
+    env.until(
+        1,
+        "error that names the right",
+        says("get hostfirmwaresettings.metal3.io"),
+    )
+    .await;
+    let host = env.get(1).await.unwrap();
+    assert_eq!(host.status.provisioning.state.to_string(), "preparing");
+    let ready = &host.status.conditions[0];
+    assert!(ready.message.contains("hostfirmwaresettings"), "{ready:?}");
+    // What is asked for is not known, so the host is not offered.
+    request_nothing(&env).await;
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(
+        env.get(1).await.unwrap().status.provisioning.state.to_string(),
+        "preparing"
+    );
+    env.cluster.inject(Plan::none());
+    env.until_state(1, "available").await;
 }

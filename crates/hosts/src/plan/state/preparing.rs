@@ -6,7 +6,7 @@ use std::time::Duration;
 use metal3_api::metal3::v1alpha1::{ErrorType, RootDeviceHints};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
@@ -23,8 +23,9 @@ use crate::plan::{status, wait};
 
 /// How often firmware objects are read again: nothing watches them, and a user removes what they ask for.
 const FIRMWARE_RECHECK: Duration = Duration::from_mins(5);
-/// The beginning of the message about changes of the firmware.
+/// The beginnings of the messages about changes of the firmware.
 const FIRMWARE: &str = "changes of the firmware are requested (";
+const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware are requested (";
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
@@ -51,24 +52,34 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
     if !has_failed {
         return Ok(());
     }
-    match &planner.facts.firmware {
-        Observed::Unknown(_) => Err(Decision::read(Read::Firmware)),
+    let message = match &planner.facts.firmware {
         // differs: `host-firmware-pending`. The Go manager makes the changes.
-        Observed::Present(pending) => Err(Decision::Fail(Failure::until(
-            ErrorType::Preparation,
-            format!(
-                "{FIRMWARE}{pending}), and this program makes none, so the host is not made available; remove them from the \
-                 spec of these objects, or return to the Go manager, which makes them"
-            ),
-            wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again"),
-        ))),
-        Observed::Absent if status.error_message.starts_with(FIRMWARE) => {
+        Observed::Present(pending) => format!(
+            "{FIRMWARE}{pending}), and this program makes none, so the host is not made available; remove them from the \
+             spec of these objects, or return to the Go manager, which makes them"
+        ),
+        Observed::Unknown(UnknownReason::Unreadable(rights)) => format!(
+            "{FIRMWARE_UNREAD}the account of this program may not {rights}), so the host is not made available; an \
+             administrator of the cluster grants that right, as the roles of the release do"
+        ),
+        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed) => {
+            return Err(Decision::read(Read::Firmware));
+        }
+        Observed::Absent if is_of_firmware(&status.error_message) => {
             // They were removed. The record must not be taken for a failure of an operation.
             status::clear(&mut planner.draft.status);
-            Err(Decision::Wait(Next::Requeue))
+            return Err(Decision::Wait(Next::Requeue));
         }
-        Observed::Absent => Ok(()),
-    }
+        Observed::Absent => return Ok(()),
+    };
+    let next = wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again");
+    Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
+}
+
+fn is_of_firmware(message: &str) -> bool {
+    [FIRMWARE, FIRMWARE_UNREAD]
+        .iter()
+        .any(|begin| message.starts_with(begin))
 }
 
 pub(super) fn root_device_hints(planner: &Planner<'_>) -> PlanResult<Option<RootDeviceHints>> {

@@ -1,5 +1,6 @@
 //! Inspection and preparation.
 
+use metal3_runtime::plan::UnknownReason;
 use serde_json::json;
 
 use super::Row;
@@ -184,12 +185,12 @@ pub(super) fn preparation() -> Vec<Row> {
             ),
         preparing()
             .node_with("clean failed", json!({ "last_error": "bios" }))
-            .with(|fixture| fixture.firmware = None)
+            .firmware_unknown(UnknownReason::NotRead)
             .row("cleaning failed, perhaps of the firmware", "reads Firmware, replan"),
         preparing()
             .node("manageable")
             .status(failing("preparation error", "bios", 1))
-            .with(|fixture| fixture.firmware = None)
+            .firmware_unknown(UnknownReason::NotRead)
             .row("preparation failed before", "reads Firmware, replan"),
         preparing()
             .node_with("clean failed", json!({ "last_error": "bios" }))
@@ -200,6 +201,19 @@ pub(super) fn preparation() -> Vec<Row> {
                  and this program makes none, so the host is not made available; remove them from the spec of these objects, \
                  or return to the Go manager, which makes them, waits for a time",
             ),
+        preparing()
+            .node_with("clean failed", json!({ "last_error": "bios" }))
+            .firmware_unknown(UnknownReason::Unreadable("get hostfirmwaresettings.metal3.io".to_owned()))
+            .row(
+                "cleaning failed, and the firmware objects may not be read",
+                "writes the status, preparation error: it is not known whether changes of the firmware are requested (the \
+                 account of this program may not get hostfirmwaresettings.metal3.io), so the host is not made available; an \
+                 administrator of the cluster grants that right, as the roles of the release do, waits for a time",
+            ),
+        preparing()
+            .node("manageable")
+            .status(failing("preparation error", "it is not known whether changes of the firmware are requested (x)", 1))
+            .row("the firmware objects were read, and ask for nothing", "writes the status, error cleared, replan"),
         preparing()
             .node("manageable")
             .status(failing("preparation error", "changes of the firmware are requested (x)", 1))
