@@ -66,6 +66,8 @@ pub mod reason {
         pub(crate) BOOT_PORT_REFUSED = "BootPortRefused";
         /// Condition: the host is deleted, and an annotation delays it.
         pub(crate) DELETION_DELAYED = "DeletionDelayed";
+        /// Condition: changes of the firmware are requested that this program does not make.
+        pub(crate) FIRMWARE_PENDING = "FirmwarePending";
         /// Condition: Ironic is not reachable, and the deletion needs it.
         pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
 

@@ -2,6 +2,11 @@
 
 use super::row::{Row, Severity, done, hardware, passes, user};
 
+/// What a user corrects, and what breaks nothing.
+const fn warning(row: [&'static str; 4]) -> Row {
+    user(Severity::Warning, row)
+}
+
 pub(super) const ROWS: &[Row] = &[
     done(
         "Manageable",
@@ -159,24 +164,24 @@ pub(super) const ROWS: &[Row] = &[
              change.",
         ],
     ),
-    user(
-        Severity::Warning,
-        [
-            "RequestRefused",
-            "A request contradicts `spec.disablePowerOff`",
-            "The machine is to be off, and must not be powered off. Nothing is done.",
-            "Remove one of them, or use the annotation `reboot.metal3.io` for one reboot.",
-        ],
-    ),
-    user(
-        Severity::Warning,
-        [
-            "BootPortRefused",
-            "Ironic does not accept the boot MAC address",
-            "Another node in Ironic has the address. The running machine does not need it; it is requested again each hour.",
-            "Remove the address from the other node. Do not delete the host for it: that deprovisions its machine.",
-        ],
-    ),
+    warning([
+        "RequestRefused",
+        "A request contradicts `spec.disablePowerOff`",
+        "The machine is to be off, and must not be powered off. Nothing is done.",
+        "Remove one of them, or use the annotation `reboot.metal3.io` for one reboot.",
+    ]),
+    warning([
+        "BootPortRefused",
+        "Ironic does not accept the boot MAC address",
+        "Another node in Ironic has the address. The running machine does not need it; it is requested again each hour.",
+        "Remove the address from the other node. Do not delete the host for it: that deprovisions its machine.",
+    ]),
+    warning([
+        "FirmwarePending",
+        "Changes of the firmware are pending",
+        "A Go manager was asked for changes of the firmware, and this program makes none. The message names them.",
+        "Remove them from HostFirmwareSettings and HostFirmwareComponents, or return to the Go manager.",
+    ]),
     user(
         Severity::Info,
         [
@@ -252,15 +257,12 @@ pub(super) const ROWS: &[Row] = &[
         "The machine is powered off",
         "As `spec.online`, a reboot or a deletion requests.",
     ),
-    user(
-        Severity::Warning,
-        [
-            "InvalidAnnotationValue",
-            "An annotation cannot be read",
-            "Its value is not what the annotation expects, so it counts as its plain form. The message names it.",
-            "Correct or remove the annotation.",
-        ],
-    ),
+    warning([
+        "InvalidAnnotationValue",
+        "An annotation cannot be read",
+        "Its value is not what the annotation expects, so it counts as its plain form. The message names it.",
+        "Correct or remove the annotation.",
+    ]),
     user(
         Severity::Error,
         [
@@ -275,16 +277,13 @@ pub(super) const ROWS: &[Row] = &[
         "Hardware details are imported",
         "They come from the annotation of the user.",
     ),
-    user(
-        Severity::Warning,
-        [
-            "NodeLeftInIronic",
-            "A node stays in Ironic",
-            "The node has another name, or serves another instance, so it was not deleted with the host.",
-            "If nothing uses it, an administrator of Ironic deletes it. If the host moved, set the annotation \
-             `baremetalhost.metal3.io/former-instance` that the message explains.",
-        ],
-    ),
+    warning([
+        "NodeLeftInIronic",
+        "A node stays in Ironic",
+        "The node has another name, or serves another instance, so it was not deleted with the host.",
+        "If nothing uses it, an administrator of Ironic deletes it. If the host moved, set the annotation \
+         `baremetalhost.metal3.io/former-instance` that the message explains.",
+    ]),
     done(
         "RemoveAnnotation",
         "An annotation is removed",
@@ -375,15 +374,12 @@ pub(super) const ROWS: &[Row] = &[
          is `delayed`.",
         "Wait, or raise the limit if Ironic can bear it.",
     ),
-    user(
-        Severity::Warning,
-        [
-            "WaitingForUser",
-            "The host must be changed",
-            "Nothing is retried until a user or an administrator changes the host, or confirms.",
-            "See `status.errorMessage` and the condition `Held`.",
-        ],
-    ),
+    warning([
+        "WaitingForUser",
+        "The host must be changed",
+        "Nothing is retried until a user or an administrator changes the host, or confirms.",
+        "See `status.errorMessage` and the condition `Held`.",
+    ]),
     passes(
         "BackingOff",
         "A failed operation is retried later",

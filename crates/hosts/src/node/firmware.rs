@@ -4,13 +4,17 @@
 
 use metal3_api::metal3::v1alpha1::{HostFirmwareComponents, HostFirmwareSettings};
 
+/// What precedes the settings without a reported value, such as passwords and those that the machine does not have.
+const UNREPORTED: &str = "HostFirmwareSettings without a reported value, which nothing will show as done";
+
 /// The changes that a failed preparation may have left: settings that are not reported, and each requested update.
 #[must_use]
 pub fn pending(settings: Option<&HostFirmwareSettings>, components: Option<&HostFirmwareComponents>) -> Option<String> {
-    let settings = settings.map(pending_settings).unwrap_or_default();
+    let (settings, unreported) = settings.map(pending_settings).unwrap_or_default();
     let components = components.map(pending_updates).unwrap_or_default();
     let named = [
         ("HostFirmwareSettings", settings),
+        (UNREPORTED, unreported),
         ("HostFirmwareComponents", components),
     ];
     let named = named.into_iter().filter(|(_, names)| !names.is_empty());
@@ -20,14 +24,17 @@ pub fn pending(settings: Option<&HostFirmwareSettings>, components: Option<&Host
     (!named.is_empty()).then(|| named.join("; "))
 }
 
-fn pending_settings(object: &HostFirmwareSettings) -> Vec<&str> {
-    let reported = &object.status.settings;
-    let wanted = object.spec.settings.iter();
-    let is_pending = |name: &String, value: String| reported.get(name) != Some(&value);
-    wanted
-        .filter(|(name, value)| is_pending(name, value.to_string()))
-        .map(|(name, _)| name.as_str())
-        .collect()
+/// The settings that are reported with another value, and those that are not reported.
+fn pending_settings(object: &HostFirmwareSettings) -> (Vec<&str>, Vec<&str>) {
+    let (mut pending, mut unreported) = (Vec::new(), Vec::new());
+    for (name, wanted) in &object.spec.settings {
+        match object.status.settings.get(name) {
+            Some(reported) if *reported == wanted.to_string() => {}
+            Some(_) => pending.push(name.as_str()),
+            None => unreported.push(name.as_str()),
+        }
+    }
+    (pending, unreported)
 }
 
 fn pending_updates(object: &HostFirmwareComponents) -> Vec<&str> {
@@ -77,9 +84,9 @@ mod tests {
                 Some("HostFirmwareSettings: Turbo"),
             ),
             (
-                json!({ "Turbo": "Off" }),
-                json!({}),
-                Some("HostFirmwareSettings: Turbo"),
+                json!({ "Turbo": "Off", "Password": "x" }),
+                json!({ "Turbo": "On" }),
+                Some(&*format!("HostFirmwareSettings: Turbo; {UNREPORTED}: Password")),
             ),
         ] {
             let found = pending(Some(&settings(wanted, reported)), None);
@@ -100,9 +107,10 @@ mod tests {
     #[test]
     fn long_list_of_changes_is_shortened() {
         let wanted: serde_json::Map<_, _> = (0..9).map(|number| (format!("s{number}"), json!(1))).collect();
+        let reported = Value::Object(wanted.keys().map(|name| (name.clone(), json!("0"))).collect());
         let bios = json!([{ "component": "bios", "url": "http://firmware.example/bios" }]);
         let found = pending(
-            Some(&settings(Value::Object(wanted), json!({}))),
+            Some(&settings(Value::Object(wanted), reported)),
             Some(&components(bios, json!([]))),
         );
         assert_eq!(

@@ -12,11 +12,13 @@ use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use crate::names::{HELD, reason};
 use crate::plan::planner::Planner;
 use crate::plan::safety::is_still_withheld;
+use crate::plan::state::is_firmware_still_pending;
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);
     let node = planner.facts.own_node().map(|(node, _)| node);
-    let (withheld, stays_withheld) = (planner.withheld.clone(), is_still_withheld(planner));
+    let withheld = planner.withheld.clone();
+    let stays_withheld = is_still_withheld(planner) || is_firmware_still_pending(planner);
     let status = &mut planner.draft.status;
     let mut statements = vec![ready(status)];
     statements.push(available(status));

@@ -63,6 +63,8 @@ struct Inner {
     previous: BTreeMap<Key, PreviousView>,
     /// The state of a host, and when this process first observed it.
     entered: BTreeMap<Key, (State, Monotonic)>,
+    /// Hosts in a state that this process did not see them enter.
+    began_elsewhere: BTreeSet<Key>,
     /// When this process first observed the deletion of a host.
     deleted: BTreeMap<Key, Monotonic>,
     /// The start of the last deprovisioning by namespace and host. A deleted host still counts.
@@ -117,6 +119,11 @@ impl HostIndex {
     /// When this process first observed the host in its present state.
     pub(super) fn entered(&self, host: &Key) -> Option<Monotonic> {
         self.0.lock().entered.get(host).map(|(_, at)| *at)
+    }
+
+    /// Whether this process did not see the host enter its present state.
+    pub(super) fn began_elsewhere(&self, host: &Key) -> bool {
+        self.0.lock().began_elsewhere.contains(host)
     }
 
     /// When this process first observed the deletion of the host.
@@ -215,7 +222,11 @@ impl Inner {
                 }
                 let state = &new.status.provisioning.state;
                 if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
-                    self.entered.insert(key.clone(), (state.clone(), now.monotonic));
+                    let last = self.entered.insert(key.clone(), (state.clone(), now.monotonic));
+                    match last {
+                        None => self.began_elsewhere.insert(key.clone()),
+                        Some(_) => self.began_elsewhere.remove(&key),
+                    };
                 }
                 if new.metadata.deletion_timestamp.is_some() {
                     self.deleted.entry(key.clone()).or_insert(now.monotonic);
@@ -232,6 +243,7 @@ impl Inner {
                 self.link(key, *old, None);
                 self.previous.remove(*key);
                 self.entered.remove(*key);
+                self.began_elsewhere.remove(*key);
                 self.deleted.remove(*key);
                 self.requested_power.remove(*key);
                 self.requested_reboot.remove(*key);

@@ -287,6 +287,7 @@ impl HostReconciler {
             validation: observed.validation.as_ref(),
             last_history_error: observed.history.as_deref(),
             firmware: observed.firmware.as_deref(),
+            began_elsewhere: self.index.began_elsewhere(key),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),

@@ -104,6 +104,7 @@ pub(crate) struct Fixture {
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
     pub(crate) firmware: Observed<String>,
+    pub(crate) began_elsewhere: bool,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -171,6 +172,7 @@ impl Fixture {
             aborts_deployments: true,
             outage: None,
             firmware: Observed::Absent,
+            began_elsewhere: false,
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -345,6 +347,7 @@ impl Fixture {
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
             firmware: self.firmware.as_deref(),
+            began_elsewhere: self.began_elsewhere,
             slot: self.slot,
             budget: Budget {
                 left: self.left,

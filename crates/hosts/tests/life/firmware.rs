@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::transport::Transport as _;
@@ -35,8 +36,20 @@ async fn until_node(env: &TestEnv, state: ProvisionState) {
     assert_eq!(env.node(1).await.unwrap().provision_state, state, "within an hour");
 }
 
+/// What the Go manager had done when it was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Begun,
+    Failed,
+    Recorded,
+}
+
 /// A host whose Go manager failed to change a setting, and was replaced.
 async fn taken_over(recorded: bool) -> TestEnv {
+    taken_over_after(if recorded { Left::Recorded } else { Left::Failed }).await
+}
+
+async fn taken_over_after(done: Left) -> TestEnv {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({ "online": false })).await;
     env.until_state(1, "available").await;
@@ -44,7 +57,7 @@ async fn taken_over(recorded: bool) -> TestEnv {
         .await;
     let params = PatchParams::default();
     let mut left = json!({ "provisioning": { "state": "preparing" } });
-    if recorded {
+    if done == Left::Recorded {
         left["errorType"] = json!("preparation error");
         left["errorMessage"] = json!("Clean step failed");
         left["errorCount"] = json!(1);
@@ -62,13 +75,16 @@ async fn taken_over(recorded: bool) -> TestEnv {
     let settings = env.api::<HostFirmwareSettings>();
     settings.patch_status(&name(1), &params, &reported).await.unwrap();
     until_node(&env, ProvisionState::Manageable).await;
-    if !recorded {
+    if done == Left::Failed {
         env.set_faults(1, &[Fault::CleanStepFails]);
         let step = json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } });
         order(&env, json!({ "target": "clean", "clean_steps": [step] })).await;
         until_node(&env, ProvisionState::CleanFailed).await;
         env.set_faults(1, &[]);
     }
+    // This program starts.
+    env.interceptor.kill();
+    sleep(Duration::from_secs(20)).await;
     env.edit(1, json!({ "metadata": { "annotations": { PAUSED: null } } }))
         .await;
     env
@@ -136,5 +152,38 @@ async fn host_whose_firmware_objects_may_not_be_read_names_the_missing_right() {
         "preparing"
     );
     env.cluster.inject(Plan::none());
+    env.until_state(1, "available").await;
+}
+
+/// The wait was known from the error alone, which the next error replaced.
+#[tokio::test(start_paused = true)]
+async fn pending_firmware_is_not_forgotten_when_another_error_replaces_its_own() {
+    let env = taken_over(true).await;
+    env.until(1, "error that names the setting", says("ProcTurboMode"))
+        .await;
+    let secrets = env.api::<Secret>();
+    drop(secrets.delete("bmc-1", &DeleteParams::default()).await.unwrap());
+    let unmarked = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    secrets
+        .patch("bmc-1", &PatchParams::default(), &unmarked)
+        .await
+        .unwrap();
+    env.until(1, "error about the login", says("create Secret")).await;
+    env.login(1).await;
+    sleep(Duration::from_hours(3)).await;
+    let host = env.get(1).await.unwrap();
+    assert_eq!(host.status.provisioning.state.to_string(), "preparing");
+    assert!(says("ProcTurboMode")(Some(&host)), "{}", host.status.error_message);
+    request_nothing(&env).await;
+    env.until_state(1, "available").await;
+}
+
+/// A Go manager had begun and was replaced before it recorded anything.
+#[tokio::test(start_paused = true)]
+async fn firmware_that_another_manager_may_have_begun_with_is_reported_before_a_failure_is_recorded() {
+    let env = taken_over_after(Left::Begun).await;
+    env.until(1, "error that names the setting", says("ProcTurboMode"))
+        .await;
+    request_nothing(&env).await;
     env.until_state(1, "available").await;
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{ErrorType, RootDeviceHints};
+use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState as State, RootDeviceHints};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -15,10 +15,10 @@ use super::register::{ensure_registered, invalid};
 use super::shared::require_idle;
 use super::volumes;
 use crate::facts::Read;
-use crate::names::reason;
+use crate::names::{HELD, reason};
 use crate::node::profile;
 use crate::plan::error::Failure;
-use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::{status, wait};
 
 /// How often firmware objects are read again: nothing watches them, and a user removes what they ask for.
@@ -44,12 +44,12 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     Ok(Decision::ChangeState(Trigger::Prepared))
 }
 
-/// Requires that a preparation that failed had no firmware to change. This program cleans no host in this state: a Go
-/// manager began, and would begin again.
+/// Requires that a preparation that failed, or that another process may have begun with, had no firmware to change. This program
+/// cleans no host in this state: a Go manager began, and would begin again.
 fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let status = &planner.host().status;
     let has_failed = node.provision_state == S::CleanFailed || status.error_type == Some(ErrorType::Preparation);
-    if !has_failed {
+    if !has_failed && !is_held(status) && !planner.facts.began_elsewhere {
         return Ok(());
     }
     let message = match &planner.facts.firmware {
@@ -72,8 +72,26 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
         }
         Observed::Absent => return Ok(()),
     };
+    // Another error may replace this one, and does not replace the condition.
+    planner.withheld = Some(Withheld {
+        reason: reason::FIRMWARE_PENDING,
+        message: message.clone(),
+    });
     let next = wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again");
     Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
+}
+
+/// Whether the status records that changes of the firmware are pending.
+fn is_held(status: &BareMetalHostStatus) -> bool {
+    let mut conditions = status.conditions.iter();
+    conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::FIRMWARE_PENDING.as_str())
+}
+
+/// Whether that is still so, as far as this reconcile has read. Only the condition records it, so it is kept even when this
+/// reconcile ends elsewhere.
+pub(crate) fn is_firmware_still_pending(planner: &Planner<'_>) -> bool {
+    let is_preparing = planner.draft.status.provisioning.state == State::Preparing;
+    is_preparing && is_held(&planner.host().status) && planner.facts.firmware != Observed::Absent
 }
 
 fn is_of_firmware(message: &str) -> bool {

@@ -165,6 +165,12 @@ fn has_volumes() -> Fixture {
     asks_for_volumes().status(json!({ "provisioning": { "raid": volumes() } }))
 }
 
+/// The condition that records pending changes of the firmware.
+fn held_for_firmware() -> serde_json::Value {
+    json!({ "conditions": [{ "type": "Held", "status": "True", "reason": "FirmwarePending", "message": "x",
+        "lastTransitionTime": crate::tests::fixture::at(0) }] })
+}
+
 pub(super) fn preparation() -> Vec<Row> {
     vec![
         preparing()
@@ -199,7 +205,7 @@ pub(super) fn preparation() -> Vec<Row> {
                 "a change of the firmware is requested",
                 "writes the status, preparation error: changes of the firmware are requested (HostFirmwareSettings: Turbo), \
                  and this program makes none, so the host is not made available; remove them from the spec of these objects, \
-                 or return to the Go manager, which makes them, waits for a time",
+                 or return to the Go manager, which makes them, withheld: FirmwarePending, waits for a time",
             ),
         preparing()
             .node_with("clean failed", json!({ "last_error": "bios" }))
@@ -208,8 +214,40 @@ pub(super) fn preparation() -> Vec<Row> {
                 "cleaning failed, and the firmware objects may not be read",
                 "writes the status, preparation error: it is not known whether changes of the firmware are requested (the \
                  account of this program may not get hostfirmwaresettings.metal3.io), so the host is not made available; an \
-                 administrator of the cluster grants that right, as the roles of the release do, waits for a time",
+                 administrator of the cluster grants that right, as the roles of the release do, withheld: FirmwarePending, waits \
+                 for a time",
             ),
+        preparing()
+            .node("manageable")
+            .firmware_unknown(UnknownReason::NotRead)
+            .row("this process saw the host enter the state", "writes the status, to available, replan"),
+        preparing()
+            .node("manageable")
+            .with(|fixture| fixture.began_elsewhere = true)
+            .firmware_unknown(UnknownReason::NotRead)
+            .row("another process may have begun", "reads Firmware, replan"),
+        preparing()
+            .node("manageable")
+            .with(|fixture| fixture.began_elsewhere = true)
+            .row("another process may have begun, without firmware", "writes the status, to available, replan"),
+        preparing()
+            .status(held_for_firmware())
+            .node("manageable")
+            .firmware_unknown(UnknownReason::NotRead)
+            .row("another error replaced that about the firmware", "reads Firmware, replan"),
+        preparing()
+            .status(held_for_firmware())
+            .no_secret()
+            .firmware_unknown(UnknownReason::NotRead)
+            .row(
+                "another error replaces that about the firmware",
+                "writes the status, registration error: BMC CredentialsName secret doesn't exist: create Secret bmc with \
+                 username and password, withheld: FirmwarePending, waits for the user",
+            ),
+        preparing()
+            .status(held_for_firmware())
+            .node("manageable")
+            .row("the firmware is not pending any more", "writes the status, to available, replan"),
         preparing()
             .node("manageable")
             .status(failing("preparation error", "it is not known whether changes of the firmware are requested (x)", 1))
