@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::model::state::PowerState;
 use metal3_ironic::transport::Transport as _;
 use metal3_sim_faults::{Fault, Plan, Rule};
@@ -103,4 +104,34 @@ async fn machine_that_another_user_of_ironic_takes_before_the_deletion_of_its_ho
     env.until(1, "end", |host| host.is_none()).await;
     env.machine(1, |machine| assert_eq!(machine.power, PowerState::On));
     assert_eq!(env.node(1).await.unwrap().instance_uuid.as_deref(), Some(OTHER));
+}
+
+/// A proxy whose server never responds sends these. The machine is powered off at most as often as is counted; what
+/// erases its disk, or deletes its record, is reported and waits.
+#[tokio::test(start_paused = true)]
+async fn deletion_whose_orders_a_proxy_answers_with_504_ends_or_is_reported() {
+    for (order, verb) in [
+        ("PUT nodes/_/states/power", None),
+        ("PUT nodes/_/states/provision deleted", Some("(deleted)")),
+        ("DELETE nodes/_", Some("(delete node)")),
+    ] {
+        let env = TestEnv::new(Setup::default());
+        Phase::Enrol.begin(&env, 1).await;
+        Phase::Enrol.end(&env, 1).await;
+        if verb == Some("(deleted)") {
+            Phase::Provision.begin(&env, 1).await;
+            Phase::Provision.end(&env, 1).await;
+        }
+        env.interceptor.log().rejected = Some((order, 504));
+        env.delete(1).await;
+        if let Some(verb) = verb {
+            let is_reported =
+                |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.contains(verb));
+            env.until(1, "error about the order", is_reported).await;
+            sleep(Duration::from_hours(24)).await;
+            assert!(is_reported(env.get(1).await.as_ref()));
+            env.interceptor.log().rejected = None;
+        }
+        env.until(1, "end", |host| host.is_none()).await;
+    }
 }
