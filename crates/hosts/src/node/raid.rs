@@ -1,14 +1,17 @@
 //! RAID volumes: which ones a host asks for, and the cleaning steps that make them.
 //!
 //! `status.provisioning.raid` records the volumes that were ordered last. An absent list leaves volumes alone, an empty
-//! one removes them. Volumes of the kernel (software) are made by the agent, others by the BMC.
+//! one removes them. Volumes of the kernel (software) are made by the agent, others by the BMC. Which software volumes
+//! exist, the agent reports to Ironic.
 
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidLevel, SoftwareRaidVolume,
+    AutomatedCleaningMode, BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidLevel, SoftwareRaidVolume,
 };
 use metal3_domain::bmc::Profile;
 use metal3_ironic::calls::provision::Step;
+use metal3_ironic::model::Fields;
 use metal3_ironic::model::node::Node;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::hints;
@@ -20,6 +23,9 @@ const KERNEL: &str = "software";
 const AGENT: &str = "agent";
 /// The RAID interface of a BMC that makes no volumes.
 const NONE: &str = "no-raid";
+/// More than any controller makes, of more disks than any has. The status repeats the list.
+const MOST_VOLUMES: usize = 64;
+const MOST_DISKS: usize = 256;
 
 /// A cleaning that changes the volumes.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,39 +40,115 @@ pub struct RaidChange {
     pub recorded: RaidConfig,
 }
 
-/// The volumes that the host asks for. `None`: it never asked for any.
-#[must_use]
-pub fn wanted(host: &BareMetalHost) -> Option<RaidConfig> {
+/// The lists that are made: hardware and software. `None`: left alone.
+type Lists = (Option<Vec<HardwareRaidVolume>>, Option<Vec<SoftwareRaidVolume>>);
+
+/// What the host asks for, by list.
+fn wanted(host: &BareMetalHost) -> Lists {
     let asked = host.spec.raid.as_ref();
     let asked = asked.filter(|raid| raid.hardware_raid_volumes.is_some() || raid.software_raid_volumes.is_some());
-    match (asked, &host.status.provisioning.raid) {
-        (Some(asked), _) => Some(asked.clone()),
-        (None, None) => None,
+    match asked {
+        // Next to software volumes an empty list of hardware volumes would remove the disks below them.
+        Some(asked) if has_software(Some(asked)) => (None, asked.software_raid_volumes.clone()),
+        Some(asked) => (asked.hardware_raid_volumes.clone(), asked.software_raid_volumes.clone()),
         // Software volumes end with the wish for them. Hardware volumes stay until an empty list removes them.
-        (None, Some(recorded)) => Some(RaidConfig {
-            hardware_raid_volumes: recorded.hardware_raid_volumes.clone(),
-            software_raid_volumes: Some(Vec::new()),
-        }),
+        None if host.status.provisioning.raid.is_some() => (None, Some(Vec::new())),
+        None => (None, None),
     }
 }
 
-/// What stays recorded after a cleaning that failed: it may have removed any volume that it should have changed.
+/// Whether two lists ask for the same: empty text is none, and a volume is no root volume unless it says so.
+fn is_same<T: Serialize>(one: Option<&Vec<T>>, other: Option<&Vec<T>>) -> bool {
+    let normal = |list: Option<&Vec<T>>| {
+        let mut list = serde_json::to_value(list).unwrap_or_default();
+        normalise(&mut list);
+        list
+    };
+    normal(one) == normal(other)
+}
+
+fn normalise(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|key, value| {
+                let says_nothing = value.is_null() || value.as_str() == Some("");
+                !says_nothing && !(key == "rootVolume" && *value == Value::Bool(false))
+            });
+            members.values_mut().for_each(normalise);
+        }
+        Value::Array(items) => items.iter_mut().for_each(normalise),
+        _ => {}
+    }
+}
+
+/// Whether the volumes that the host asks for are not those that were ordered last.
 #[must_use]
-pub fn after_failure(host: &BareMetalHost) -> Option<RaidConfig> {
-    let recorded = host.status.provisioning.raid.as_ref()?;
-    let changes_hardware = wanted(host).is_some_and(|wanted| wanted.hardware_raid_volumes.is_some());
-    let is_kept = !changes_hardware || host.spec.raid.is_none();
+pub fn differ(host: &BareMetalHost) -> bool {
+    let (hardware, software) = wanted(host);
+    let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
+    let other_hardware = hardware.is_some() && !is_same(hardware.as_ref(), recorded.hardware_raid_volumes.as_ref());
+    let other_software = software.is_some() && !is_same(software.as_ref(), recorded.software_raid_volumes.as_ref());
+    other_hardware || other_software
+}
+
+/// Whether the node lacks software volumes that the host asks for and that were made: Ironic knows it as a new one.
+#[must_use]
+pub fn are_lost(host: &BareMetalHost, node: &Node) -> bool {
+    let (_, software) = wanted(host);
+    let Some(volumes) = software.filter(|volumes| !volumes.is_empty()) else {
+        return false;
+    };
+    let recorded = host.status.provisioning.raid.as_ref();
+    let recorded = recorded.and_then(|raid| raid.software_raid_volumes.as_ref());
+    is_same(Some(&volumes), recorded) && !has_made(node, &volumes)
+}
+
+/// What is recorded when nothing has to be done.
+#[must_use]
+pub fn settled(host: &BareMetalHost) -> Option<RaidConfig> {
+    let (hardware, software) = wanted(host);
+    let recorded = host.status.provisioning.raid.clone();
+    if hardware.is_none() && software.is_none() {
+        return recorded;
+    }
+    let recorded = recorded.unwrap_or_default();
     Some(RaidConfig {
-        hardware_raid_volumes: recorded.hardware_raid_volumes.clone().filter(|_| is_kept),
-        software_raid_volumes: None,
+        hardware_raid_volumes: hardware.or(recorded.hardware_raid_volumes),
+        software_raid_volumes: software.or(recorded.software_raid_volumes),
     })
 }
 
-/// What stays recorded when the disks were cleaned, or are not this controller's any more: hardware volumes.
+/// What stays recorded after a cleaning that failed: not the volumes that it should have changed.
 #[must_use]
-pub fn without_software(recorded: Option<&RaidConfig>) -> Option<RaidConfig> {
+pub fn after_failure(host: &BareMetalHost) -> Option<RaidConfig> {
+    let recorded = host.status.provisioning.raid.clone()?;
+    let (hardware, software) = wanted(host);
+    // Software comes first.
+    let was_hardware = hardware.is_some() && is_same(hardware.as_ref(), recorded.hardware_raid_volumes.as_ref());
+    let was_software = software.is_some() && !was_hardware;
+    Some(RaidConfig {
+        hardware_raid_volumes: recorded.hardware_raid_volumes.filter(|_| !was_hardware),
+        software_raid_volumes: recorded.software_raid_volumes.filter(|_| !was_software),
+    })
+}
+
+/// What stays recorded when the disks were cleaned: software volumes that are asked for are made again.
+#[must_use]
+pub fn after_cleaning(host: &BareMetalHost) -> Option<RaidConfig> {
+    let recorded = host.status.provisioning.raid.clone()?;
+    let (_, software) = wanted(host);
+    let is_asked = software.is_some_and(|volumes| !volumes.is_empty());
+    Some(RaidConfig {
+        software_raid_volumes: recorded.software_raid_volumes.filter(|_| !is_asked),
+        ..recorded
+    })
+}
+
+/// What stays recorded of a machine that another one prepares: nothing that would be removed later.
+#[must_use]
+pub fn of_external(recorded: Option<&RaidConfig>) -> Option<RaidConfig> {
     recorded.map(|recorded| RaidConfig {
-        software_raid_volumes: None,
+        software_raid_volumes: Some(Vec::new()),
         ..recorded.clone()
     })
 }
@@ -76,21 +158,30 @@ fn has_software(raid: Option<&RaidConfig>) -> bool {
     volumes.is_some_and(|volumes| !volumes.is_empty())
 }
 
+fn software_of(record: &Fields) -> impl Iterator<Item = &Value> {
+    let disks = record.get("logical_disks").and_then(Value::as_array);
+    let is_software = |disk: &&Value| disk.get("controller").and_then(Value::as_str) == Some(KERNEL);
+    disks.into_iter().flatten().filter(is_software)
+}
+
+/// Whether the agent reported volumes of these levels.
+fn has_made(node: &Node, volumes: &[SoftwareRaidVolume]) -> bool {
+    let made = software_of(&node.raid_config).map(|disk| disk.get("raid_level").cloned());
+    let asked = volumes.iter().map(|volume| serde_json::to_value(volume.level).ok());
+    made.eq(asked)
+}
+
 /// Whether Ironic's order for the node still names software volumes: it is cleared after their removal, so they may exist.
 #[must_use]
 pub fn may_have_software(node: &Node) -> bool {
-    let disks = node.target_raid_config.get("logical_disks").and_then(Value::as_array);
-    disks.is_some_and(|disks| disks.iter().any(|disk| disk.get("controller") == Some(&KERNEL.into())))
+    software_of(&node.target_raid_config).next().is_some()
 }
 
 /// Whether Ironic's order for the node is for these volumes.
 #[must_use]
 pub fn is_ordered(node: &Node, logical_disks: &[Value]) -> bool {
-    node.target_raid_config
-        .get("logical_disks")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        == Some(logical_disks)
+    let ordered = node.target_raid_config.get("logical_disks").and_then(Value::as_array);
+    ordered.map(Vec::as_slice) == Some(logical_disks)
 }
 
 /// The cleaning that makes the wanted volumes of those recorded. `None`: there is nothing to do.
@@ -98,50 +189,89 @@ pub fn is_ordered(node: &Node, logical_disks: &[Value]) -> bool {
 /// # Errors
 /// When a volume cannot be made.
 pub fn change(host: &BareMetalHost, profile: &Profile, node: &Node) -> Result<Option<RaidChange>, InvalidHost> {
-    let Some(wanted) = wanted(host) else { return Ok(None) };
-    let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
-    let made_by = profile.interfaces.raid;
-    let hardware = match &wanted.hardware_raid_volumes {
-        // Nothing can be removed either.
-        Some(volumes) if volumes.is_empty() && made_by == Some(NONE) => None,
-        Some(volumes) if recorded.hardware_raid_volumes.as_ref() != Some(volumes) => Some(volumes),
-        _ => None,
-    };
-    if let Some(volumes) = &wanted.software_raid_volumes {
-        let is_made = recorded.software_raid_volumes.as_ref() == Some(volumes);
-        // differs: `host-raid-removed`. The Go manager does not repeat a failed removal.
-        // Not recorded after a failure; before the first volumes there is nothing to remove.
-        let is_nothing = volumes.is_empty() && !has_software(Some(&recorded)) && !may_have_software(node);
-        if !is_made && !is_nothing {
-            let kept = if hardware.is_some() { recorded } else { wanted.clone() };
-            return Ok(Some(RaidChange {
-                interface: Some(AGENT),
-                logical_disks: software_disks(volumes)?,
-                // The rest of the metadata would make the kernel assemble former volumes again.
-                steps: steps(
-                    &["raid.delete_configuration", "deploy.erase_devices_metadata"],
-                    volumes.is_empty(),
-                ),
-                recorded: RaidConfig {
-                    hardware_raid_volumes: kept.hardware_raid_volumes,
-                    software_raid_volumes: wanted.software_raid_volumes,
-                },
-            }));
-        }
+    let asked = host.spec.raid.clone().unwrap_or_default();
+    if has_software(Some(&asked)) && asked.hardware_raid_volumes.is_some_and(|volumes| !volumes.is_empty()) {
+        return Err(invalid(
+            "spec.raid".to_owned(),
+            "it asks for hardware and software volumes; remove one of the lists",
+        ));
     }
+    let (hardware, software) = wanted(host);
+    let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
+    if let Some(volumes) = software.clone()
+        && let Some(change) = software_change(host, node, &volumes)?
+    {
+        return Ok(Some(change));
+    }
+    let made_by = profile.interfaces.raid;
     let Some(volumes) = hardware else { return Ok(None) };
+    let is_made = is_same(Some(&volumes), recorded.hardware_raid_volumes.as_ref());
+    // Nothing can be removed either from a BMC that makes no volumes.
+    if is_made || (volumes.is_empty() && made_by == Some(NONE)) {
+        return Ok(None);
+    }
     if made_by == Some(NONE) {
-        return Err(InvalidHost::Raid {
-            field: "spec.raid.hardwareRAIDVolumes".to_owned(),
-            problem: "the BMC of this host makes no volumes; use softwareRAIDVolumes, or the address of a BMC that does",
-        });
+        return Err(invalid(
+            "spec.raid.hardwareRAIDVolumes".to_owned(),
+            "the BMC of this host makes no volumes; use softwareRAIDVolumes, or the address of a BMC that does",
+        ));
     }
     Ok(Some(RaidChange {
         interface: made_by,
-        logical_disks: hardware_disks(volumes)?,
+        logical_disks: hardware_disks(&volumes)?,
         steps: steps(&["raid.delete_configuration"], volumes.is_empty()),
-        recorded: wanted,
+        recorded: RaidConfig {
+            hardware_raid_volumes: Some(volumes),
+            software_raid_volumes: software.or(recorded.software_raid_volumes),
+        },
     }))
+}
+
+fn software_change(
+    host: &BareMetalHost,
+    node: &Node,
+    volumes: &[SoftwareRaidVolume],
+) -> Result<Option<RaidChange>, InvalidHost> {
+    let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
+    let is_recorded = is_same(Some(&volumes.to_vec()), recorded.software_raid_volumes.as_ref());
+    // differs: `host-raid-removed`. The Go manager does not repeat a failed removal.
+    // Not recorded after a failure; before the first volumes there is nothing to remove.
+    let is_nothing = volumes.is_empty() && !has_software(Some(&recorded)) && !may_have_software(node);
+    if is_nothing || (is_recorded && (volumes.is_empty() || has_made(node, volumes))) {
+        return Ok(None);
+    }
+    if is_recorded && host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled) {
+        return Err(invalid(
+            "spec.raid.softwareRAIDVolumes".to_owned(),
+            "Ironic knows nothing of these volumes any more, and to make them again erases disks that \
+             automatedCleaningMode: disabled keeps; set it to metadata, or remove the list and set rootDeviceHints",
+        ));
+    }
+    let hardware = if volumes.is_empty() {
+        None
+    } else {
+        host.spec
+            .raid
+            .as_ref()
+            .and_then(|asked| asked.hardware_raid_volumes.clone())
+    };
+    Ok(Some(RaidChange {
+        interface: Some(AGENT),
+        logical_disks: software_disks(volumes)?,
+        // The rest of the metadata would make the kernel assemble former volumes again.
+        steps: steps(
+            &["raid.delete_configuration", "deploy.erase_devices_metadata"],
+            volumes.is_empty(),
+        ),
+        recorded: RaidConfig {
+            hardware_raid_volumes: hardware.or(recorded.hardware_raid_volumes),
+            software_raid_volumes: Some(volumes.to_vec()),
+        },
+    }))
+}
+
+const fn invalid(field: String, problem: &'static str) -> InvalidHost {
+    InvalidHost::Raid { field, problem }
 }
 
 /// The steps of a removal, and that of a creation.
@@ -165,16 +295,17 @@ fn size(gibibytes: Option<i64>) -> Value {
 /// The volumes of the BMC, in Ironic's terms.
 fn hardware_disks(volumes: &[HardwareRaidVolume]) -> Result<Vec<Value>, InvalidHost> {
     let at = |index: usize, member: &str| format!("spec.raid.hardwareRAIDVolumes[{index}].{member}");
+    if volumes.len() > MOST_VOLUMES {
+        let problem = "it has more than 64 volumes, which no controller makes; ask for fewer";
+        return Err(invalid("spec.raid.hardwareRAIDVolumes".to_owned(), problem));
+    }
     let mut disks = Vec::new();
     for (index, volume) in volumes.iter().enumerate() {
         let name = volume.name.as_deref().filter(|name| !name.is_empty());
         let is_named_before = |before: &HardwareRaidVolume| name.is_some() && before.name.as_deref() == name;
         if volumes.iter().take(index).any(is_named_before) {
             let problem = "another volume of this host has the same name; give each volume its own";
-            return Err(InvalidHost::Raid {
-                field: at(index, "name"),
-                problem,
-            });
+            return Err(invalid(at(index, "name"), problem));
         }
         let named = [("name", name), ("controller", volume.controller.as_deref())];
         let disk_names = volume
@@ -189,21 +320,21 @@ fn hardware_disks(volumes: &[HardwareRaidVolume]) -> Result<Vec<Value>, InvalidH
             }
         }
         let disks_of = volume.physical_disks.len();
+        if disks_of > MOST_DISKS {
+            return Err(invalid(
+                at(index, "physicalDisks"),
+                "it names more than 256 disks; name fewer",
+            ));
+        }
         let count = volume.number_of_physical_disks;
         if disks_of > 0 && count.is_some_and(|count| usize::try_from(count) != Ok(disks_of)) {
             let problem = "it is not the number of physicalDisks; correct it, or remove it";
-            return Err(InvalidHost::Raid {
-                field: at(index, "numberOfPhysicalDisks"),
-                problem,
-            });
+            return Err(invalid(at(index, "numberOfPhysicalDisks"), problem));
         }
         let controller = volume.controller.as_deref().filter(|text| !text.is_empty());
         if disks_of > 0 && controller.is_none() {
             let problem = "it is required with physicalDisks; set it to the controller of these disks";
-            return Err(InvalidHost::Raid {
-                field: at(index, "controller"),
-                problem,
-            });
+            return Err(invalid(at(index, "controller"), problem));
         }
         let mut disk = json!({ "size_gb": size(volume.size_gibibytes), "raid_level": volume.level });
         let disk_type = volume
@@ -234,15 +365,13 @@ fn software_disks(volumes: &[SoftwareRaidVolume]) -> Result<Vec<Value>, InvalidH
         .is_some_and(|first| first.level != SoftwareRaidLevel::Raid1)
     {
         let problem = "the first software volume must be of level 1, from which the machine boots; set it to \"1\"";
-        return Err(InvalidHost::Raid {
-            field: at(0, "level"),
-            problem,
-        });
+        return Err(invalid(at(0, "level"), problem));
     }
     let mut disks = Vec::new();
     for (index, volume) in volumes.iter().enumerate() {
         let mut disk = json!({
             "controller": KERNEL, "size_gb": size(volume.size_gibibytes), "raid_level": volume.level,
+            "is_root_volume": volume.root_volume == Some(true),
         });
         let mut physical = Vec::new();
         for hint in &volume.physical_disks {
@@ -253,9 +382,6 @@ fn software_disks(volumes: &[SoftwareRaidVolume]) -> Result<Vec<Value>, InvalidH
         }
         if !physical.is_empty() {
             disk["physical_disks"] = physical.into();
-        }
-        if volume.root_volume == Some(true) {
-            disk["is_root_volume"] = true.into();
         }
         disks.push(disk);
     }

@@ -156,7 +156,10 @@ impl Planner<'_> {
         if self.facts.refused.is_some() {
             self.add(Action::EndRefusal);
         }
-        if edge.clears_errors {
+        // Its RAID volumes are made again before the image is tried again.
+        let is_between_attempts =
+            self.draft.status.provisioning_fail_count > 0 && matches!(trigger, Trigger::Prepare | Trigger::Prepared);
+        if edge.clears_errors && !is_between_attempts {
             status::clear(&mut self.draft.status);
             // Failures of deprovisioning are counted on top of the failed deployments.
             let kept = self.draft.status.provisioning_fail_count.max(0);
@@ -236,7 +239,7 @@ impl Planner<'_> {
         let busy = matches!(self.facts.own_node(), Some((node, _)) if node.provision_state.is_busy());
         let will_load = matches!(
             self.draft.status.provisioning.state,
-            State::Inspecting | State::Provisioning | State::Deprovisioning
+            State::Inspecting | State::Preparing | State::Provisioning | State::Deprovisioning
         );
         let is_detached = self.draft.status.operational_status == OperationalStatus::Detached;
         // A wait for a person may last for ever, and nothing looks at the node meanwhile.

@@ -53,6 +53,8 @@ lenient! {
         pub instance_info: Fields,
         /// The network configuration of the ramdisk.
         pub network_data: Fields,
+        /// The RAID configuration in force, as far as it was reported.
+        pub raid_config: Fields,
         /// The wanted RAID configuration.
         pub target_raid_config: Fields,
         /// The interface for BIOS settings.

@@ -1,5 +1,6 @@
 //! RAID volumes: what is wanted, and the cleaning that makes it.
 
+use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, BareMetalHost};
 use metal3_ironic::model::node::Node;
 use serde_json::{Value, json};
 
@@ -15,21 +16,37 @@ fn mirror() -> Value {
         "physicalDisks": [{ "deviceName": "/dev/sda" }, { "serialNumber": "s2" }] }])
 }
 
+/// Software volumes in Ironic's record.
+fn disks(volumes: &Value) -> Value {
+    let volumes = volumes.as_array().cloned().unwrap_or_default();
+    let disk = |volume: &Value| json!({ "controller": "software", "raid_level": volume["level"], "size_gb": 1 });
+    json!({ "logical_disks": volumes.iter().map(disk).collect::<Vec<_>>() })
+}
+
+/// The cleaning of a node that has these orders, and the software volumes that are recorded.
 fn change_at(
     address: &str,
     spec: &Value,
     recorded: &Value,
     ordered: &Value,
 ) -> Result<Option<RaidChange>, InvalidHost> {
-    let host = with_status(
+    let made = disks(&recorded["softwareRAIDVolumes"]);
+    let node = node_with(&json!({ "target_raid_config": ordered, "raid_config": made }));
+    let profile = BmcEndpoint::of(address, &settings()).unwrap().profile();
+    raid::change(&host_with(spec, recorded), &profile, &node)
+}
+
+fn host_with(spec: &Value, recorded: &Value) -> BareMetalHost {
+    with_status(
         json!({ "raid": spec }),
         &json!({ "raid": recorded, "state": "preparing" }),
-    );
+    )
+}
+
+fn node_with(change: &Value) -> Node {
     let mut shown = node("manageable");
-    shown["target_raid_config"] = ordered.clone();
-    let shown: Node = serde_json::from_value(shown).unwrap();
-    let profile = BmcEndpoint::of(address, &settings()).unwrap().profile();
-    raid::change(&host, &profile, &shown)
+    super::merge(&mut shown, change);
+    serde_json::from_value(shown).unwrap()
 }
 
 fn change(spec: &Value, recorded: &Value) -> Option<RaidChange> {
@@ -93,6 +110,24 @@ fn each_difference_has_its_cleaning() {
             NO_SOFTWARE,
         ),
         (
+            "software next to an empty list of hardware",
+            json!({ "hardwareRAIDVolumes": [], "softwareRAIDVolumes": soft }),
+            Value::Null,
+            NEW_SOFTWARE,
+        ),
+        (
+            "which is left alone",
+            json!({ "hardwareRAIDVolumes": [], "softwareRAIDVolumes": soft }),
+            json!({ "hardwareRAIDVolumes": [], "softwareRAIDVolumes": soft }),
+            "",
+        ),
+        (
+            "text that says nothing",
+            hardware(&json!([{ "level": "5", "name": "", "controller": "" }])),
+            hardware(&hard),
+            "",
+        ),
+        (
             "then hardware",
             json!({ "hardwareRAIDVolumes": hard, "softwareRAIDVolumes": [] }),
             software(&json!([])),
@@ -109,10 +144,43 @@ fn what_is_recorded_ends_the_differences_one_cleaning_after_the_other() {
     let mut recorded = json!({ "softwareRAIDVolumes": mirror() });
     let mut cleanings = 0;
     while let Some(change) = change(&spec, &recorded) {
+        assert!(raid::differ(&host_with(&spec, &recorded)));
         recorded = serde_json::to_value(change.recorded).unwrap();
         cleanings += 1;
     }
+    assert!(!raid::differ(&host_with(&spec, &recorded)));
     assert_eq!((cleanings, recorded), (2, spec));
+}
+
+/// The next list of software volumes would be taken for another one.
+#[test]
+fn hardware_keeps_the_record_of_software_that_is_left_alone() {
+    let (spec, recorded) = (
+        json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
+        json!({ "softwareRAIDVolumes": mirror() }),
+    );
+    let recorded = serde_json::to_value(change(&spec, &recorded).unwrap().recorded).unwrap();
+    assert_eq!(recorded["softwareRAIDVolumes"], mirror());
+    assert!(!raid::differ(&host_with(&spec, &recorded)));
+    assert!(raid::differ(&host_with(&Value::Null, &recorded)));
+}
+
+/// A new node of Ironic has no volumes, whatever the disks hold.
+#[test]
+fn volumes_that_ironic_does_not_know_are_made_again_unless_the_disks_are_kept() {
+    let asked = json!({ "softwareRAIDVolumes": mirror() });
+    let profile = BmcEndpoint::of(BMC, &settings()).unwrap().profile();
+    let (new, known) = (
+        node_with(&json!({})),
+        node_with(&json!({ "raid_config": disks(&mirror()) })),
+    );
+    let mut host = host_with(&asked, &asked);
+    assert!(raid::are_lost(&host, &new) && !raid::are_lost(&host, &known));
+    assert_eq!(raid::change(&host, &profile, &known).unwrap(), None);
+    assert!(raid::change(&host, &profile, &new).unwrap().is_some());
+    host.spec.automated_cleaning_mode = Some(AutomatedCleaningMode::Disabled);
+    let error = raid::change(&host, &profile, &new).unwrap_err().to_string();
+    assert!(error.contains("automatedCleaningMode: disabled keeps"), "{error}");
 }
 
 /// A failed removal is repeated, although nothing is recorded of the volumes.
@@ -224,9 +292,16 @@ fn failed_cleaning_keeps_what_it_did_not_change() {
     let recorded = json!({ "hardwareRAIDVolumes": [{ "level": "5" }], "softwareRAIDVolumes": [] });
     for (spec, kept) in [
         (Value::Null, json!({ "hardwareRAIDVolumes": [{ "level": "5" }] })),
-        (json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }), json!({})),
+        (
+            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
+            json!({ "softwareRAIDVolumes": [] }),
+        ),
         (
             json!({ "softwareRAIDVolumes": mirror() }),
+            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
+        ),
+        (
+            json!({ "hardwareRAIDVolumes": [{ "level": "0" }], "softwareRAIDVolumes": [] }),
             json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
         ),
     ] {

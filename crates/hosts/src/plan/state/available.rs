@@ -18,7 +18,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if planner.host().spec.externally_provisioned == Some(true) {
         let status = &mut planner.draft.status.provisioning;
         status.root_device_hints = None;
-        status.raid = raid::without_software(status.raid.as_ref());
+        status.raid = raid::of_external(status.raid.as_ref());
         return Ok(Decision::ChangeState(Trigger::External));
     }
     require_idle(planner, node)?;
@@ -30,7 +30,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return Ok(Decision::ChangeState(Trigger::Inspect));
     }
     let hints = root_device_hints(planner)?;
-    if hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner.host()) {
+    if hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner, node) {
         return Ok(Decision::ChangeState(Trigger::Prepare));
     }
     let Some(image) = desired_image(planner.host()) else {

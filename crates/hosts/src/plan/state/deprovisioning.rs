@@ -161,12 +161,13 @@ fn done(planner: &mut Planner<'_>) -> Decision {
     remove_annotation(planner, FORMER_ANNOTATION);
     let failed = planner.host().status.provisioning_fail_count > 0;
     let is_cleaned = planner.host().spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
+    let cleaned = is_cleaned.then(|| raid::after_cleaning(planner.host()));
     let status = &mut planner.draft.status;
     status.provisioning.image = Image::default();
     status.provisioning.custom_deploy = None;
     // differs: `host-raid-uncleaned`. The Go manager makes the volumes again, and erases what was not to be cleaned.
-    if is_cleaned {
-        status.provisioning.raid = raid::without_software(status.provisioning.raid.as_ref());
+    if let Some(cleaned) = cleaned {
+        status.provisioning.raid = cleaned;
     }
     if !failed {
         // After a failed deployment the error stays as the reason, and its count determines the backoff of the retry.

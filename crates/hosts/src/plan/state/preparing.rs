@@ -29,8 +29,8 @@ const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware a
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
-    require_no_firmware_change(planner, node)?;
     volumes::observe_cleaning(planner, node)?;
+    require_no_firmware_change(planner, node)?;
     require_idle(planner, node)?;
     ensure_ports(planner, node)?;
     volumes::make(planner, node)?;
@@ -45,7 +45,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
 }
 
 /// Requires that a preparation that failed, or that another process may have begun with, had no firmware to change. This program
-/// cleans no host in this state: a Go manager began, and would begin again.
+/// changes none: a Go manager began, and would begin again.
 fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let status = &planner.host().status;
     let has_failed = node.provision_state == S::CleanFailed || status.error_type == Some(ErrorType::Preparation);

@@ -26,7 +26,7 @@ use super::shared::{
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints};
+use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -223,7 +223,13 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
 /// and the edit that changed the image may exclude the former disk.
 fn record_attempt(planner: &mut Planner<'_>, image: &Image) -> PlanResult<()> {
     // differs: `host-deployment-of-spec`. The Go manager takes the image from the spec, and the rest from the status.
-    let root_device = root_device_hints(planner)?;
+    let prepared = &planner.host().status.provisioning.root_device_hints;
+    let root_device = if raid::differ(planner.host()) {
+        // Other volumes are not made yet, so the root device of the spec may not exist.
+        prepared.clone()
+    } else {
+        root_device_hints(planner)?
+    };
     // A value that Ironic cannot get is not recorded: the user could not replace it any more.
     root_device
         .as_ref()

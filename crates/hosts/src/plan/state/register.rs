@@ -52,6 +52,11 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
     let Some(node) = planner.node()? else {
         return Err(create_node(planner, &access));
     };
+    let known = &planner.host().status.provisioning.id;
+    if *planner.state() == State::Preparing && !known.is_empty() && *known != node.uuid.as_str() {
+        // Ironic lost the former node. The cleaning that made the volumes may not have ended.
+        planner.draft.status.provisioning.raid = raid::after_failure(planner.host());
+    }
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;
@@ -262,10 +267,6 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
 /// Creates the node. Only reached after a search without a result.
 fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     planner.request(Request::CreateNode(Box::new(access.record.creation())));
-    if *planner.state() == State::Preparing {
-        // The cleaning that made the volumes may not have ended.
-        planner.draft.status.provisioning.raid = raid::after_failure(planner.host());
-    }
     planner.record_event(reason::REGISTERED, "registered with Ironic");
     Decision::Wait(Next::Requeue)
 }

@@ -1,8 +1,7 @@
 //! The RAID volumes of a host that is prepared: a cleaning makes or removes them.
 //!
-//! The volumes are recorded when their cleaning is ordered, and again not when it failed. A process that ends between the
-//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more: no disk of a host
-//! in this state holds anything.
+//! The volumes are recorded when their cleaning is ordered, and not any more when it failed. A process that ends between the
+//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
 use metal3_ironic::calls::patch::Patch;
@@ -17,22 +16,26 @@ use crate::action::Request;
 use crate::node::BmcEndpoint;
 use crate::node::raid::{self, RaidChange};
 use crate::plan::error::Failure;
+use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::disruptive_transition;
+use crate::plan::safety::{disruptive_transition, require_ownership};
 use crate::plan::wait;
 
 /// Whether the volumes are not those that the host asks for.
-pub(super) fn differ(host: &BareMetalHost) -> bool {
-    raid::wanted(host) != host.status.provisioning.raid
+pub(super) fn differ(planner: &Planner<'_>, node: &Node) -> bool {
+    raid::differ(planner.host()) || raid::are_lost(planner.host(), node)
 }
 
 /// Records what a cleaning that this process did not order, or whose order it did not record, does to the volumes.
 pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let host = planner.host();
+    let failed_elsewhere = planner.facts.began_elsewhere && host.status.error_type == Some(ErrorType::Preparation);
     match &node.provision_state {
         // differs: `host-raid-recorded`. The Go manager makes them again after any error of this state.
-        S::CleanFailed => planner.draft.status.provisioning.raid = raid::after_failure(planner.host()),
-        S::Cleaning | S::CleanWait if differ(planner.host()) => {
-            if let Some(change) = change(planner, node)?
+        S::CleanFailed => planner.draft.status.provisioning.raid = raid::after_failure(host),
+        S::Manageable if failed_elsewhere => planner.draft.status.provisioning.raid = raid::after_failure(host),
+        S::Cleaning | S::CleanWait if raid::differ(host) && is_manual(node) => {
+            if let Some(change) = change(planner, host, node)?
                 && !change.logical_disks.is_empty()
                 && raid::is_ordered(node, &change.logical_disks)
             {
@@ -44,20 +47,34 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
     Ok(())
 }
 
+/// Whether a client ordered the steps of the cleaning.
+fn is_manual(node: &Node) -> bool {
+    node.target_provision_state.as_deref() == Some(S::Manageable.as_str())
+}
+
 /// Orders the cleaning that makes the wanted volumes. Ends the decision while they are not made.
 pub(super) fn make(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     // The machine of another is not prepared.
     if planner.host().spec.externally_provisioned == Some(true) {
         return Ok(());
     }
-    if !differ(planner.host()) {
+    // With what was observed in this reconcile.
+    let host = planner.draft.clone();
+    if !raid::differ(&host) && !raid::are_lost(&host, node) {
         clear_order(planner, node);
         return Ok(());
     }
-    let Some(change) = change(planner, node)? else {
-        planner.draft.status.provisioning.raid = raid::wanted(planner.host());
+    let Some(change) = change(planner, &host, node)? else {
+        planner.draft.status.provisioning.raid = raid::settled(&host);
         return Ok(());
     };
+    require_ownership(planner, node, has_no_other_instance(planner, node))?;
+    if raid::are_lost(&host, node) && raid::may_have_software(node) {
+        // A cleaning that another one ended, or an agent that reports other volumes than those ordered.
+        let message = "Ironic reports other software volumes than those that were ordered; look at the agent's log of the last \
+                       cleaning, they are made again";
+        planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, message))?;
+    }
     require_slot(planner)?;
     if node.provision_state != S::Manageable {
         return Err(request_transition(planner, node, Transition::Manage));
@@ -97,8 +114,7 @@ fn clear_order(planner: &mut Planner<'_>, node: &Node) {
     }
 }
 
-fn change(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<RaidChange>> {
-    let host = planner.host();
+fn change(planner: &Planner<'_>, host: &BareMetalHost, node: &Node) -> PlanResult<Option<RaidChange>> {
     let address = host.spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
     let endpoint = BmcEndpoint::of(address, &planner.facts.settings.node);
     let change = endpoint.and_then(|endpoint| raid::change(host, &endpoint.profile(), node));

@@ -68,6 +68,14 @@ pub(super) fn waiting() -> Vec<Row> {
             .row("other volumes", "writes the status, to preparing, replan"),
         available()
             .node("available")
+            .spec(json!({ "raid": { "softwareRAIDVolumes": [{ "level": "1" }] } }))
+            .status(json!({ "provisioning": { "raid": { "softwareRAIDVolumes": [{ "level": "1" }] } } }))
+            .row(
+                "volumes that Ironic does not know",
+                "writes the status, to preparing, replan",
+            ),
+        available()
+            .node("available")
             .spec(json!({ "externallyProvisioned": true }))
             .row(
                 "externally provisioned",

@@ -154,7 +154,13 @@ fn volumes() -> serde_json::Value {
 }
 
 fn volumes_of_ironic() -> serde_json::Value {
-    json!({ "logical_disks": [{ "controller": "software", "size_gb": "MAX", "raid_level": "1" }] })
+    json!({ "logical_disks": [
+        { "controller": "software", "size_gb": "MAX", "raid_level": "1", "is_root_volume": false },
+    ] })
+}
+
+fn cleaning(target: &str) -> serde_json::Value {
+    json!({ "raid_interface": "agent", "target_provision_state": target, "target_raid_config": volumes_of_ironic() })
 }
 
 fn asks_for_volumes() -> Fixture {
@@ -309,14 +315,51 @@ pub(super) fn preparation() -> Vec<Row> {
             .node_with("clean wait", json!({ "raid_interface": "agent" }))
             .row("a cleaning for something else", "waits for the node"),
         asks_for_volumes()
-            .node_with("clean wait", json!({ "raid_interface": "agent", "target_raid_config": volumes_of_ironic() }))
+            .node_with("clean wait", cleaning("manageable"))
             .row(
                 "a cleaning for these volumes, not recorded",
                 "writes the status, waits for the node",
             ),
+        asks_for_volumes()
+            .node_with("clean wait", cleaning("available"))
+            .row("a cleaning of an operator", "waits for the node"),
         has_volumes()
-            .node("manageable")
+            .node_with("manageable", json!({ "raid_config": volumes_of_ironic() }))
             .row("the volumes are made", "writes the status, to available, replan"),
+        has_volumes()
+            .node_with("manageable", json!({ "raid_interface": "agent" }))
+            .live()
+            .row(
+                "Ironic does not know the volumes",
+                "requests set RAID, requests clean, waits for the node",
+            ),
+        has_volumes()
+            .node_with("manageable", json!({ "target_raid_config": volumes_of_ironic() }))
+            .row(
+                "Ironic does not report the volumes",
+                "writes the status, preparation error: Ironic reports other software volumes than those that were ordered; \
+                 look at the agent's log of the last cleaning, they are made again, waits for a time",
+            ),
+        has_volumes()
+            .status(failing("preparation error", "disk", 1))
+            .node_with("manageable", json!({ "raid_interface": "agent", "raid_config": volumes_of_ironic() }))
+            .with(|fixture| fixture.began_elsewhere = true)
+            .live()
+            .row(
+                "another process left a failure",
+                "requests set RAID, requests clean, writes the status, error cleared, waits for the node",
+            ),
+        has_volumes()
+            .node_with("manageable", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID }))
+            .live()
+            .row(
+                "the node serves another instance",
+                "writes the status, preparation error: in Ironic the node serves instance \
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that \
+                 instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of \
+                 this host from before a move between clusters, set the annotation \
+                 baremetalhost.metal3.io/former-instance to it, waits for the node",
+            ),
         has_volumes()
             .node_with("clean failed", json!({ "last_error": "disk" }))
             .row(

@@ -140,7 +140,7 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let shown = host["status"]["provisioning"]["image"]["url"]
                 .as_str()
                 .unwrap_or_default();
-            let has_volumes = *wanted != "available" || has_volumes(host);
+            let has_volumes = *wanted != "available" || has_asked_volumes(host);
             let is_older = shown.is_empty() && is_adopted(host, world);
             let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
             if is_in_state && has_power && has_disk && is_shown && has_volumes {
@@ -154,7 +154,7 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
 }
 
 /// Whether the RAID volumes that the host asks for are recorded as made, and none where it asks for none.
-fn has_volumes(host: &Value) -> bool {
+pub(super) fn has_asked_volumes(host: &Value) -> bool {
     let (asked, made) = (&host["spec"]["raid"], &host["status"]["provisioning"]["raid"]);
     let list = |raid: &Value, kind: &str| raid[kind].as_array().cloned().unwrap_or_default();
     let software = "softwareRAIDVolumes";

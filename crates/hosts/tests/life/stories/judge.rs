@@ -7,6 +7,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::goal::has_asked_volumes;
 use super::history::{
     History, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
     is_paused, is_reboot_requested, state,
@@ -159,9 +160,10 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     if is_order && order.node["instance_uuid"].is_string() {
         return Some("the node has an instance");
     }
-    let differs = |host: &Value| host["spec"]["raid"] != host["status"]["provisioning"]["raid"];
-    let is_asked = |host: &Value| state(host) == "preparing" && differs(host);
-    (is_order && !host.ever(SLACK, is_asked)).then_some("the host asks for no other volumes")
+    // The node of a lost database has no volumes.
+    let has_volumes = !order.node["raid_config"]["logical_disks"].is_null();
+    let is_asked = |host: &Value| state(host) == "preparing" && (!has_volumes || !has_asked_volumes(host));
+    (is_order && !host.ever(SLACK, is_asked)).then_some("the host has the volumes that it asks for")
 }
 
 fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
