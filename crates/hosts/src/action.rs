@@ -155,11 +155,14 @@ impl Request {
         }
     }
 
-    /// Whether host and node must be compared again when others delayed it: it interrupts or ends something that is wanted again
-    /// by then, or a maintenance that an operator began.
+    /// Whether host and node must be compared again when others delayed it: it boots another system, it interrupts or ends something
+    /// that is wanted again by then, or a maintenance that an operator began.
     pub(crate) const fn is_compared_again(&self) -> bool {
-        let ends = matches!(self, Self::ClearMaintenance(_) | Self::Provision(_, Transition::Abort));
-        ends || !matches!(self.impact(), Impact::None)
+        let is_late = matches!(
+            self,
+            Self::ClearMaintenance(_) | Self::Provision(_, Transition::Abort | Transition::Inspect)
+        );
+        is_late || !matches!(self.impact(), Impact::None)
     }
 
     /// Whether it only changes Ironic's record of the node.

@@ -11,7 +11,8 @@ use metal3_runtime::role;
 role! {
     /// Hosts and the objects that belong to them. Secrets are watched by metadata and read by name: BMC credentials and
     /// the data of the config drive. The restored status of a moved host names its former instance, which admission lets
-    /// only those set who may restore. Firmware objects are read after a failed preparation only.
+    /// only those set who may restore. Firmware objects are read for a preparation that failed or that another process
+    /// began.
     pub struct Hosts {
         BareMetalHost: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, UpdateRestore;
         HardwareData: Get, List, Watch, Create, Patch;

@@ -18,7 +18,7 @@ use crate::plan::object::{has_finalizer, release_hardware};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::{
-    check_deprovision_budget, disruptive_transition, request_disruptive, require_live, require_live_reads, was_withheld,
+    check_deprovision_budget, disruptive_transition, request_disruptive, require_live_reads, was_withheld,
 };
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
@@ -164,10 +164,6 @@ pub(crate) fn report_left_node(planner: &mut Planner<'_>, found: &ForeignNode) {
     }
 }
 
-/// What is read before the node of a running machine is put into maintenance or released: without that Ironic itself does not
-/// delete a node with an instance, and the detachment may have been taken back.
-const LIVE_VIEWS: &[Read] = &[Read::Node, Read::Host];
-
 /// The next step of deleting a node. Returns `Ok` and leaves the node when it does not belong to the host.
 pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: bool) -> PlanResult<()> {
     // differs: `host-node-of-another`. The Go manager deletes any node that it finds.
@@ -201,12 +197,12 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         S::Manageable | S::Available => {
             let release = crate::node::instance::release(node);
             if !release.is_empty() {
-                require_live(planner, LIVE_VIEWS)?;
+                require_live_reads(planner, Impact::RemovesRecord)?;
                 planner.request(Request::PatchNode(id.clone(), release));
             }
         }
         _ => {
-            require_live(planner, LIVE_VIEWS)?;
+            require_live_reads(planner, Impact::RemovesRecord)?;
             if !node.maintenance {
                 planner.request(Request::SetMaintenance(id.clone(), MAINTENANCE));
             }

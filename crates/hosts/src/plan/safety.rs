@@ -3,7 +3,7 @@
 //! A request that erases is sent only when the status records the action, host and node were read live in this
 //! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
 //! needs the same reads and is caused by the spec. Before both, the node agrees with what the host
-//! forbids. The record of a node is deleted only for a host that was read live. Each is logged for audit.
+//! forbids. The record of a node is deleted only after the same reads. Each is logged for audit.
 
 use std::collections::BTreeSet;
 
@@ -69,9 +69,8 @@ pub(crate) fn disruptive_transition(
 pub(crate) fn require_live_reads(planner: &Planner<'_>, impact: Impact) -> PlanResult<()> {
     match impact {
         Impact::None => Ok(()),
-        // Ironic itself refuses to delete a node in use.
-        Impact::RemovesRecord => require_live(planner, &[Read::Host]),
-        Impact::Interrupts | Impact::Erases => require_live(planner, &[Read::Node, Read::Host]),
+        // Ironic itself deletes a node in use if that is in maintenance.
+        Impact::RemovesRecord | Impact::Interrupts | Impact::Erases => require_live(planner, &[Read::Node, Read::Host]),
     }
 }
 

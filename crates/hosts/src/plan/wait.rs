@@ -25,7 +25,7 @@ pub(crate) fn on_reservation(why: &str, left: Duration) -> Next {
 
 /// The end of a change whose response is lost, which nothing reports unless the node changes.
 pub(crate) fn on_lost_response(left: Duration) -> Next {
-    let why = "Ironic may still perform a request whose response is lost";
+    let why = "Ironic may still perform a request whose response is lost, or that was sent before this program led";
     Next::waiting_with_recheck(WAITING_FOR_IRONIC, why, left).quiet()
 }
 

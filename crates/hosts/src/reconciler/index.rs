@@ -63,7 +63,7 @@ struct Inner {
     previous: BTreeMap<Key, PreviousView>,
     /// The state of a host, and when this process first observed it.
     entered: BTreeMap<Key, (State, Monotonic)>,
-    /// Hosts in a state that this process did not see them enter.
+    /// Hosts in a state that they entered before this process led, or that it did not see them enter.
     began_elsewhere: BTreeSet<Key>,
     /// When this process first observed the deletion of a host.
     deleted: BTreeMap<Key, Monotonic>,
@@ -121,7 +121,14 @@ impl HostIndex {
         self.0.lock().entered.get(host).map(|(_, at)| *at)
     }
 
-    /// Whether this process did not see the host enter its present state.
+    /// This process begins to lead: what was observed until now was done by another one.
+    pub(super) fn lead(&self) {
+        let mut inner = self.0.lock();
+        let all: BTreeSet<Key> = inner.entered.keys().cloned().collect();
+        inner.began_elsewhere.extend(all);
+    }
+
+    /// Whether another process may have begun with what the host's present state stands for.
     pub(super) fn began_elsewhere(&self, host: &Key) -> bool {
         self.0.lock().began_elsewhere.contains(host)
     }
@@ -479,5 +486,23 @@ mod tests {
             json!({ "provision": { "start": at(0), "end": at(5) }, "deprovision": { "start": at(60), "end": at(70) } });
         observe(&index, "a", &history);
         assert_eq!(left(&index, 10_001), 2);
+    }
+
+    /// It watches while another process leads.
+    #[test]
+    fn what_a_process_saw_before_it_led_was_begun_by_another() {
+        let (index, host) = (HostIndex::default(), key("h"));
+        observe(&index, "h", &json!({}));
+        assert!(index.began_elsewhere(&host));
+        index.0.lock().began_elsewhere.clear();
+        index.lead();
+        assert!(index.began_elsewhere(&host));
+        index
+            .0
+            .lock()
+            .entered
+            .insert(host.clone(), (State::Available, Monotonic::default()));
+        observe(&index, "h", &json!({}));
+        assert!(!index.began_elsewhere(&host));
     }
 }

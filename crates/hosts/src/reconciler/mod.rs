@@ -25,7 +25,7 @@ mod reservations;
 mod send;
 mod unanswered;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
@@ -106,6 +106,8 @@ pub struct HostReconciler {
     refusals: Refusals,
     reservations: Reservations,
     unanswered: Unanswered,
+    /// The first reconcile, which only the leader does.
+    led: Once,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
     boot_ports: BootPorts,
@@ -167,6 +169,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals,
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
+        led: Once::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         boot_ports: BootPorts::default(),
@@ -224,6 +227,7 @@ impl HostReconciler {
             }
         };
         self.metrics.count(key, &Count::One("metal3_reconcile_total"));
+        self.led.call_once(|| self.index.lead());
         let refused = self.refusals.last(&host, self.clock.monotonic());
         let mut observed = self.observer.observe_cached(host, refused);
         let mut refusals: u32 = 0;

@@ -129,7 +129,7 @@ async fn faults_of_ironic_requests_neither_repeat_writes_nor_lose_the_machine() 
     let requests = run_lifecycle(Case::NoFault).await.requests;
     let all = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
     let all: Vec<_> = all.collect();
-    assert_eq!(all.len(), 22 * 8);
+    assert_eq!(all.len(), 23 * 8);
     run_cases(&all).await;
 }
 

@@ -46,10 +46,10 @@ pub(crate) const DEPROVISION: Goal = Goal {
     ],
 };
 
-/// Until host and node are deleted. The node is read before its machine is powered off.
+/// Until host and node are deleted. The node is read before its machine is powered off, and before its record is deleted.
 pub(crate) const DELETE: Goal = Goal {
     writes: 6,
     reads: 1,
-    ironic: 3,
+    ironic: 4,
     least: ["2: finalizers of Secret and host", "0", "1: DELETE"],
 };

@@ -106,6 +106,21 @@ async fn machine_that_another_user_of_ironic_takes_before_the_deletion_of_its_ho
     assert_eq!(env.node(1).await.unwrap().instance_uuid.as_deref(), Some(OTHER));
 }
 
+/// Ironic deletes a node in maintenance whatever it serves, and the record was read from the change feed.
+#[tokio::test(start_paused = true)]
+async fn node_in_maintenance_that_another_user_of_ironic_takes_is_kept_when_its_host_is_detached() {
+    let env = TestEnv::new(Setup::default());
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    // The change feed polls every ten seconds.
+    sleep(Duration::from_millis(305_300)).await;
+    change_node(&env, "/maintenance", json!(true)).await;
+    change_node(&env, "/instance_uuid", json!(OTHER)).await;
+    env.edit(1, detachment(json!(""))).await;
+    sleep(Duration::from_mins(10)).await;
+    assert_eq!(env.node(1).await.unwrap().instance_uuid.as_deref(), Some(OTHER));
+}
+
 /// A proxy whose server never responds sends these. The machine is powered off at most as often as is counted; what
 /// erases its disk, or deletes its record, is reported and waits.
 #[tokio::test(start_paused = true)]
@@ -133,5 +148,8 @@ async fn deletion_whose_orders_a_proxy_answers_with_504_ends_or_is_reported() {
             env.interceptor.log().rejected = None;
         }
         env.until(1, "end", |host| host.is_none()).await;
+        let log = env.interceptor.log();
+        let powered_off = log.asked.iter().filter(|asked| asked.contains("power off")).count();
+        assert!(powered_off <= 6, "{order}: {:#?}", log.asked);
     }
 }

@@ -202,11 +202,11 @@ pub(super) fn deletion() -> Vec<Row> {
             .row("node to be deleted, stale observation", "reads Node, replan"),
         deleting().node("available").row(
             "node to be deleted, and the host is from the cache",
-            "reads Host, replan",
+            "reads Node, reads Host, replan",
         ),
         deleting()
-            .host_freshness(HostFreshness::Live)
             .node("available")
+            .live()
             .row("node to be deleted", "requests delete node, replan"),
         deleting().node_with("manageable", json!({ "instance_uuid": UID })).row(
             "node to be deleted, with an instance, from the feed",
@@ -242,8 +242,8 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         deleting()
             .status(json!({ "provisioning": { "ID": "" } }))
-            .host_freshness(HostFreshness::Live)
             .node("enroll")
+            .live()
             .row(
                 "node to be deleted, created before its status recorded it",
                 "requests delete node, replan",
@@ -273,19 +273,16 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         deleting().node("clean wait").row(
             "node to be deleted while it waits, and the host is from the cache",
-            "reads Host, replan",
+            "reads Node, reads Host, replan",
         ),
-        deleting().host_freshness(HostFreshness::Live).node("clean wait").row(
+        deleting().node("clean wait").live().row(
             "node to be deleted while it waits",
             "requests abort, waits for the node",
         ),
-        deleting()
-            .host_freshness(HostFreshness::Live)
-            .node("wait call-back")
-            .row(
-                "node to be deleted during a deployment",
-                "requests abort, waits for the node",
-            ),
+        deleting().node("wait call-back").live().row(
+            "node to be deleted during a deployment",
+            "requests abort, waits for the node",
+        ),
         deleting()
             .node("wait call-back")
             .with(|fixture| fixture.aborts_deployments = false)

@@ -33,7 +33,7 @@ pub(super) fn detached() -> Vec<Row> {
         available()
             .annotated(mark, "")
             .node("available")
-            .row("idle, to be detached, and the host is from the cache", "reads Host, replan"),
+            .row("idle, to be detached, and the host is from the cache", "reads Node, reads Host, replan"),
         provisioned().annotated(mark, "").node("active").live().row(
             "to be detached",
             "requests set maintenance, requests delete node, replan",
@@ -133,7 +133,7 @@ pub(super) fn detached() -> Vec<Row> {
             .node("wait call-back")
             .row(
                 "to be detached in the middle, by force, and the host is from the cache",
-                "reads Host, replan",
+                "reads Node, reads Host, replan",
             ),
         provisioning()
             .annotated(mark, r#"{"force":true}"#)

@@ -240,7 +240,7 @@ pub(super) fn preparation() -> Vec<Row> {
             .status(held_for_firmware())
             .node("manageable")
             .firmware_unknown(UnknownReason::NotRead)
-            .row("another error replaced that about the firmware", "reads Firmware, replan"),
+            .row("another error replaced that about the firmware", "reads Firmware, withheld: FirmwarePending, replan"),
         preparing()
             .status(held_for_firmware())
             .no_secret()
@@ -248,7 +248,7 @@ pub(super) fn preparation() -> Vec<Row> {
             .row(
                 "another error replaces that about the firmware",
                 "writes the status, registration error: BMC CredentialsName secret doesn't exist: create Secret bmc with \
-                 username and password, withheld: FirmwarePending, waits for the user",
+                 username and password, withheld: FirmwarePending, waits for Secret bmc",
             ),
         preparing()
             .status(held_for_firmware())
