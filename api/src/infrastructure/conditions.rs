@@ -197,6 +197,8 @@ pub mod remediation {
         pub REASON_WAITING_FOR_NODE_DELETION = "WaitingForNodeDeletion";
         /// The Node has not registered again.
         pub REASON_WAITING_FOR_NODE = "WaitingForNode";
+        /// Another program undoes a change of the Node.
+        pub REASON_NODE_CHANGE_UNDONE = "NodeChangeUndone";
         /// The workload cluster does not answer.
         pub REASON_WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable";
         /// The machine has no host that could be powered off.

@@ -33,6 +33,8 @@ pub struct Facts {
     pub node: Node,
     /// What is left on the Node, when it was read.
     pub drained: Option<Drained>,
+    /// The last change of the Node by this process in this attempt, and how long ago it was.
+    pub changed: Option<(NodeStep, Duration)>,
     /// How long the attempt has lasted while nothing was paused. It is measured from `status.lastRemediated`, and by the
     /// monotonic clock from the moment at which this process first observed the attempt.
     pub elapsed: Duration,
@@ -57,6 +59,19 @@ impl Facts {
             || infrastructure.is_some_and(|one| pause::is_reconcile_skipped(&one.metadata))
             || owner.is_some_and(|one| pause::is_reconcile_skipped(&one.metadata))
     }
+}
+
+/// A change of a Node that another program may undo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeStep {
+    /// Adds the taint.
+    Taint,
+    /// Removes it.
+    Untaint,
+    /// Adds what the Node lacks.
+    Add,
+    /// Deletes the Node.
+    Delete,
 }
 
 /// What is known of the Node of a Machine.

@@ -44,6 +44,15 @@ pub(super) const ROWS: &[Row] = &[
     user(
         Severity::Warning,
         [
+            "NodeChangeUndone",
+            "Another program undoes a change of the Node",
+            "Its taint `node.kubernetes.io/out-of-service` is set again after it was removed, or removed or its Node created again.",
+            "Find that program in the audit log of the workload cluster, and stop it.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
             "WorkloadClusterUnreachable",
             "The workload cluster does not respond",
             "The Node cannot be read or changed.",

@@ -14,10 +14,12 @@
 //!   answer never fails an attempt.
 //! - No pause uses up time. What a Node had is given up only after it was awaited in deletion for twice the time of an
 //!   attempt, from the moment on at which its host is on.
+//! - A change of a Node that another program undoes is repeated twice a minute, and not beyond those times.
 //! - A workload cluster that cannot be reached keeps the host off for half of the time of an attempt: then the host is
 //!   powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 
 mod cleanup;
+mod contended;
 mod node;
 mod running;
 mod status;
@@ -45,6 +47,7 @@ use crate::diff::{changes, version};
 use crate::machine::facts::{associated, is_machine};
 use crate::reasons::remediation::{GIVEN_UP, NOT_FENCED, RETRIED, STARTED, WAITING_FOR_REMEDIATION};
 
+pub(super) use node::step;
 pub(super) use status::Wait;
 
 /// The time of an attempt when the strategy states none.

@@ -10,6 +10,7 @@ use metal3_runtime::patch::MergePatch;
 use serde_json::{Value, json};
 
 use crate::diff::{changes, version};
+use crate::remediation::facts::NodeStep;
 
 /// The taint that makes Kubernetes detach the volumes of a Node and delete its Pods.
 const TAINT: [(&str, &str); 3] = [
@@ -48,6 +49,16 @@ fn taints(node: &LiveNode) -> impl Iterator<Item = Value> + '_ {
 
 pub(super) fn has_taint(node: &LiveNode) -> bool {
     taints(node).any(|taint| is_ours(&taint))
+}
+
+/// The purpose of a change.
+pub(in crate::remediation) fn step(change: &NodeChange) -> NodeStep {
+    match change {
+        NodeChange::Taints(taints) if taints.iter().any(is_ours) => NodeStep::Taint,
+        NodeChange::Taints(_) => NodeStep::Untaint,
+        NodeChange::Add { .. } => NodeStep::Add,
+        NodeChange::Delete => NodeStep::Delete,
+    }
 }
 
 /// The taints with this one.

@@ -12,7 +12,7 @@ use super::{
     Action, CHANGED, Decision, HostChange, NOT_FENCED, Planner, Reads, Wait, node, power_off_annotation,
     reports_failure,
 };
-use crate::remediation::facts::Node;
+use crate::remediation::facts::{Node, NodeStep};
 
 /// Label of a Node: the UID of its host.
 const HOST_UID_LABEL: &str = "metal3.io/uuid";
@@ -120,10 +120,18 @@ impl Planner<'_> {
             return Decision::Wait(self.until_fenced(wait));
         }
         if node::permits_taint(node) && !node::has_backup(self.before) {
-            return self.change_node(NodeChange::Taints(node::with_taint(node, self.facts.now)), TAINTED);
+            if let Some(pause) = self.pause_before(NodeStep::Taint) {
+                let wait = Wait::undone(&node.name, NodeStep::Taint).with_recheck(pause);
+                return Decision::Wait(self.until_fenced(wait));
+            }
+            return self.taint(node);
         }
         if node.is_deleting {
             return Decision::Wait(self.until_fenced(Wait::for_node_deletion(&node.name)));
+        }
+        if let Some(pause) = self.pause_before(NodeStep::Delete) {
+            let wait = Wait::undone(&node.name, NodeStep::Delete).with_recheck(pause);
+            return Decision::Wait(self.until_fenced(wait));
         }
         if !self.facts.is_confirmed {
             return Decision::Read(Reads::Everything);
@@ -134,19 +142,17 @@ impl Planner<'_> {
         Decision::After(CHANGED)
     }
 
-    fn change_node(&mut self, change: NodeChange, recheck: Duration) -> Decision {
+    fn taint(&mut self, node: &LiveNode) -> Decision {
         if !self.facts.is_confirmed {
             return Decision::Read(Reads::Everything);
         }
+        let change = NodeChange::Taints(node::with_taint(node, self.facts.now));
         self.actions.push(Action::ChangeNode(change));
-        let name = self.node_name();
-        Decision::Wait(Wait::for_drain(&name, Drained::Unknown).with_recheck(recheck))
-    }
-
-    fn node_name(&self) -> String {
-        let machine = self.facts.machine.present();
-        let node = machine.and_then(|machine| machine.status.node_ref.as_ref());
-        node.map(|node| node.name.clone()).unwrap_or_default()
+        let wait = match self.since(NodeStep::Taint) {
+            Some(_) => Wait::undone(&node.name, NodeStep::Taint),
+            None => Wait::for_drain(&node.name, Drained::Unknown),
+        };
+        Decision::Wait(wait.with_recheck(TAINTED))
     }
 
     /// A Node of the name that the Machine has, with the provider ID or the host of another machine.

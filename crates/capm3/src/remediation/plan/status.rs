@@ -12,6 +12,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
 use super::super::action::{Plan, Reads};
+use super::super::facts::NodeStep;
 use super::{Decision, Planner};
 
 /// Between attempts to reach a workload cluster whose watch works and that does not answer a request.
@@ -162,6 +163,18 @@ impl Wait {
         let message =
             "the host is on, and its Node has not registered again; if this lasts, see the console of the machine";
         Self::new(reason::REASON_WAITING_FOR_NODE, message)
+    }
+
+    /// Another program undid this change of the Node.
+    pub(super) fn undone(node: &str, step: NodeStep) -> Self {
+        let what = match step {
+            NodeStep::Taint => "removes its taint node.kubernetes.io/out-of-service",
+            NodeStep::Untaint => "sets its taint node.kubernetes.io/out-of-service",
+            NodeStep::Add => "removes its labels or annotations",
+            NodeStep::Delete => "creates it",
+        };
+        let message = format!("another program changes Node {node}: it {what} again after each change; stop it");
+        Self::new(reason::REASON_NODE_CHANGE_UNDONE, message)
     }
 
     pub(super) fn for_health() -> Self {

@@ -31,6 +31,8 @@ impl Planner<'_> {
                 // differs (`remediation-node-unknown`)
                 Node::Read(NodeState::Unknown(why)) => return Decision::Wait(Wait::workload(why)),
                 Node::Read(NodeState::Forbidden) if has_finalizer => return self.release_unrestored(FORBIDDEN),
+                // One that is fenced again is not back.
+                Node::Read(NodeState::Present(node)) if self.is_node_late() && self.is_fenced_again(node) => {}
                 Node::Read(NodeState::Present(node)) if has_finalizer && !self.is_of_another_machine(node) => {
                     return self.restore(node);
                 }
@@ -50,6 +52,9 @@ impl Planner<'_> {
 
     /// The Node gets back what it had, then the finalizer is removed. What another program removes again is added once.
     pub(super) fn restore(&mut self, node: &LiveNode) -> Decision {
+        if let Some(decision) = self.fenced_again(node) {
+            return decision;
+        }
         let machine = self.facts.metal3_machine.present();
         let provider_id = machine.and_then(|machine| machine.spec.provider_id.as_deref());
         if let Some(change) = node::restore(self.before, node, provider_id) {

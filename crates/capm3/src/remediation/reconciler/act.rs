@@ -13,6 +13,7 @@ use super::Remediations;
 use crate::needs::Remediations as Role;
 use crate::remediation::action::{Action, HostChange, Plan};
 use crate::remediation::facts::{Facts, Node};
+use crate::remediation::plan::step;
 
 /// How far a plan was performed.
 pub(super) enum Acted {
@@ -111,6 +112,7 @@ impl Remediations {
                     NodeChanged::Done => {
                         if writer.mode() == Mode::Perform {
                             audit_node(key, &node.name, &change, "");
+                            self.attempts.changed(key, step(&change), &*self.clock);
                         }
                         Written::Done
                     }

@@ -14,6 +14,8 @@ use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use parking_lot::Mutex;
 
+use crate::remediation::facts::NodeStep;
+
 /// The attempts of this process's keys.
 #[derive(Default)]
 pub(super) struct Attempts(Mutex<BTreeMap<Key, Attempt>>);
@@ -36,6 +38,7 @@ pub(super) struct Lasted {
     pub(super) off: Duration,
     pub(super) on: Duration,
     pub(super) awaited: Duration,
+    pub(super) changed: Option<(NodeStep, Duration)>,
 }
 
 #[derive(Default)]
@@ -46,6 +49,8 @@ struct Attempt {
     on: Stopwatch,
     awaited_off: Stopwatch,
     awaited_on: Stopwatch,
+    /// The last change of the Node.
+    changed: Option<(NodeStep, Monotonic)>,
 }
 
 #[derive(Default)]
@@ -101,6 +106,14 @@ impl Attempts {
                 .observe_at_a_stretch(!seen.is_paused && seen.is_on == Some(false), now),
             on: attempt.on.observe_at_a_stretch(!is_any_paused && is_on, now),
             awaited: if is_on { awaited_on } else { awaited_off },
+            changed: attempt.changed.map(|(step, at)| (step, now.since(at))),
+        }
+    }
+
+    /// The Node was changed. A repetition of the same change waits.
+    pub(super) fn changed(&self, key: &Key, step: NodeStep, clock: &dyn Clock) {
+        if let Some(attempt) = self.0.lock().get_mut(key) {
+            attempt.changed = Some((step, clock.monotonic()));
         }
     }
 

@@ -80,6 +80,7 @@ impl Remediations {
                 _ => Node::NotRead,
             },
             drained: None,
+            changed: None,
             elapsed: Duration::ZERO,
             off: Duration::ZERO,
             on: Duration::ZERO,
@@ -100,6 +101,7 @@ impl Remediations {
         let lasted = self.attempts.observe(key, &facts.remediation, seen, &*self.clock);
         (facts.elapsed, facts.off) = (lasted.elapsed, lasted.off);
         (facts.on, facts.awaited) = (lasted.on, lasted.awaited);
+        facts.changed = lasted.changed;
         (facts, names)
     }
 

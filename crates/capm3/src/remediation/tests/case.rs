@@ -96,6 +96,7 @@ impl Case {
             held: Vec::new(),
             node: Node::NotRead,
             drained: None,
+            changed: None,
             elapsed: Duration::from_secs(10),
             off: Duration::ZERO,
             on: Duration::from_secs(600),

@@ -65,7 +65,7 @@ impl Site {
         self.server.inject_for(&["manager"], plan);
     }
 
-    async fn remediation(&self) -> Value {
+    pub(super) async fn remediation(&self) -> Value {
         self.user.get(INFRASTRUCTURE, "metal3remediations/w-0").await
     }
 
@@ -77,7 +77,7 @@ impl Site {
 }
 
 /// The condition `Remediated`: reason and message.
-fn remediated(remediation: &Value) -> (String, String) {
+pub(super) fn remediated(remediation: &Value) -> (String, String) {
     let all = remediation["status"]["conditions"].as_array().unwrap();
     let one = all.iter().find(|one| one["type"] == "Remediated").unwrap();
     let text = |member: &str| one[member].as_str().unwrap().to_owned();
