@@ -201,6 +201,8 @@ pub mod remediation {
         pub REASON_NODE_CHANGE_UNDONE = "NodeChangeUndone";
         /// The workload cluster does not answer.
         pub REASON_WORKLOAD_CLUSTER_UNREACHABLE = "WorkloadClusterUnreachable";
+        /// The Node is not read, because other requests are under way.
+        pub REASON_WAITING_FOR_REQUESTS = "WaitingForRequests";
         /// The machine has no host that could be powered off.
         pub REASON_HOST_NOT_FOUND = "HostNotFound";
         /// The host is in use by another consumer.

@@ -43,7 +43,6 @@ struct Namespace {
     queue: BTreeMap<Ticket, Key>,
     last: Ticket,
     pages: Arc<Semaphore>,
-    requests: Arc<Semaphore>,
 }
 
 struct Cluster {
@@ -69,7 +68,6 @@ impl Default for Namespace {
             queue: BTreeMap::new(),
             last: Ticket::default(),
             pages: Arc::new(Semaphore::new(PAGES)),
-            requests: Arc::new(Semaphore::new(1)),
         }
     }
 }
@@ -95,7 +93,7 @@ impl Places {
     }
 
     /// Ends the turns that are over while others wait, and those of clusters that cannot be reached. Returns those that lost
-    /// their place, and those to enqueue. Removes namespaces without clusters and requests.
+    /// their place, and those to enqueue. Removes namespaces that are not used.
     pub(super) fn rotate(&self, now: Instant, is_failing: impl Fn(&Key) -> bool) -> (Vec<Waiter>, Woken) {
         let (mut lost, mut woken) = (Vec::new(), Vec::new());
         let mut state = self.0.lock();
@@ -113,12 +111,6 @@ impl Places {
     pub(super) fn pages(&self, namespace: &str) -> Arc<Semaphore> {
         let mut state = self.0.lock();
         Arc::clone(&state.namespaces.entry(namespace.to_owned()).or_default().pages)
-    }
-
-    /// Held while a worker waits for a request to one of them.
-    pub(super) fn requests(&self, namespace: &str) -> Arc<Semaphore> {
-        let mut state = self.0.lock();
-        Arc::clone(&state.namespaces.entry(namespace.to_owned()).or_default().requests)
     }
 }
 
@@ -208,10 +200,9 @@ impl Namespace {
         lost
     }
 
-    /// Whether it has clusters, or a request or page is under way, whose limit must not be forgotten.
+    /// Whether it has clusters, or a page is being read, which counts until it ends.
     fn is_used(&self) -> bool {
-        let is_held = |one: &Arc<Semaphore>| Arc::strong_count(one) > 1;
-        !self.clusters.is_empty() || is_held(&self.pages) || is_held(&self.requests)
+        !self.clusters.is_empty() || Arc::strong_count(&self.pages) > 1
     }
 }
 
@@ -265,17 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn request_that_is_under_way_counts_until_it_ends() {
+    fn page_that_is_read_counts_until_it_ends() {
         let (places, now) = (Places::default(), Instant::now());
-        let running = places.requests("one");
-        let permit = running.try_acquire().unwrap();
+        let running = places.pages("one");
+        let pages = u32::try_from(PAGES).unwrap();
+        let permit = running.try_acquire_many(pages).unwrap();
         // Another cluster of the namespace comes and goes.
         crowded(&places, 1, now);
         places.leave(&machine("one", 0), now);
         places.rotate(now, |_| false);
-        assert!(places.requests("one").try_acquire().is_err());
+        assert!(places.pages("one").try_acquire().is_err());
         drop(permit);
-        assert!(places.requests("one").try_acquire().is_ok());
+        assert!(places.pages("one").try_acquire().is_ok());
         drop(running);
         places.rotate(now, |_| false);
         assert!(places.0.lock().namespaces.is_empty());

@@ -19,22 +19,19 @@ use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{NoCache, Writer, Written};
 use serde_json::json;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::live::{SentNode, SentPod, SentVolume};
 use super::places::{PLACES, Places, TURN};
+use super::requests::{Place, Reconciled, Requests, in_time};
 use super::waiter::{Waiter, Wakes};
 use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
 
-/// A request was not sent, because others are under way. It will be.
-pub const BUSY: Category = Category::new("workload_busy");
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
 /// Nodes that are kept of one cluster. Kubernetes supports 5,000.
 const MOST_NODES: usize = 6_000;
-/// How long a worker waits for the server of a tenant.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 role! {
     /// Permissions in workload clusters, with the credentials of their own kubeconfigs. The manager's role does not
@@ -88,6 +85,8 @@ pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     nodes: OnDemand<KubeconfigSource<R>>,
     places: Arc<Places>,
     wakes: Arc<Wakes>,
+    of_machines: Arc<Requests>,
+    of_remediations: Arc<Requests>,
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
@@ -103,7 +102,13 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         });
         let woken = Arc::clone(&wakes);
         nodes.set_wake(Box::new(move |waiter| woken.wake(waiter)));
-        Self { nodes, places, wakes }
+        Self {
+            nodes,
+            places,
+            of_machines: Requests::new(&wakes, Waiter::Machine),
+            of_remediations: Requests::new(&wakes, Waiter::Remediation),
+            wakes,
+        }
     }
 
     pub(super) fn wakes(&self) -> &Wakes {
@@ -128,6 +133,8 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
                 self.nodes.set_interest(waiter, &BTreeMap::new());
             }
             self.wake(&woken);
+            self.of_machines.refresh();
+            self.of_remediations.refresh();
         }
     }
 
@@ -209,8 +216,13 @@ fn waiting_message() -> String {
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
-    fn set_wake(&self, wake: WakeFn) {
+    fn set_wake(&self, wake: WakeFn, workers: usize) {
         self.wakes.set_of_machines(wake);
+        self.of_machines.set_workers(workers);
+    }
+
+    fn reconciled(&self, waiter: &Key) -> Reconciled {
+        Reconciled::new(&self.of_machines, waiter)
     }
 
     fn nodes(&self, cluster: &Key, waiter: &Key) -> Observed<Nodes> {
@@ -241,7 +253,13 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
         self.end_wait(&Waiter::Machine(waiter.clone()));
     }
 
-    fn set_provider_id<'a>(&'a self, cluster: &'a Key, node: &'a str, provider_id: &'a str) -> Request<'a, ()> {
+    fn set_provider_id<'a>(
+        &'a self,
+        cluster: &'a Key,
+        node: &'a str,
+        provider_id: &'a str,
+        waiter: &'a Key,
+    ) -> Request<'a, ()> {
         Box::pin(async move {
             let before = json!({ "spec": {} });
             let after = json!({ "spec": { "providerID": provider_id } });
@@ -249,37 +267,42 @@ impl<R: Role + Permits<verb::Get, Secret>> Workloads for Remote<R> {
                 return Ok(());
             };
             let op = || format!("give Node {node} its provider ID");
-            let (writer, cache) = self
-                .connected(cluster)
-                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
+            let (writer, cache) = self.reached(cluster, op)?;
             // The server accepts a provider ID once and never another one: no precondition is needed.
             let key = node_key(node);
-            self.request(cluster, op, writer.patch(&cache, &key, patch))
-                .await
-                .map(drop)
+            let place = self.of_machines.begin(cluster, waiter, op)?;
+            accepted(place, op, writer.patch(&cache, &key, patch)).await.map(drop)
         })
     }
 
-    fn read_labels<'a>(&'a self, cluster: &'a Key, node: &'a str) -> Request<'a, Option<LabelledNode>> {
+    fn read_labels<'a>(
+        &'a self,
+        cluster: &'a Key,
+        node: &'a str,
+        waiter: &'a Key,
+    ) -> Request<'a, Option<LabelledNode>> {
         Box::pin(async move {
             let op = || format!("read the labels of Node {node}");
-            let (writer, _) = self
-                .connected(cluster)
-                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
+            let (writer, _) = self.reached(cluster, op)?;
             let key = node_key(node);
-            self.request(cluster, op, writer.read::<LabelledNode>(&NoCache, &key))
-                .await
+            let place = self.of_machines.begin(cluster, waiter, op)?;
+            accepted(place, op, writer.read::<LabelledNode>(&NoCache, &key)).await
         })
     }
 
-    fn patch_labels<'a>(&'a self, cluster: &'a Key, node: &'a str, patch: MergePatch) -> Request<'a, bool> {
+    fn patch_labels<'a>(
+        &'a self,
+        cluster: &'a Key,
+        node: &'a str,
+        patch: MergePatch,
+        waiter: &'a Key,
+    ) -> Request<'a, bool> {
         Box::pin(async move {
             let op = || format!("change the labels of Node {node}");
-            let (writer, cache) = self
-                .connected(cluster)
-                .map_err(|why| Fault::transient(op(), Category::UNREACHABLE, why))?;
+            let (writer, cache) = self.reached(cluster, op)?;
             let key = node_key(node);
-            let written = self.request(cluster, op, writer.patch(&cache, &key, patch)).await?;
+            let place = self.of_machines.begin(cluster, waiter, op)?;
+            let written = accepted(place, op, writer.patch(&cache, &key, patch)).await?;
             Ok(!matches!(written, Written::DryRun))
         })
     }
@@ -316,36 +339,23 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
     pub(super) fn end_wait(&self, waiter: &Waiter) {
         self.nodes.set_interest(waiter, &BTreeMap::new());
         self.wake(&self.places.leave(waiter, Instant::now()));
+        match waiter {
+            Waiter::Machine(key) => self.of_machines.leave(key),
+            Waiter::Remediation(key) => self.of_remediations.leave(key),
+        }
     }
 
-    /// A request that the cluster has to accept.
-    async fn request<T, E>(
+    pub(super) const fn of_remediations(&self) -> &Arc<Requests> {
+        &self.of_remediations
+    }
+
+    fn reached(
         &self,
         cluster: &Key,
         op: impl Fn() -> String,
-        request: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, Fault> {
-        // The error of the server is text of a tenant, and is not repeated.
-        let refused = |_| Fault::transient(op(), Category::UNREACHABLE, "the workload cluster did not accept it");
-        self.in_time(cluster, &op, request).await?.map_err(refused)
-    }
-
-    /// A request on a worker that all tenants share: one at a time for each namespace, and for a short time.
-    ///
-    /// differs: `workload-requests`
-    pub(super) async fn in_time<T>(
-        &self,
-        cluster: &Key,
-        op: impl Fn() -> String,
-        request: impl Future<Output = T>,
-    ) -> Result<T, Fault> {
-        let of_namespace = self.places.requests(&cluster.namespace);
-        let Ok(_permit) = of_namespace.try_acquire() else {
-            let why = "another request to a workload cluster of the namespace is under way; it is tried again";
-            return Err(Fault::transient(op(), BUSY, why));
-        };
-        let late = |_| Fault::transient(op(), Category::UNREACHABLE, "the workload cluster did not answer");
-        timeout(REQUEST_TIMEOUT, request).await.map_err(late)
+    ) -> Result<(Writer<Workload>, SharedCache<WorkloadNode>), Fault> {
+        let unreachable = |why| Fault::transient(op(), Category::UNREACHABLE, why);
+        self.connected(cluster).map_err(unreachable)
     }
 
     /// A writer for a cluster with a waiting key, and the cache of its Nodes; or why there is none.
@@ -357,6 +367,17 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         let mode = self.nodes.source().reader.mode();
         Ok((Writer::new(connection.client, mode), source.cache))
     }
+}
+
+/// The response to a request that the cluster has to accept.
+async fn accepted<T, E>(
+    place: Place<'_>,
+    op: impl Fn() -> String,
+    request: impl Future<Output = Result<T, E>>,
+) -> Result<T, Fault> {
+    // The error of the server is text of a tenant, and is not repeated.
+    let refused = |_| Fault::transient(op(), Category::UNREACHABLE, "the workload cluster did not accept it");
+    in_time(&op, place.measured(request)).await?.map_err(refused)
 }
 
 pub(super) fn node_key(node: &str) -> Key {

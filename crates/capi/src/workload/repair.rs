@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::live::{LiveNode, SentNode, SentPod, SentVolume};
-use super::remote::{BUSY, Interest, Remote, Workload, node_key};
+use super::remote::{Interest, Remote, Workload, node_key};
+use super::requests::{Place, Reconciled, in_time};
 use super::waiter::Waiter;
 use super::{Request, WakeFn, WorkloadNode};
 
@@ -89,8 +90,11 @@ pub enum Drained {
 
 /// Access to the Nodes of machines that are remediated.
 pub trait NodeRepair: Send + Sync + 'static {
-    /// Sets the function that enqueues waiting keys.
-    fn set_wake(&self, wake: WakeFn);
+    /// Sets the function that enqueues waiting keys, and the number of workers that reconcile them.
+    fn set_wake(&self, wake: WakeFn, workers: usize);
+
+    /// Held during the reconcile of `waiter`: from the read of a Node to its change, its requests have one place.
+    fn reconciled(&self, waiter: &Key) -> Reconciled;
 
     /// From now on `waiter` waits for Nodes of a cluster that appear or disappear.
     fn wait(&self, cluster: &Key, waiter: &Key);
@@ -99,13 +103,19 @@ pub trait NodeRepair: Send + Sync + 'static {
     fn remove_waiter(&self, waiter: &Key);
 
     /// The Node now.
-    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, NodeState>;
+    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str, waiter: &'a Key) -> Request<'a, NodeState>;
 
     /// Changes the Node that was read.
-    fn change<'a>(&'a self, cluster: &'a Key, node: &'a LiveNode, change: &'a NodeChange) -> Request<'a, NodeChanged>;
+    fn change<'a>(
+        &'a self,
+        cluster: &'a Key,
+        node: &'a LiveNode,
+        change: &'a NodeChange,
+        waiter: &'a Key,
+    ) -> Request<'a, NodeChanged>;
 
     /// Whether Pods and volumes have left the Node.
-    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, Drained>;
+    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str, waiter: &'a Key) -> Request<'a, Drained>;
 }
 
 /// The connections of the controller of machines, for remediations.
@@ -120,8 +130,13 @@ impl<R: Role + Permits<verb::Get, Secret>> Repairs<R> {
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
-    fn set_wake(&self, wake: WakeFn) {
+    fn set_wake(&self, wake: WakeFn, workers: usize) {
         self.0.wakes().set_of_remediations(wake);
+        self.0.of_remediations().set_workers(workers);
+    }
+
+    fn reconciled(&self, waiter: &Key) -> Reconciled {
+        Reconciled::new(self.0.of_remediations(), waiter)
     }
 
     fn wait(&self, cluster: &Key, waiter: &Key) {
@@ -134,15 +149,16 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
         self.0.end_wait(&Waiter::Remediation(waiter.clone()));
     }
 
-    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, NodeState> {
+    fn node<'a>(&'a self, cluster: &'a Key, name: &'a str, waiter: &'a Key) -> Request<'a, NodeState> {
         Box::pin(async move {
             let writer = match self.0.connected(cluster) {
                 Ok((writer, _)) => writer,
                 Err(why) => return Ok(NodeState::Unknown(why)),
             };
             let (op, key) = (|| format!("read Node {name}"), node_key(name));
-            let read = self.0.in_time(cluster, op, writer.read::<SentNode>(&NoCache, &key));
-            Ok(match unless_busy(read.await)? {
+            let place = self.0.of_remediations().begin(cluster, waiter, op)?;
+            let read = place.measured(writer.read::<SentNode>(&NoCache, &key));
+            Ok(match in_time(op, read).await {
                 // Its name reaches conditions and logs.
                 Ok(Ok(Some(sent))) if sent.node.name != name => {
                     NodeState::Unknown("the workload cluster sent another Node".to_owned())
@@ -156,7 +172,13 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
         })
     }
 
-    fn change<'a>(&'a self, cluster: &'a Key, node: &'a LiveNode, change: &'a NodeChange) -> Request<'a, NodeChanged> {
+    fn change<'a>(
+        &'a self,
+        cluster: &'a Key,
+        node: &'a LiveNode,
+        change: &'a NodeChange,
+        waiter: &'a Key,
+    ) -> Request<'a, NodeChanged> {
         Box::pin(async move {
             let op = || format!("change Node {}", node.name);
             let writer = match self.0.connected(cluster) {
@@ -166,6 +188,7 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
             let Ok(version) = ResourceVersion::parse(&node.version) else {
                 return Ok(NodeChanged::NotSent("the Node has no resource version".to_owned()));
             };
+            let place = self.0.of_remediations().begin(cluster, waiter, op)?;
             let key = node_key(&node.name);
             let write = async {
                 if *change == NodeChange::Delete {
@@ -181,21 +204,21 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
                     None => Ok(()),
                 }
             };
-            match unless_busy(self.0.in_time(cluster, op, write).await)? {
+            match in_time(op, place.measured(write)).await {
                 Ok(written) => changed(written),
                 Err(fault) => Ok(NodeChanged::Failed(unanswered(fault.category()))),
             }
         })
     }
 
-    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str) -> Request<'a, Drained> {
+    fn drained<'a>(&'a self, cluster: &'a Key, name: &'a str, waiter: &'a Key) -> Request<'a, Drained> {
         Box::pin(async move {
             let Ok((writer, _)) = self.0.connected(cluster) else {
                 return Ok(Drained::Unknown);
             };
             let op = || format!("list what is left on Node {name}");
-            let left = self.0.in_time(cluster, op, find_left(&writer, name));
-            Ok(match unless_busy(left.await)? {
+            let place = self.0.of_remediations().begin(cluster, waiter, op)?;
+            Ok(match in_time(op, find_left(&writer, &place, name)).await {
                 Ok(Ok(drained)) => drained,
                 // The texts of a tenant's server are not repeated.
                 Ok(Err(_)) | Err(_) => Drained::Unknown,
@@ -204,16 +227,16 @@ impl<R: Role + Permits<verb::Get, Secret>> NodeRepair for Repairs<R> {
     }
 }
 
-async fn find_left(writer: &Writer<Workload>, node: &str) -> Result<Drained, Fault> {
+async fn find_left(writer: &Writer<Workload>, place: &Place<'_>, node: &str) -> Result<Drained, Fault> {
     let on_node = ListParams::default().fields(&format!("spec.nodeName={node}"));
-    match find::<SentPod>(writer, on_node, |pod| pod.is_terminating).await? {
+    match find::<SentPod>(writer, place, on_node, |pod| pod.is_terminating).await? {
         Some(true) => return Ok(Drained::Pods),
         Some(false) => {}
         None => return Ok(Drained::Unknown),
     }
     // The API server has no field selector for them.
     let is_attached = |volume: &SentVolume| volume.node == node;
-    match find(writer, ListParams::default(), is_attached).await {
+    match find(writer, place, ListParams::default(), is_attached).await {
         Ok(Some(true)) => Ok(Drained::Volumes),
         Ok(Some(false)) => Ok(Drained::Yes),
         Ok(None) => Ok(Drained::Unknown),
@@ -226,6 +249,7 @@ async fn find_left(writer: &Writer<Workload>, node: &str) -> Result<Drained, Fau
 /// Whether an object of a list matches; `None` when one cannot be decoded, or the list is longer than what is read of it.
 async fn find<K>(
     writer: &Writer<Workload>,
+    place: &Place<'_>,
     mut params: ListParams,
     matches: impl Fn(&K) -> bool,
 ) -> Result<Option<bool>, Fault>
@@ -235,7 +259,7 @@ where
 {
     params = params.limit(PAGE);
     for _ in 0..MOST_PAGES {
-        let page = writer.page::<K>(None, &params).await?;
+        let page = place.measured(writer.page::<K>(None, &params)).await?;
         for item in &page.items {
             match item {
                 Item::Object(object) if matches(object) => return Ok(Some(true)),
@@ -249,14 +273,6 @@ where
         }
     }
     Ok(None)
-}
-
-/// A request that was not sent says nothing about the cluster: it is a fault, and sent later.
-fn unless_busy<T>(answer: Result<T, Fault>) -> Result<Result<T, Fault>, Fault> {
-    match answer {
-        Err(fault) if fault.category() == BUSY.as_str() => Err(fault),
-        answer => Ok(answer),
-    }
 }
 
 fn document(change: &NodeChange) -> Value {

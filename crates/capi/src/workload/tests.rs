@@ -107,9 +107,12 @@ async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
     let remote = remote(&management, move || client.clone());
     let (enqueued_keys, stop) = (Arc::new(Mutex::new(BTreeSet::new())), CancellationToken::new());
     let enqueued = Arc::clone(&enqueued_keys);
-    remote.set_wake(Box::new(move |key| {
-        enqueued.lock().insert(key.name.clone());
-    }));
+    remote.set_wake(
+        Box::new(move |key| {
+            enqueued.lock().insert(key.name.clone());
+        }),
+        10,
+    );
     let pause = || tokio::time::sleep(Duration::from_secs(60));
     let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
     let actions = async {
@@ -137,7 +140,7 @@ async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
             "a changed host UID enqueues the key"
         );
         remote
-            .set_provider_id(&key("edge"), "node-0", "metal3://default/h0/m0")
+            .set_provider_id(&key("edge"), "node-0", "metal3://default/h0/m0", &key("m0"))
             .await
             .unwrap();
         assert_eq!(listed(), ["node-0=metal3://default/h0/m0"]);
@@ -147,7 +150,7 @@ async fn nodes_are_watched_while_a_key_waits_and_waiting_keys_are_enqueued() {
         pause().await;
         assert!(enqueued_keys.lock().is_empty(), "no key waits");
         let refused = remote
-            .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1")
+            .set_provider_id(&key("edge"), "node-1", "metal3://default/h1/m1", &key("m1"))
             .await;
         assert!(refused.is_err());
         stop.cancel();
@@ -171,9 +174,12 @@ impl Watched {
         let remote = remote(&management, move || client.clone());
         let enqueued_keys = Arc::new(Mutex::new(BTreeSet::new()));
         let enqueued = Arc::clone(&enqueued_keys);
-        remote.set_wake(Box::new(move |key| {
-            enqueued.lock().insert(key.name.clone());
-        }));
+        remote.set_wake(
+            Box::new(move |key| {
+                enqueued.lock().insert(key.name.clone());
+            }),
+            10,
+        );
         create_kubeconfig(management.client("user")).await;
         create_node(&workload, "node-0").await;
         create_node(&workload, "node-1").await;
@@ -233,14 +239,19 @@ async fn labels_of_a_node_are_changed_at_the_version_that_was_read() {
         patch_metadata(&watched.workload, "node-0", json!({ "labels": { "a.io/x": "1" } })).await;
         watched.node("m0", "node-0");
         watched.woken().await;
-        let read = remote.read_labels(&edge, "node-0").await.unwrap().unwrap();
+        let read = remote.read_labels(&edge, "node-0", &key("m0")).await.unwrap().unwrap();
         assert!(read.labels().any(|label| label == ("a.io/x", "1")));
-        assert!(remote.read_labels(&edge, "node-9").await.unwrap().is_none());
+        assert!(remote.read_labels(&edge, "node-9", &key("m0")).await.unwrap().is_none());
         let after = read.with_labels(&[("a.io/y", "2")].into());
         let [before, after] = [&read, &after].map(|node| serde_json::to_value(node).unwrap());
         let at = ResourceVersion::parse(read.metadata().resource_version.as_deref().unwrap()).unwrap();
         let patch = Changes::between(&before, &after).main.unwrap().with_precondition(&at);
-        assert!(remote.patch_labels(&edge, "node-0", patch.clone()).await.unwrap());
+        assert!(
+            remote
+                .patch_labels(&edge, "node-0", patch.clone(), &key("m0"))
+                .await
+                .unwrap()
+        );
         let digest = LabelDigest::of([("a.io/y", "2")]);
         assert_eq!(
             watched.node("m0", "node-0").unwrap().labels,
@@ -250,12 +261,12 @@ async fn labels_of_a_node_are_changed_at_the_version_that_was_read() {
         watched.woken().await;
         assert_eq!(watched.node("m0", "node-0").unwrap().labels, digest);
         assert!(
-            remote.patch_labels(&edge, "node-0", patch).await.is_err(),
+            remote.patch_labels(&edge, "node-0", patch, &key("m0")).await.is_err(),
             "the Node has another version"
         );
         remote.remove_waiter(&key("m0"));
         assert!(
-            remote.read_labels(&edge, "node-0").await.is_err(),
+            remote.read_labels(&edge, "node-0", &key("m0")).await.is_err(),
             "no connection is left"
         );
         stop.cancel();
@@ -309,9 +320,12 @@ async fn error_of_a_connected_cluster_is_reported_once_and_old_nodes_are_not_ret
     let remote = remote(&management, move || client.clone());
     let (enqueued_keys, stop) = (Arc::new(AtomicU32::new(0)), CancellationToken::new());
     let enqueued = Arc::clone(&enqueued_keys);
-    remote.set_wake(Box::new(move |_| {
-        enqueued.fetch_add(1, Ordering::Relaxed);
-    }));
+    remote.set_wake(
+        Box::new(move |_| {
+            enqueued.fetch_add(1, Ordering::Relaxed);
+        }),
+        10,
+    );
     workload_cluster.inject(Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("watch")));
     let actions = async {
         let listed = || describe(&remote.nodes(&key("edge"), &key("m0")));
@@ -547,9 +561,12 @@ async fn clusters_of_a_namespace_are_watched_a_few_at_a_time_and_each_has_its_tu
     let remote = remote(&management, move || workload.client("capm3"));
     let enqueued = Arc::new(Mutex::new(BTreeSet::new()));
     let woken = Arc::clone(&enqueued);
-    remote.set_wake(Box::new(move |key| {
-        woken.lock().insert(key.clone());
-    }));
+    remote.set_wake(
+        Box::new(move |key| {
+            woken.lock().insert(key.clone());
+        }),
+        10,
+    );
     let reconcile = |number: usize| describe(&remote.nodes(&cluster(number), &cluster(number)));
     let is_known = |number: &usize| reconcile(*number) == ["n0="];
     let waiting = async {

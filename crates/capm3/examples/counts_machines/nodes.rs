@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Reconciled, Request, WakeFn, Workloads};
 use metal3_runtime::cache::Key;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
@@ -35,8 +35,12 @@ impl WorkloadNodes {
 }
 
 impl Workloads for WorkloadNodes {
-    fn set_wake(&self, wake: WakeFn) {
+    fn set_wake(&self, wake: WakeFn, _: usize) {
         self.0.lock().wake = Some(wake);
+    }
+
+    fn reconciled(&self, _: &Key) -> Reconciled {
+        Reconciled::default()
     }
 
     fn nodes(&self, _: &Key, waiter: &Key) -> Observed<Nodes> {
@@ -55,16 +59,16 @@ impl Workloads for WorkloadNodes {
         self.0.lock().waiters.retain(|one| one != waiter);
     }
 
-    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str, _: &'a Key) -> Request<'a, ()> {
         // Nodes get their ID from their data.
         Box::pin(async { Ok(()) })
     }
 
-    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a Key) -> Request<'a, Option<LabelledNode>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch, _: &'a Key) -> Request<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }

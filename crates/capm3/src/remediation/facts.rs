@@ -81,6 +81,8 @@ pub enum Node {
     NotRead,
     /// The Machine never had one.
     NeverRegistered,
+    /// It is not read, because other requests are under way.
+    Busy,
     /// The result of the read.
     Read(NodeState),
 }

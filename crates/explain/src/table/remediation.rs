@@ -59,6 +59,12 @@ pub(super) const ROWS: &[Row] = &[
             "See the API server of the workload cluster, and the Secret `CLUSTER-kubeconfig`.",
         ],
     ),
+    passes(
+        "WaitingForRequests",
+        "Other requests to workload clusters are under way",
+        "A namespace has a limited number of requests at a time, so that servers without an answer keep no others waiting.",
+        "If it lasts, see the API servers of the workload clusters of the namespace.",
+    ),
     user(
         Severity::Error,
         [

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use kube::client::Body;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::*;
+use crate::workload::{BUSY_POLL, NodeRepair as _, NodeState, Repairs, is_busy};
 
 /// A list of Nodes with these names.
 fn nodes(names: impl Iterator<Item = String>, rest: &str) -> String {
@@ -139,7 +142,7 @@ async fn clusters_that_are_cut_off_do_not_keep_a_healthy_one_of_their_namespace_
 
 /// The workers of machines are shared by all tenants.
 #[tokio::test(start_paused = true)]
-async fn server_that_never_answers_a_write_holds_one_worker_of_its_namespace_for_a_short_time() {
+async fn server_that_never_answers_a_write_holds_two_workers_of_its_namespace_for_a_short_time() {
     let (client, _) = hostile(|_| (200, nodes(["n0".to_owned()].into_iter(), "")));
     let answers = Arc::new(Mutex::new(client));
     let management = Cluster::start(&Options::seeded(1));
@@ -157,17 +160,86 @@ async fn server_that_never_answers_a_write_holds_one_worker_of_its_namespace_for
     let client = kube::Client::new(service, "default");
     let (remote, stop) = (remote(&management, move || client.clone()), CancellationToken::new());
     let waiting = async {
+        remote.set_wake(Box::new(|_| ()), 10);
         drop(remote.nodes(&key("edge"), &key("m0")));
         tokio::time::sleep(Duration::from_secs(20)).await;
         let begin = tokio::time::Instant::now();
         let edge = key("edge");
-        let request = || remote.set_provider_id(&edge, "n0", "metal3://default/h0/m0");
-        let (first, second) = tokio::join!(request(), request());
-        let (first, second) = (first.unwrap_err(), second.unwrap_err());
-        assert!(first.report().contains("did not answer"), "{}", first.report());
-        assert_eq!(second.category(), super::super::BUSY.as_str(), "{}", second.report());
+        let names = ["m0", "m1", "m2"].map(key);
+        let request = |waiter| remote.set_provider_id(&edge, "n0", "metal3://default/h0/m0", waiter);
+        let [first, second, third] = &names;
+        let (first, second, third) = tokio::join!(request(first), request(second), request(third));
+        for fault in [first.unwrap_err(), second.unwrap_err()] {
+            assert!(fault.report().contains("did not answer"), "{}", fault.report());
+        }
+        let third = third.unwrap_err();
+        assert!(is_busy(&third), "{}", third.report());
         assert!(begin.elapsed() <= Duration::from_secs(5));
         stop.cancel();
     };
     tokio::join!(remote.run(stop.clone()), waiting);
+}
+
+/// Fifty remediations ask ten servers that never answer, again and again.
+#[tokio::test(start_paused = true)]
+async fn silent_servers_keep_no_request_to_a_healthy_one_of_their_namespace_waiting() {
+    const SILENT: usize = 50;
+    let (management, workload) = (Cluster::start(&Options::seeded(1)), Cluster::start(&Options::seeded(2)));
+    let user = management.client("user");
+    create_node(&workload.client("user"), "n0").await;
+    for number in 0..10 {
+        create_kubeconfig_at(&user, &format!("edge-{number}"), "https://192.0.2.1:6443").await;
+    }
+    create_kubeconfig_at(&user, "healthy", HEALTHY).await;
+    let remote = Arc::new(remote_by_address(&management, move |server| match server {
+        HEALTHY => workload.client("capm3"),
+        _ => cut_off(),
+    }));
+    let (repairs, stop) = (Repairs::new(Arc::clone(&remote)), CancellationToken::new());
+    let enqueued: Arc<Vec<Notify>> = Arc::new((0..=SILENT).map(|_| Notify::new()).collect());
+    let woken = Arc::clone(&enqueued);
+    let wake = Box::new(move |key: &Key| woken[key.name.parse::<usize>().unwrap()].notify_one());
+    repairs.set_wake(wake, 10);
+    let reconcile = async |number: usize, cluster: &Key| {
+        let waiter = key(&number.to_string());
+        repairs.wait(cluster, &waiter);
+        let _requests = repairs.reconciled(&waiter);
+        repairs.node(cluster, "n0", &waiter).await
+    };
+    let next = async |number: usize| drop(timeout(BUSY_POLL, enqueued[number].notified()).await);
+    let silent = (0..SILENT).map(|number| {
+        let (reconcile, next) = (&reconcile, &next);
+        async move {
+            let cluster = key(&format!("edge-{}", number % 10));
+            for _ in 0..10_000 {
+                drop(reconcile(number, &cluster).await);
+                next(number).await;
+            }
+        }
+    });
+    let healthy = async {
+        let (cluster, mut longest) = (key("healthy"), [Duration::ZERO; 2]);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        for round in 0..60 {
+            let begin = tokio::time::Instant::now();
+            while !matches!(reconcile(SILENT, &cluster).await, Ok(NodeState::Present(_))) {
+                next(SILENT).await;
+            }
+            let longest = &mut longest[usize::from(round > 0)];
+            *longest = begin.elapsed().max(*longest);
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        }
+        longest
+    };
+    let longest = tokio::select! {
+        () = remote.run(stop) => unreachable!(),
+        _ = futures::future::join_all(silent) => unreachable!(),
+        longest = healthy => longest,
+    };
+    let [first, others] = longest;
+    assert!(
+        first <= Duration::from_secs(45),
+        "before it is known to be quick: {first:?}"
+    );
+    assert!(others <= Duration::from_secs(1), "{others:?}");
 }

@@ -13,6 +13,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::{ConnectFn, Remote, Workloads};
 use metal3_domain::clock::Clock;
+use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_cluster::{Cluster, Options};
@@ -83,7 +84,7 @@ impl Lab {
     }
 
     /// Starts the program again, without what it had in memory.
-    fn restart(&mut self) {
+    fn restart(&mut self) -> Arc<Remote<Machines>> {
         let client = self.management.client(PROGRAM);
         let workload = self.workload.client(PROGRAM);
         let open: ConnectFn = Box::new(move |_| {
@@ -98,8 +99,10 @@ impl Lab {
             ..standalone(&client, &self.clock)
         };
         self.program = alone.tasks().into_iter().collect();
+        let running = Arc::clone(&remote);
         self.program
-            .spawn(async move { remote.run(CancellationToken::new()).await });
+            .spawn(async move { running.run(CancellationToken::new()).await });
+        remote
     }
 
     async fn take(&self, steps: &[Step]) {
@@ -308,6 +311,32 @@ async fn restart_with_many_machines_writes_no_status() {
         .counts()
         .filter(|((user, verb, _), _)| user == PROGRAM && *verb == "patch");
     assert_eq!(writes.collect::<Vec<_>>(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn machine_whose_request_waits_for_others_for_a_minute_reports_it_until_it_is_sent() {
+    let mut lab = Lab::start().await;
+    let remote = lab.restart();
+    lab.label_host(json!({ "a.io/rack": "1" })).await;
+    lab.select(Some("a.io")).await;
+    lab.settle().await;
+    let [cluster, neighbour] = [CLUSTER, "m9"].map(|name| Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    });
+    let requests = remote.reconciled(&neighbour);
+    remote.read_labels(&cluster, "node-0", &neighbour).await.unwrap();
+    lab.label_node(json!({ "a.io/rack": "theirs" })).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert_eq!(lab.reported().await.unwrap().0, "True");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let (status, message) = lab.reported().await.unwrap();
+    assert_eq!(status, "False");
+    assert!(message.contains("other requests"), "{message}");
+    drop(requests);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(lab.found().await, is(&[("a.io/rack", "1")]));
+    assert_eq!(lab.reported().await.unwrap().0, "True");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Reconciled, Request, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_harness::Instance;
 use metal3_runtime::cache::Key;
@@ -19,7 +19,11 @@ use crate::controller::standalone::Standalone;
 struct StaticNodes;
 
 impl Workloads for StaticNodes {
-    fn set_wake(&self, _: WakeFn) {}
+    fn set_wake(&self, _: WakeFn, _: usize) {}
+
+    fn reconciled(&self, _: &Key) -> Reconciled {
+        Reconciled::default()
+    }
 
     fn nodes(&self, cluster: &Key, _: &Key) -> Observed<Nodes> {
         let node = |machine: usize, host: usize| {
@@ -41,15 +45,15 @@ impl Workloads for StaticNodes {
 
     fn remove_waiter(&self, _: &Key) {}
 
-    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str, _: &'a Key) -> Request<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a Key) -> Request<'a, Option<LabelledNode>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch, _: &'a Key) -> Request<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use metal3_api::infrastructure::conditions::{legacy, machine, shared};
 use metal3_api::meta::{Condition, ConditionStatus, LegacyCondition, Time};
+use metal3_capi::workload::{BUSY_MESSAGE, BUSY_POLL};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
@@ -44,6 +45,9 @@ pub fn wait_at(stage: &Stage, now: Time) -> Next {
             labels: Labels::Later(after),
             ..
         } => Some(*after),
+        Stage::Hosted {
+            labels: Labels::Busy, ..
+        } => Some(BUSY_POLL),
         _ => None,
     };
     match (wait, recheck) {
@@ -328,6 +332,7 @@ impl StageConditions {
             Labels::NotAsked | Labels::Unchanged | Labels::Later(_) => return,
             Labels::Copied => ConditionBuilder::mark_true(machine::LABELS_SYNCED, machine::REASON_LABELS_SYNCED),
             Labels::Waiting(message) => not_yet(machine::REASON_WAITING_FOR_NODE, Severity::Info, message),
+            Labels::Busy => not_yet(machine::REASON_WAITING_FOR_NODE, Severity::Info, BUSY_MESSAGE),
             Labels::Failed(message) => not_yet(machine::REASON_LABELS_FAILED, Severity::Warning, message),
         });
     }

@@ -118,6 +118,8 @@ pub enum Labels {
     Copied,
     /// The Node or its cluster is not there yet.
     Waiting(Box<str>),
+    /// The Node is not read, because other requests are under way.
+    Busy,
     /// Something has to be corrected.
     Failed(Box<str>),
 }

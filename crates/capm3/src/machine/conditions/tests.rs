@@ -398,6 +398,7 @@ fn stages() -> impl Strategy<Value = Stage> {
         Just(Labels::NotAsked),
         Just(Labels::Unchanged),
         Just(Labels::Copied),
+        Just(Labels::Busy),
         message().prop_map(|why| Labels::Waiting(why.into())),
         message().prop_map(|why| Labels::Failed(why.into())),
     ];

@@ -81,8 +81,7 @@ impl<'a> Planner<'a> {
             return Err(Decision::Read(Reads::NodeLabels(name.to_owned())));
         }
         let live = match facts.live.as_ref() {
-            // The read is tried again.
-            _ if facts.is_busy => return Ok(Labels::Unchanged),
+            _ if facts.is_busy => return Ok(Labels::Busy),
             Observed::Present(live) => live,
             Observed::Absent => return Ok(Labels::Waiting(format!("Node {name} does not exist").into())),
             Observed::Unknown(why) => return Ok(Labels::Waiting(why.to_string().into())),

@@ -14,7 +14,8 @@ impl Planner<'_> {
     pub(super) fn with_status(mut self, stage: Option<&Stage>) -> Plan {
         let status = stage.and_then(|stage| self.status_at(stage));
         let events = status.as_ref().map(|_| events_of(self.before, &self.machine));
-        let is_idle = self.actions.is_empty() && status.is_none();
+        // A key that waits for other requests is reconciled soon, whatever it reports.
+        let is_idle = self.actions.is_empty() && (status.is_none() || stage.is_some_and(is_busy));
         Plan {
             reads: Reads::Nothing,
             actions: self.actions,
@@ -60,7 +61,7 @@ impl Planner<'_> {
         let waits_for_labels = matches!(
             stage,
             Stage::Hosted {
-                labels: Labels::Waiting(_),
+                labels: Labels::Waiting(_) | Labels::Busy,
                 ..
             }
         );
@@ -169,10 +170,18 @@ const fn resolves_by_itself(stage: &Stage) -> bool {
     }
 }
 
+const fn is_busy(stage: &Stage) -> bool {
+    let Stage::Hosted { labels, .. } = stage else {
+        return false;
+    };
+    matches!(labels, Labels::Busy)
+}
+
 /// Whether the server of a tenant decides about the report, and how often it changes.
 const fn depends_on_nodes(stage: &Stage) -> bool {
     let Stage::Hosted { node, labels, .. } = stage else {
         return false;
     };
-    matches!(node, Node::Waiting(_) | Node::Failed(_)) || matches!(labels, Labels::Waiting(_) | Labels::Failed(_))
+    matches!(node, Node::Waiting(_) | Node::Failed(_))
+        || matches!(labels, Labels::Waiting(_) | Labels::Busy | Labels::Failed(_))
 }

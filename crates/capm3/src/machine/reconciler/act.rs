@@ -8,7 +8,6 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine};
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::BUSY;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::PlannedEvent;
@@ -22,7 +21,7 @@ use crate::machine::facts::Facts;
 use crate::needs::Machines as Role;
 
 /// How long the numbers of a reported wait may be out of date.
-const RECOUNT: Duration = Duration::from_mins(1);
+pub(super) const RECOUNT: Duration = Duration::from_mins(1);
 
 /// Why one action failed.
 enum ActionError {
@@ -56,8 +55,6 @@ impl Machines {
             match self.write(key, facts, &action, &mut latest, writer).await {
                 Ok(()) => {}
                 Err(ActionError::Stale) => return Ok(Next::Requeue),
-                // Nothing is known about the cluster.
-                Err(ActionError::Workload(fault)) if fault.category() == BUSY.as_str() => return Err(fault.into()),
                 Err(ActionError::Workload(fault)) => {
                     let latest = latest.map(Box::new);
                     return Err(ActError::Workload { action, fault, latest });
@@ -85,7 +82,7 @@ impl Machines {
                 return Ok(if has_acted {
                     Next::Requeue
                 } else {
-                    Next::RequeueAfter(left)
+                    earlier(plan.next, left)
                 });
             }
             self.write_status(&before, write, &plan.events, writer).await?;
@@ -167,7 +164,7 @@ impl Machines {
             // differs (`node-id-once`): the Go manager writes it in every reconcile until it succeeds.
             Action::AdoptNode { node, provider_id } => {
                 self.workloads
-                    .set_provider_id(&facts.cluster_key, node, provider_id)
+                    .set_provider_id(&facts.cluster_key, node, provider_id, key)
                     .await
                     .map_err(ActionError::Workload)?;
             }
@@ -190,7 +187,7 @@ impl Machines {
         if let Some(patch) = patch
             && !self
                 .workloads
-                .patch_labels(&facts.cluster_key, &copied.node, patch.clone())
+                .patch_labels(&facts.cluster_key, &copied.node, patch.clone(), key)
                 .await?
         {
             return Ok(());
@@ -199,6 +196,16 @@ impl Machines {
         self.copied.lock().insert(key.clone(), (copied.clone(), now));
         Ok(())
     }
+}
+
+/// What a plan waits for, and this time at the latest.
+fn earlier(next: Next, left: Duration) -> Next {
+    let planned = match next {
+        Next::RequeueAfter(after) => Some(after),
+        Next::Waiting(on) => on.recheck,
+        Next::Done | Next::Requeue => None,
+    };
+    Next::RequeueAfter(planned.map_or(left, |planned| planned.min(left)))
 }
 
 /// Sets the label of a Cluster, or removes that of `own`. Only from the login of a host: a host names any Secret.

@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
-use metal3_capi::workload::{BUSY, Workloads};
+use metal3_capi::workload::{BUSY_POLL, Workloads, is_busy};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
@@ -100,7 +100,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     let waker = controller.queue().waker();
     parts
         .workloads
-        .set_wake(Box::new(move |machine| waker.enqueue(machine.clone())));
+        .set_wake(Box::new(move |machine| waker.enqueue(machine.clone())), parts.workers);
     controller
 }
 
@@ -126,6 +126,7 @@ impl Reconciler for Machines {
             self.copied.lock().remove(key);
             return Ok(Next::Done);
         }
+        let _requests = self.workloads.reconciled(key);
         let mut facts = self.observe(key, machine);
         let mut unread = None;
         for _ in 0..ROUNDS {
@@ -164,7 +165,7 @@ impl Reconciler for Machines {
                 Reads::Set => facts.set = self.read_set(key, &facts, writer).await?,
                 Reads::Nodes => facts.nodes = self.workloads.nodes(&facts.cluster_key, key),
                 Reads::Node(name) => facts.labels.node = self.workloads.node(&facts.cluster_key, name, key),
-                Reads::NodeLabels(name) => unread = self.read_labels(&mut facts, name).await,
+                Reads::NodeLabels(name) => unread = self.read_labels(key, &mut facts, name).await,
             }
         }
         Ok(Next::Requeue)
@@ -193,28 +194,35 @@ impl Machines {
                 (action, why, latest, Fault::from(error))
             }
         };
-        if let Some(why) = why {
+        // A request that waits for others is no failure, and reported only if it lasts.
+        let waits = is_busy(&fault);
+        let is_reported = !waits || self.debounce.remaining(key, act::RECOUNT).is_none();
+        if let Some(why) = why.filter(|_| is_reported) {
             facts.now = self.now();
             let plan = after_failure(&facts, &action, &why);
             if let (Some(before), Some(write)) = (latest, plan.status) {
                 self.write_status(&before, write, &plan.events, writer).await?;
             }
         }
+        if waits {
+            return Ok(Next::RequeueAfter(BUSY_POLL));
+        }
         Err(fault)
     }
 
     /// Reads the labels of a Node. A failure is returned, and part of the facts.
-    async fn read_labels(&self, facts: &mut Facts, node: &str) -> Option<Fault> {
-        let (live, fault) = match self.workloads.read_labels(&facts.cluster_key, node).await {
-            Ok(node) => (Observed::from(node), None),
-            Err(fault) => (
-                Observed::Unknown(UnknownReason::Unreadable(fault.report())),
-                Some(fault),
-            ),
+    async fn read_labels(&self, key: &Key, facts: &mut Facts, node: &str) -> Option<Fault> {
+        let fault = match self.workloads.read_labels(&facts.cluster_key, node, key).await {
+            Ok(node) => {
+                facts.labels.live = Observed::from(node);
+                return None;
+            }
+            Err(fault) => fault,
         };
-        facts.labels.live = live;
-        facts.labels.is_busy = fault.as_ref().is_some_and(|fault| fault.category() == BUSY.as_str());
-        fault
+        facts.labels.live = Observed::Unknown(UnknownReason::Unreadable(fault.report()));
+        facts.labels.is_busy = is_busy(&fault);
+        // Then the plan waits.
+        Some(fault).filter(|_| !facts.labels.is_busy)
     }
 
     fn now(&self) -> Time {

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_capi::workload::{LabelDigest, LabelledNode, Node};
+use metal3_capi::workload::{BUSY_POLL, LabelDigest, LabelledNode, Node};
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::work::Next;
 use serde_json::{Value, json};
 
 use super::case::{Case, condition_of, writes};
 use super::simulation::read;
-use crate::machine::action::{Action, Plan, Reads};
+use crate::machine::action::{Action, Plan, Reads, Urgency};
 
 const ID: &str = "metal3://metal/h0/m0";
 
@@ -168,9 +169,42 @@ fn every_wait_for_labels_says_what_to_do() {
             }),
             "node-0 does not exist",
         ),
+        (busy(case("a.io")), "other requests to workload clusters are under way"),
     ] {
         assert_eq!(is_waiting(case, part), "WaitingForNode", "{part}");
     }
+}
+
+/// The read of the Node waits for other requests.
+fn busy(case: Case) -> Case {
+    case.with(|case| {
+        case.labels.node = watched(ID, &[]);
+        case.labels.live = Observed::Unknown(UnknownReason::Unreadable("busy".to_owned()));
+        case.labels.is_busy = true;
+    })
+}
+
+#[test]
+fn machine_whose_request_waits_for_others_is_reconciled_after_a_fixed_time() {
+    assert_eq!(busy(case("a.io")).decide().next, Next::RequeueAfter(BUSY_POLL));
+    // The labels that were copied are still the same.
+    let mut copied = case("a.io").with(|case| {
+        case.labels.node = watched(ID, &[]);
+        case.labels.live = live(&[]);
+    });
+    let plan = copied.decide();
+    copied.labels.copied = plan.actions.iter().find_map(|action| match action {
+        Action::CopyLabels { copied, .. } => Some(copied.clone()),
+        _ => None,
+    });
+    copied.labels.since_copy = Duration::from_mins(1);
+    copied.machine.status = *plan.status.unwrap().status;
+    let waits = busy(copied).decide();
+    assert_eq!(
+        (reported(&waits).0.as_str(), &waits.next),
+        ("WaitingForNode", &Next::RequeueAfter(BUSY_POLL))
+    );
+    assert_eq!(waits.status.unwrap().urgency, Urgency::Recount, "after a minute");
 }
 
 #[test]

@@ -15,8 +15,8 @@
 //! - No pause uses up time. What a Node had is given up only after it was awaited in deletion for twice the time of an
 //!   attempt, from the moment on at which its host is on.
 //! - A change of a Node that another program undoes is repeated twice a minute, and not beyond those times.
-//! - A workload cluster that cannot be reached keeps the host off for half of the time of an attempt: then the host is
-//!   powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
+//! - A workload cluster that cannot be reached, or whose requests wait for others, keeps the host off for half of the time
+//!   of an attempt: then the host is powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 
 mod cleanup;
 mod contended;
@@ -72,12 +72,6 @@ pub fn plan(facts: &Facts) -> Plan {
     };
     let decision = planner.decide();
     planner.finish(decision)
-}
-
-/// Whether a host is kept off although the time for fencing its Node is over. Then its Node is not awaited, not even by a
-/// request that waits for others.
-pub(super) fn is_kept_off_too_long(facts: &Facts) -> bool {
-    !facts.held.is_empty() && facts.off >= timeout(&facts.remediation) / 2
 }
 
 /// How a plan ends.

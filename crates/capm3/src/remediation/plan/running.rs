@@ -77,10 +77,10 @@ impl Planner<'_> {
         match &self.facts.node {
             Node::NotRead => Decision::Read(Reads::Node),
             // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
-            Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unfenced(&format!(
-                "{name} is powered on before its Node is fenced, as after a reboot: {why}"
-            )),
+            Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unknown(name, why),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
+            Node::Busy if self.is_fencing_over() => self.end_unknown(name, "other requests to workload clusters are under way"),
+            Node::Busy => Decision::Wait(self.until_fenced(Wait::for_requests())),
             Node::Read(NodeState::Forbidden) => self.end_unfenced(&format!(
                 "{name} is powered on, and its Node is not fenced, as after a reboot: the workload cluster does not permit \
                  to read or to change it"
@@ -165,6 +165,12 @@ impl Planner<'_> {
         let own = self.facts.metal3_machine.present();
         let own = own.and_then(|machine| machine.spec.provider_id.as_deref());
         own.is_some_and(|own| !own.is_empty() && !node.provider_id.is_empty() && own != node.provider_id)
+    }
+
+    fn end_unknown(&mut self, host: &str, why: &str) -> Decision {
+        self.end_unfenced(&format!(
+            "{host} is powered on before its Node is fenced, as after a reboot: {why}"
+        ))
     }
 
     /// The host is powered on although something may still use what its Node had.

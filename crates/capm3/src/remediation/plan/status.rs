@@ -5,7 +5,7 @@ use std::time::Duration;
 use metal3_api::infrastructure::conditions::{remediation as reason, shared};
 use metal3_api::infrastructure::v1beta2::Metal3RemediationStatus;
 use metal3_api::meta::{Condition, Time};
-use metal3_capi::workload::Drained;
+use metal3_capi::workload::{BUSY_MESSAGE, BUSY_POLL, Drained};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::plan::UnknownReason;
 use metal3_runtime::reason::Reason;
@@ -186,6 +186,13 @@ impl Wait {
         Self::new(reason::REASON_WORKLOAD_CLUSTER_UNREACHABLE, message)
             .of(Kind::Unknown)
             .with_recheck(UNREACHABLE_POLL)
+    }
+
+    pub(super) fn for_requests() -> Self {
+        let message = format!("the Node is not read: {BUSY_MESSAGE}");
+        Self::new(reason::REASON_WAITING_FOR_REQUESTS, message)
+            .of(Kind::Unknown)
+            .with_recheck(BUSY_POLL)
     }
 
     pub(super) fn given_up() -> Self {

@@ -108,7 +108,7 @@ impl Remediations {
                     return Err(Fault::bug("a change of a Node that was not read"));
                 };
                 let cluster = Key::of(&**cluster);
-                return Ok(match self.workloads.change(&cluster, node, &change).await? {
+                return Ok(match self.workloads.change(&cluster, node, &change, key).await? {
                     NodeChanged::Done => {
                         if writer.mode() == Mode::Perform {
                             audit_node(key, &node.name, &change, "");

@@ -1,8 +1,8 @@
 //! The controller of Metal3Remediations: observes one remediation, and carries its plan out.
 //!
 //! It watches remediations, their Machines, hosts and Clusters, and the Nodes of a workload cluster while a remediation
-//! waits for one. Its timers are the time of an attempt, Pods and volumes of a Node that is out of service, and a
-//! workload cluster that does not answer.
+//! waits for one. Its timers are the time of an attempt, Pods and volumes of a Node that is out of service, a
+//! workload cluster that does not answer, and another program that changes the Node.
 
 mod act;
 mod attempts;
@@ -10,11 +10,10 @@ mod observe;
 mod orphans;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::kind::Kind as _;
-use metal3_capi::workload::{BUSY, NodeRepair, NodeState};
+use metal3_capi::workload::{NodeRepair, NodeState};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
@@ -40,16 +39,6 @@ const ROUNDS: usize = 9;
 
 /// How often a reconcile reads a Node again whose change is rejected with a conflict.
 const MOST_STALE: usize = 1;
-
-/// Between attempts to send a request, while another one of its namespace is under way. That is no fault, and the growing
-/// delays of a fault could last longer than a host may be off.
-const BUSY_POLL: Duration = Duration::from_secs(5);
-/// The same for a host that is kept off.
-const BUSY_POLL_WHILE_OFF: Duration = Duration::from_secs(1);
-
-fn is_busy(fault: &Fault) -> bool {
-    fault.category() == BUSY.as_str()
-}
 
 /// A Node that is never at the version that was read.
 fn contended() -> Node {
@@ -120,9 +109,8 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Remediations
         .workers(parts.workers)
         .metrics(&parts.metrics);
     let waker = controller.queue().waker();
-    parts
-        .workloads
-        .set_wake(Box::new(move |remediation| waker.enqueue(remediation.clone())));
+    let wake = Box::new(move |remediation: &Key| waker.enqueue(remediation.clone()));
+    parts.workloads.set_wake(wake, parts.workers);
     controller
 }
 
@@ -146,15 +134,8 @@ impl Reconciler for Remediations {
             self.workloads.remove_waiter(key);
             return Ok(Next::Done);
         }
-        let poll = if facts.held.is_empty() {
-            BUSY_POLL
-        } else {
-            BUSY_POLL_WHILE_OFF
-        };
-        match self.perform(key, facts, writer).await {
-            Err(fault) if is_busy(&fault) => Ok(Next::RequeueAfter(poll)),
-            next => next,
-        }
+        let _requests = self.workloads.reconciled(key);
+        self.perform(key, facts, writer).await
     }
 }
 
@@ -176,7 +157,7 @@ impl Remediations {
                     }
                 },
                 Reads::Node => facts.node = self.node(key, &facts).await?,
-                Reads::Drained => facts.drained = Some(self.drained(&facts).await?),
+                Reads::Drained => facts.drained = Some(self.drained(key, &facts).await?),
                 Reads::Everything => match self.confirm(key, &facts, writer).await? {
                     Some(confirmed) => facts = confirmed,
                     None => return Ok(Next::Requeue),

@@ -9,7 +9,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::workload::{Drained, NodeState};
+use metal3_capi::workload::{Drained, NodeState, is_busy};
 use metal3_capi::{owner, pause};
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::Key;
@@ -17,13 +17,12 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{Writable, WriteTarget, Writer};
 
+use super::Remediations;
 use super::attempts::Seen;
-use super::{Remediations, is_busy};
 use crate::cluster::reconciler::is_served;
 use crate::machine::facts::associated;
 use crate::needs::Remediations as Role;
 use crate::remediation::facts::{Facts, Node, power_off_annotation};
-use crate::remediation::plan::is_kept_off_too_long;
 use crate::remediation::related::Object;
 
 /// The names of the objects of a remediation.
@@ -150,18 +149,17 @@ impl Remediations {
         };
         let cluster = Key::of(&**cluster);
         self.workloads.wait(&cluster, key);
-        Ok(Node::Read(match self.workloads.node(&cluster, &node.name).await {
-            Err(fault) if is_busy(&fault) && is_kept_off_too_long(facts) => {
-                NodeState::Unknown("other requests to workload clusters of the namespace are under way".to_owned())
-            }
-            read => read?,
-        }))
+        match self.workloads.node(&cluster, &node.name, key).await {
+            Err(fault) if is_busy(&fault) => Ok(Node::Busy),
+            read => Ok(Node::Read(read?)),
+        }
     }
 
-    pub(super) async fn drained(&self, facts: &Facts) -> Result<Drained, Fault> {
+    /// What is left on the Node that was read in this reconcile.
+    pub(super) async fn drained(&self, key: &Key, facts: &Facts) -> Result<Drained, Fault> {
         match (facts.cluster.present(), &facts.node) {
             (Some(cluster), Node::Read(NodeState::Present(node))) => {
-                self.workloads.drained(&Key::of(&**cluster), &node.name).await
+                self.workloads.drained(&Key::of(&**cluster), &node.name, key).await
             }
             _ => Ok(Drained::Unknown),
         }

@@ -3,17 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_capi::workload::NodeRepair;
+use metal3_capi::workload::{NodeRepair, Repairs};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::write::Mode;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
+use super::case::{Case, check};
 use super::lab::{Step, start_shared};
-use super::refused::Site;
+use super::refused::{Site, remediated};
 use crate::data::reconciler::tests::lab::{HOSTS, INFRASTRUCTURE};
+use crate::needs::Machines;
+use crate::remediation::facts::Node;
 
 const ORPHAN: &str = "reboot.metal3.io/metal3-remediation-9d1f0c5e";
 
@@ -75,32 +79,81 @@ async fn pause_that_ends_while_the_machine_is_read_leaves_no_host_off() {
     assert!(!is_left().await);
 }
 
-#[tokio::test(start_paused = true)]
-async fn requests_of_others_keep_no_host_off_longer_than_half_of_the_time() {
-    let mut site = Site::new("v1.31.0").await;
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "default".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+async fn taints(site: &Site) -> usize {
+    let node = site.user.get("/api/v1", "nodes/n0").await;
+    node["spec"]["taints"].as_array().map_or(0, Vec::len)
+}
+
+/// Starts the program again, with its access to workload clusters.
+fn restart(site: &mut Site) -> (JoinSet<()>, Arc<Repairs<Machines>>) {
     site.stop();
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    start_shared(&site.server.client("manager"), &clock, Mode::Perform)
+}
+
+/// The neighbour sends one request after the other, and each takes long.
+#[tokio::test(start_paused = true)]
+async fn requests_of_others_delay_no_remediation_for_longer_than_one_of_them_lasts() {
+    let mut site = Site::new("v1.31.0").await;
     let slow = Rule::random(1000, Fault::Delay(Duration::from_secs(4)));
     let slow = slow.verb("get").resource("nodes");
     site.server.inject_for(&["manager"], Plan::none().with(slow));
-    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let (mut program, repairs) = start_shared(&site.server.client("manager"), &clock, Mode::Perform);
+    let (mut program, repairs) = restart(&mut site);
     program.spawn(async move {
-        let key = |name: &str| Key {
-            namespace: "default".to_owned(),
-            name: name.to_owned(),
-        };
-        repairs.wait(&key("alpha"), &key("w-1"));
+        let neighbour = key("w-1");
+        repairs.wait(&key("alpha"), &neighbour);
         loop {
             let begin = tokio::time::Instant::now();
-            drop(repairs.node(&key("alpha"), "n0").await);
+            let reconciled = repairs.reconciled(&neighbour);
+            drop(repairs.node(&key("alpha"), "n0", &neighbour).await);
+            drop(reconciled);
             if begin.elapsed().is_zero() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
     });
     site.take(&[], 30).await;
-    site.take(&[Step::Power], 290).await;
-    assert!(site.server.injected() > 60 && site.is_held().await);
-    site.take(&[], 15).await;
+    site.take(&[Step::Power], 9).await;
+    assert_eq!(taints(&site).await, 1);
+    assert!(site.server.injected() > 5 && site.is_held().await);
+    site.take(&[], 20).await;
     assert!(!site.is_held().await);
+}
+
+#[test]
+fn request_that_waits_for_others_keeps_no_host_off_too_long_and_gives_no_node_up() {
+    let busy = |case: Case| case.facts(|facts| facts.node = Node::Busy);
+    let waits = "Remediated=Unknown WaitingForRequests, waits 5 s";
+    let last = "Remediated=Unknown WaitingForRequests, waits 1 s";
+    check(vec![
+        ("off", busy(Case::off()), waits),
+        (
+            "off, shortly before half of the time",
+            busy(Case::off()).off_for(299),
+            last,
+        ),
+        (
+            "off for half of the time",
+            busy(Case::off()).off_for(300),
+            "phase Waiting, again",
+        ),
+        ("waiting, after its time", busy(Case::waiting()).after(9999), waits),
+        ("given up", busy(Case::new("Deleting machine")), waits),
+        ("deleted", busy(Case::running()).deleted(), waits),
+        (
+            "deleted, for twice the time",
+            busy(Case::running()).deleted().awaited(9999),
+            waits,
+        ),
+    ]);
+    let events = busy(Case::off()).off_for(300).plan().events;
+    let reasons: Vec<&str> = events.iter().map(|event| event.reason.as_str()).collect();
+    assert_eq!(reasons, ["NodeNotFenced"]);
 }

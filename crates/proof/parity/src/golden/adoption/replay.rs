@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use metal3_capi::workload::{LabelledNode, Node, Nodes, Request, WakeFn, Workloads};
+use metal3_capi::workload::{LabelledNode, Node, Nodes, Reconciled, Request, WakeFn, Workloads};
 use metal3_capm3::controller::standalone::Standalone;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
@@ -134,7 +134,11 @@ async fn stop_hosts(server: &TestServer, namespace: &str) -> Result<()> {
 struct NoWorkloads;
 
 impl Workloads for NoWorkloads {
-    fn set_wake(&self, _: WakeFn) {}
+    fn set_wake(&self, _: WakeFn, _: usize) {}
+
+    fn reconciled(&self, _: &Key) -> Reconciled {
+        Reconciled::default()
+    }
 
     fn nodes(&self, _: &Key, _: &Key) -> Observed<Nodes> {
         let why = "the workload cluster is not part of the recording".to_owned();
@@ -147,15 +151,15 @@ impl Workloads for NoWorkloads {
 
     fn remove_waiter(&self, _: &Key) {}
 
-    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str) -> Request<'a, ()> {
+    fn set_provider_id<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a str, _: &'a Key) -> Request<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str) -> Request<'a, Option<LabelledNode>> {
+    fn read_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: &'a Key) -> Request<'a, Option<LabelledNode>> {
         Box::pin(async { Ok(None) })
     }
 
-    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch) -> Request<'a, bool> {
+    fn patch_labels<'a>(&'a self, _: &'a Key, _: &'a str, _: MergePatch, _: &'a Key) -> Request<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 }
