@@ -43,8 +43,8 @@ pub struct Facts {
     pub off: Duration,
     /// How long this process has observed in this attempt that the host is on, and nothing is paused.
     pub on: Duration,
-    /// How long this process has observed that the remediation is in deletion, the host is as it is now, on or off, and
-    /// nothing is paused.
+    /// How long this process has observed that the remediation is in deletion, the host is as it is now, on or off,
+    /// nothing is paused, and no request of the Node waits for others.
     pub awaited: Duration,
     /// The time for timestamps.
     pub now: Time,

@@ -12,7 +12,7 @@
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
 //!   read and is not back although the host was on for half of the time, without a pause. A missing
 //!   answer never fails an attempt.
-//! - No pause uses up time. What a Node had is given up only after it was awaited in deletion for twice the time of an
+//! - No pause uses up time, nor does a wait for the requests of others in a deletion. What a Node had is given up only after it was awaited in deletion for twice the time of an
 //!   attempt, from the moment on at which its host is on.
 //! - A change of a Node that another program undoes is repeated twice a minute, and not beyond those times.
 //! - A workload cluster that cannot be reached, or whose requests wait for others, keeps the host off for half of the time

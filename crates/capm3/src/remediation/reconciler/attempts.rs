@@ -110,6 +110,14 @@ impl Attempts {
         }
     }
 
+    /// The request of the Node waits for those of others. That is no time of a deletion.
+    pub(super) fn not_sent(&self, key: &Key) {
+        if let Some(attempt) = self.0.lock().get_mut(key) {
+            attempt.awaited_off.since = None;
+            attempt.awaited_on.since = None;
+        }
+    }
+
     /// The Node was changed. A repetition of the same change waits.
     pub(super) fn changed(&self, key: &Key, step: NodeStep, clock: &dyn Clock) {
         if let Some(attempt) = self.0.lock().get_mut(key) {

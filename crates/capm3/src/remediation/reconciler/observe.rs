@@ -150,7 +150,10 @@ impl Remediations {
         let cluster = Key::of(&**cluster);
         self.workloads.wait(&cluster, key);
         match self.workloads.node(&cluster, &node.name, key).await {
-            Err(fault) if is_busy(&fault) => Ok(Node::Busy),
+            Err(fault) if is_busy(&fault) => {
+                self.attempts.not_sent(key);
+                Ok(Node::Busy)
+            }
             read => Ok(Node::Read(read?)),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_capi::workload::{NodeRepair, Repairs};
+use metal3_capi::workload::{NodeRepair, NodeState, Repairs};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
@@ -125,6 +125,33 @@ async fn requests_of_others_delay_no_remediation_for_longer_than_one_of_them_las
     assert!(site.server.injected() > 5 && site.is_held().await);
     site.take(&[], 20).await;
     assert!(!site.is_held().await);
+}
+
+/// One request of the neighbour lasts longer than a deletion awaits its Node, and the next one fails.
+#[tokio::test(start_paused = true)]
+async fn wait_for_requests_of_others_is_no_time_of_a_deletion() {
+    let mut site = Site::new("v1.31.0").await;
+    site.take(&[Step::Power], 20).await;
+    let (_program, repairs) = restart(&mut site);
+    let failing = || Rule::random(1000, Fault::refused(500)).verb("get").resource("nodes");
+    site.server.inject_for(&["manager"], Plan::none().with(failing()));
+    site.take(&[Step::Power, Step::Delete], 5).await;
+    assert_eq!(remediated(&site.remediation().await).0, "WorkloadClusterUnreachable");
+    site.server.inject_for(&["manager"], Plan::none());
+    let neighbour = key("w-1");
+    let reconciled = repairs.reconciled(&neighbour);
+    let read = repairs.node(&key("alpha"), "n0", &neighbour).await.unwrap();
+    assert!(matches!(read, NodeState::Present(_)), "{read:?}");
+    site.take(&[], 1300).await;
+    assert_eq!(remediated(&site.remediation().await).0, "WaitingForRequests");
+    site.server.inject_for(&["manager"], Plan::none().with(failing()));
+    drop(reconciled);
+    site.take(&[], 5).await;
+    assert!(site.server.injected() > 0);
+    site.server.inject_for(&["manager"], Plan::none());
+    site.take(&[], 60).await;
+    assert_eq!(taints(&site).await, 0);
+    assert_eq!(site.user.list(INFRASTRUCTURE, "metal3remediations").await.len(), 0);
 }
 
 #[test]
