@@ -1,7 +1,7 @@
 //! Which requests may be sent, and who is enqueued, from arrivals and ends alone.
 //!
 //! - Places are limited, see [`Limits`]. A place is held from the first request of a reconcile to the end of the reconcile.
-//! - Whoever finds no place waits. When a place is free, the first one that may have it is enqueued, and the place is kept
+//! - A caller that finds no place waits. When a place is free, the first one that may have it is enqueued, and the place is kept
 //!   for it for a short time. So no one waits while there is a place that it may have. One that comes later than that
 //!   waits where it waited before.
 //! - Among the namespaces that wait, the one with the fewest places for slow servers goes first, and of these the one that
@@ -154,7 +154,7 @@ impl State {
             self.tickets.remove(key);
             return (true, woken);
         }
-        // Whoever waits for a free place has it by now, so this one goes in front of no other.
+        // A caller that waits for a free place has it by now, so this one goes in front of no other.
         let is_free = self.room(&key.namespace, now).permits(self.is_quick(cluster, now));
         if is_free {
             self.tickets.remove(key);
@@ -219,7 +219,7 @@ impl State {
         woken
     }
 
-    /// Forgets what was remembered of servers for long enough.
+    /// Removes what was remembered of servers for long enough.
     pub(super) fn forget(&mut self, now: Instant) {
         self.servers.retain(|_, server| server.until > now);
     }

@@ -132,7 +132,7 @@ impl History {
             self.arrivals += 1;
             let wait = Wait {
                 cluster: cluster.clone(),
-                // Whoever comes late waits where it waited.
+                // A caller that comes late waits where it waited.
                 arrival: before.map_or(self.arrivals, |before| before.arrival),
                 is_quick: self.state.is_quick(cluster, self.now),
                 due: self.longest_waits(cluster).map(|longest| self.now + longest),
