@@ -82,7 +82,10 @@ pub enum Node {
     /// The Machine never had one.
     NeverRegistered,
     /// It is not read, because other requests are under way.
-    Busy,
+    Busy {
+        /// Whether that has lasted long enough to be reported: a lost race of milliseconds is none of a user's business.
+        is_reported: bool,
+    },
     /// The result of the read.
     Read(NodeState),
 }

@@ -18,6 +18,7 @@ pub mod image;
 pub mod instance;
 mod invalid_host;
 pub mod inventory;
+mod logical_disks;
 mod masked;
 pub mod name;
 pub mod ports;

@@ -5,28 +5,22 @@
 //! exist, the agent reports to Ironic.
 
 use metal3_api::metal3::v1alpha1::{
-    AutomatedCleaningMode, BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidLevel, SoftwareRaidVolume,
+    AutomatedCleaningMode, BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidVolume,
 };
 use metal3_domain::bmc::Profile;
 use metal3_ironic::calls::provision::Step;
 use metal3_ironic::model::Fields;
 use metal3_ironic::model::node::Node;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::hints;
 use super::invalid_host::InvalidHost;
+use super::logical_disks::{KERNEL, hardware_disks, software_disks};
 
-/// The controller of software volumes, in Ironic.
-const KERNEL: &str = "software";
 /// The RAID interface of software volumes.
 const AGENT: &str = "agent";
 /// The RAID interface of a BMC that makes no volumes.
 const NONE: &str = "no-raid";
-/// More than any controller makes, of more disks than any has. The status repeats the list.
-const MOST_VOLUMES: usize = 64;
-const MOST_DISKS: usize = 256;
-
 /// A cleaning that changes the volumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RaidChange {
@@ -71,8 +65,8 @@ fn normalise(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|key, value| {
-                let says_nothing = value.is_null() || value.as_str() == Some("");
-                !says_nothing && !(key == "rootVolume" && *value == Value::Bool(false))
+                let is_default = key == "rootVolume" && *value == Value::Bool(false);
+                !(value.is_null() || value.as_str() == Some("") || is_default)
             });
             members.values_mut().for_each(normalise);
         }
@@ -270,7 +264,7 @@ fn software_change(
     }))
 }
 
-const fn invalid(field: String, problem: &'static str) -> InvalidHost {
+pub(super) const fn invalid(field: String, problem: &'static str) -> InvalidHost {
     InvalidHost::Raid { field, problem }
 }
 
@@ -286,104 +280,4 @@ fn steps(removal: &[&str], removes_only: bool) -> Vec<Step> {
             priority: None,
         })
         .collect()
-}
-
-fn size(gibibytes: Option<i64>) -> Value {
-    gibibytes.map_or_else(|| "MAX".into(), Value::from)
-}
-
-/// The volumes of the BMC, in Ironic's terms.
-fn hardware_disks(volumes: &[HardwareRaidVolume]) -> Result<Vec<Value>, InvalidHost> {
-    let at = |index: usize, member: &str| format!("spec.raid.hardwareRAIDVolumes[{index}].{member}");
-    if volumes.len() > MOST_VOLUMES {
-        let problem = "it has more than 64 volumes, which no controller makes; ask for fewer";
-        return Err(invalid("spec.raid.hardwareRAIDVolumes".to_owned(), problem));
-    }
-    let mut disks = Vec::new();
-    for (index, volume) in volumes.iter().enumerate() {
-        let name = volume.name.as_deref().filter(|name| !name.is_empty());
-        let is_named_before = |before: &HardwareRaidVolume| name.is_some() && before.name.as_deref() == name;
-        if volumes.iter().take(index).any(is_named_before) {
-            let problem = "another volume of this host has the same name; give each volume its own";
-            return Err(invalid(at(index, "name"), problem));
-        }
-        let named = [("name", name), ("controller", volume.controller.as_deref())];
-        let disk_names = volume
-            .physical_disks
-            .iter()
-            .map(|disk| ("physicalDisks", Some(disk.as_str())));
-        for (member, text) in named.into_iter().chain(disk_names) {
-            if text.is_some_and(|text| text.chars().any(char::is_control)) {
-                return Err(InvalidHost::ControlCharacter {
-                    field: at(index, member),
-                });
-            }
-        }
-        let disks_of = volume.physical_disks.len();
-        if disks_of > MOST_DISKS {
-            return Err(invalid(
-                at(index, "physicalDisks"),
-                "it names more than 256 disks; name fewer",
-            ));
-        }
-        let count = volume.number_of_physical_disks;
-        if disks_of > 0 && count.is_some_and(|count| usize::try_from(count) != Ok(disks_of)) {
-            let problem = "it is not the number of physicalDisks; correct it, or remove it";
-            return Err(invalid(at(index, "numberOfPhysicalDisks"), problem));
-        }
-        let controller = volume.controller.as_deref().filter(|text| !text.is_empty());
-        if disks_of > 0 && controller.is_none() {
-            let problem = "it is required with physicalDisks; set it to the controller of these disks";
-            return Err(invalid(at(index, "controller"), problem));
-        }
-        let mut disk = json!({ "size_gb": size(volume.size_gibibytes), "raid_level": volume.level });
-        let disk_type = volume
-            .rotational
-            .map(|rotational| if rotational { "hdd" } else { "ssd" });
-        let listed = (disks_of > 0).then(|| json!(volume.physical_disks));
-        for (key, value) in [
-            ("volume_name", name.map(Value::from)),
-            ("controller", controller.map(Value::from)),
-            ("disk_type", disk_type.map(Value::from)),
-            ("number_of_physical_disks", count.map(Value::from)),
-            ("physical_disks", listed),
-        ] {
-            if let Some(value) = value {
-                disk[key] = value;
-            }
-        }
-        disks.push(disk);
-    }
-    Ok(disks)
-}
-
-/// The volumes of the kernel, in Ironic's terms.
-fn software_disks(volumes: &[SoftwareRaidVolume]) -> Result<Vec<Value>, InvalidHost> {
-    let at = |index: usize, member: &str| format!("spec.raid.softwareRAIDVolumes[{index}].{member}");
-    if volumes
-        .first()
-        .is_some_and(|first| first.level != SoftwareRaidLevel::Raid1)
-    {
-        let problem = "the first software volume must be of level 1, from which the machine boots; set it to \"1\"";
-        return Err(invalid(at(0, "level"), problem));
-    }
-    let mut disks = Vec::new();
-    for (index, volume) in volumes.iter().enumerate() {
-        let mut disk = json!({
-            "controller": KERNEL, "size_gb": size(volume.size_gibibytes), "raid_level": volume.level,
-            "is_root_volume": volume.root_volume == Some(true),
-        });
-        let mut physical = Vec::new();
-        for hint in &volume.physical_disks {
-            let hint = hints::to_ironic(hint).map_err(|_| InvalidHost::ControlCharacter {
-                field: at(index, "physicalDisks"),
-            })?;
-            physical.push(Value::Object(hint));
-        }
-        if !physical.is_empty() {
-            disk["physical_disks"] = physical.into();
-        }
-        disks.push(disk);
-    }
-    Ok(disks)
 }

@@ -8,6 +8,8 @@
 //!   had a place longest ago. Among the clusters of a namespace it is the one with the fewest places, and the same. The keys
 //!   of a cluster go in the order of their arrival.
 
+mod usage;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -89,29 +91,21 @@ struct Held {
     until: Until,
 }
 
+impl Held {
+    /// Whether its server lets it wait for longer than a quick one does.
+    fn is_late(&self, now: Instant) -> bool {
+        match self.until {
+            Until::Reconciled { awaiting: Some(since) } => now.duration_since(since) > QUICK,
+            Until::Reconciled { awaiting: None } | Until::Kept(_) => false,
+        }
+    }
+}
+
 enum Until {
     /// The end of a reconcile, and since when it has awaited a response.
     Reconciled { awaiting: Option<Instant> },
     /// This time, unless the key is reconciled.
     Kept(Instant),
-}
-
-/// The places of a namespace.
-struct Room {
-    /// Those for servers that are not known to be quick.
-    slow: usize,
-    is_free_for_slow: bool,
-    is_free_for_quick: bool,
-}
-
-impl Room {
-    const fn permits(&self, is_quick: bool) -> bool {
-        if is_quick {
-            self.is_free_for_quick
-        } else {
-            self.is_free_for_slow
-        }
-    }
 }
 
 /// What is remembered of a server.
@@ -155,10 +149,11 @@ impl State {
             return (true, woken);
         }
         // A caller that waits for a free place has it by now, so this one goes in front of no other.
-        let is_free = self.room(&key.namespace, now).permits(self.is_quick(cluster, now));
+        let usage = self.usage(now);
+        let is_free = self.room(&usage, &key.namespace).permits(usage.is_quick(cluster));
         if is_free {
             self.tickets.remove(key);
-            self.hold(key, cluster, Until::Reconciled { awaiting: None });
+            self.hold(key, cluster, Until::Reconciled { awaiting: None }, now);
         } else {
             self.wait(key, cluster);
         }
@@ -191,13 +186,18 @@ impl State {
         if !self.is_kept(key)
             && let Some(held) = self.held.remove(key)
         {
-            self.served(&held.cluster);
+            self.served(&held.cluster, now);
+            return self.refresh(now);
         }
-        self.refresh(now)
+        // Most reconciles ask for nothing.
+        Woken::new()
     }
 
     /// `key` does not wait any more.
     pub(super) fn leave(&mut self, key: &Key, now: Instant) -> Woken {
+        if !self.tickets.contains_key(key) && !self.is_kept(key) {
+            return Woken::new();
+        }
         self.stop_waiting(key);
         self.refresh(now)
     }
@@ -213,7 +213,7 @@ impl State {
             };
             self.remove_from_queue(&key, &ticket);
             let until = now.checked_add(KEPT).unwrap_or(now);
-            self.hold(&key, &ticket.cluster, Until::Kept(until));
+            self.hold(&key, &ticket.cluster, Until::Kept(until), now);
             woken.push(key);
         }
         woken
@@ -226,11 +226,15 @@ impl State {
 
     /// The first that waits for a place that is free.
     fn next(&self, now: Instant) -> Option<Key> {
+        if self.namespaces.is_empty() {
+            return None;
+        }
+        let usage = self.usage(now);
         let first = |(name, namespace): (&String, &Namespace)| {
-            let room = self.room(name, now);
-            let is_next = |(cluster, _): &(&Key, &Queue)| room.permits(self.is_quick(cluster, now));
+            let room = self.room(&usage, name);
+            let is_next = |(cluster, _): &(&Key, &Queue)| room.permits(usage.is_quick(cluster));
             let queues = namespace.clusters.iter().filter(is_next);
-            let held = |cluster: &Key| self.held.values().filter(|held| held.cluster == *cluster).count();
+            let held = |cluster: &Key| usage.of_cluster.get(cluster).copied().unwrap_or_default();
             let (_, queue) = queues.min_by_key(|(cluster, queue)| (held(cluster), queue.turn))?;
             let (_, key) = queue.keys.first_key_value()?;
             Some((room.slow, namespace.turn, key.clone()))
@@ -240,36 +244,21 @@ impl State {
         next.map(|(.., key)| key)
     }
 
-    fn room(&self, namespace: &str, now: Instant) -> Room {
-        let (mut near, mut slow_near, mut slow) = (0_usize, 0_usize, 0_usize);
-        for (key, held) in &self.held {
-            let is_near = usize::from(key.namespace == namespace);
-            let is_slow = usize::from(!self.is_quick(&held.cluster, now));
-            near = near.saturating_add(is_near);
-            slow_near = slow_near.saturating_add(is_near.min(is_slow));
-            slow = slow.saturating_add(is_slow);
-        }
-        let limits = &self.limits;
-        let (is_free, quick_near) = (near < limits.of_namespace, near.saturating_sub(slow_near));
-        Room {
-            slow: slow_near,
-            is_free_for_slow: is_free && slow_near < limits.slow_of_namespace && slow < limits.slow,
-            // The last place is for one that is not known to be quick: it may have no other.
-            is_free_for_quick: is_free && quick_near.saturating_add(1) < limits.of_namespace,
-        }
-    }
-
-    fn hold(&mut self, key: &Key, cluster: &Key, until: Until) {
+    fn hold(&mut self, key: &Key, cluster: &Key, until: Until, now: Instant) {
         let cluster = cluster.clone();
-        self.served(&cluster);
+        self.served(&cluster, now);
         self.held.insert(key.clone(), Held { cluster, until });
     }
 
-    /// The cluster gets a place, or has had one until now: others go first.
-    fn served(&mut self, cluster: &Key) {
+    /// The cluster gets a place, or has had one until now: others go first. Namespaces compete for the places of slow servers
+    /// only, so a place for a quick one is no turn of its namespace.
+    fn served(&mut self, cluster: &Key, now: Instant) {
         let turn = self.turn();
+        let is_quick = self.usage(now).is_quick(cluster);
         if let Some(namespace) = self.namespaces.get_mut(&cluster.namespace) {
-            namespace.turn = turn;
+            if !is_quick {
+                namespace.turn = turn;
+            }
             if let Some(queue) = namespace.clusters.get_mut(cluster) {
                 queue.turn = turn;
             }
@@ -326,17 +315,6 @@ impl State {
         if namespace.clusters.is_empty() {
             self.namespaces.remove(&key.namespace);
         }
-    }
-
-    /// Whether the server responded quickly, and makes no one wait now.
-    fn is_quick(&self, cluster: &Key, now: Instant) -> bool {
-        let is_late = |held: &Held| match held.until {
-            Until::Reconciled { awaiting: Some(since) } => now.duration_since(since) > QUICK,
-            Until::Reconciled { awaiting: None } | Until::Kept(_) => false,
-        };
-        let server = self.servers.get(cluster);
-        server.is_some_and(|server| server.is_quick && server.until > now)
-            && !self.held.values().any(|held| held.cluster == *cluster && is_late(held))
     }
 
     fn remember(&mut self, cluster: Key, is_quick: bool, now: Instant) {

@@ -28,7 +28,8 @@ impl Planner<'_> {
             Node::Read(NodeState::Unknown(why)) if self.is_awaited_too_long() => self.release_unrestored(why),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_awaited_too_long(Wait::workload(why))),
             // That others go first is no reason to give the Node up.
-            Node::Busy => Decision::Wait(Wait::for_requests()),
+            Node::Busy { is_reported: false } => Decision::Unreported(Wait::for_requests()),
+            Node::Busy { is_reported: true } => Decision::Wait(Wait::for_requests()),
             Node::Read(NodeState::Forbidden) => self.release_unrestored(FORBIDDEN),
             Node::Read(NodeState::Absent | NodeState::Present(_)) if node::has_backup(self.before) => {
                 if self.is_awaited_too_long() {
@@ -60,7 +61,8 @@ impl Planner<'_> {
             Node::NotRead => self.read_node(),
             Node::Read(NodeState::Present(node)) if !self.is_of_another_machine(node) => self.restore(node),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(Wait::workload(why)),
-            Node::Busy => Decision::Wait(Wait::for_requests()),
+            Node::Busy { is_reported: false } => Decision::Unreported(Wait::for_requests()),
+            Node::Busy { is_reported: true } => Decision::Wait(Wait::for_requests()),
             Node::Read(NodeState::Forbidden) => self.release_unrestored(FORBIDDEN),
             Node::Read(NodeState::Absent | NodeState::Present(_))
                 if node::has_backup(self.before) && self.status.phase != Some(RemediationPhase::DeletingMachine) =>

@@ -84,6 +84,8 @@ enum Decision {
     After(Duration),
     /// The key waits.
     Wait(Wait),
+    /// The same, and not written into the status.
+    Unreported(Wait),
 }
 
 struct Planner<'a> {

@@ -79,8 +79,9 @@ impl Planner<'_> {
             // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
             Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unknown(name, why),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
-            Node::Busy if self.is_fencing_over() => self.end_unknown(name, "other requests to workload clusters are under way"),
-            Node::Busy => Decision::Wait(self.until_fenced(Wait::for_requests())),
+            Node::Busy { .. } if self.is_fencing_over() => self.end_unknown(name, "other requests to workload clusters are under way"),
+            Node::Busy { is_reported: false } => Decision::Unreported(self.until_fenced(Wait::for_requests())),
+            Node::Busy { is_reported: true } => Decision::Wait(self.until_fenced(Wait::for_requests())),
             Node::Read(NodeState::Forbidden) => self.end_unfenced(&format!(
                 "{name} is powered on, and its Node is not fenced, as after a reboot: the workload cluster does not permit \
                  to read or to change it"

@@ -247,6 +247,7 @@ impl Planner<'_> {
             Decision::Read(reads) => return Plan::reading(reads),
             Decision::Continue => Next::Requeue,
             Decision::After(pause) => Next::RequeueAfter(pause),
+            Decision::Unreported(wait) => wait.next(),
             Decision::Wait(wait) => {
                 wait.record(&mut status, self.before.metadata.generation, self.facts.now);
                 wait.next()

@@ -30,7 +30,8 @@ impl Planner<'_> {
                 Node::NotRead => return Decision::Read(Reads::Node),
                 // differs (`remediation-node-unknown`)
                 Node::Read(NodeState::Unknown(why)) => return Decision::Wait(Wait::workload(why)),
-                Node::Busy => return Decision::Wait(Wait::for_requests()),
+                Node::Busy { is_reported: false } => return Decision::Unreported(Wait::for_requests()),
+                Node::Busy { is_reported: true } => return Decision::Wait(Wait::for_requests()),
                 Node::Read(NodeState::Forbidden) if has_finalizer => return self.release_unrestored(FORBIDDEN),
                 // One that is fenced again is not back.
                 Node::Read(NodeState::Present(node)) if self.is_node_late() && self.is_fenced_again(node) => {}

@@ -51,6 +51,8 @@ struct Attempt {
     awaited_on: Stopwatch,
     /// The last change of the Node.
     changed: Option<(NodeStep, Monotonic)>,
+    /// Since when its request waits for those of others.
+    not_sent: Option<Monotonic>,
 }
 
 #[derive(Default)]
@@ -110,11 +112,22 @@ impl Attempts {
         }
     }
 
-    /// The request of the Node waits for those of others. That is no time of a deletion.
-    pub(super) fn not_sent(&self, key: &Key) {
+    /// The request of the Node waits for those of others. That is no time of a deletion. Returns how long it has waited.
+    pub(super) fn not_sent(&self, key: &Key, clock: &dyn Clock) -> Duration {
+        let now = clock.monotonic();
+        let mut attempts = self.0.lock();
+        let Some(attempt) = attempts.get_mut(key) else {
+            return Duration::ZERO;
+        };
+        attempt.awaited_off.since = None;
+        attempt.awaited_on.since = None;
+        now.since(*attempt.not_sent.get_or_insert(now))
+    }
+
+    /// The request of the Node was sent.
+    pub(super) fn sent(&self, key: &Key) {
         if let Some(attempt) = self.0.lock().get_mut(key) {
-            attempt.awaited_off.since = None;
-            attempt.awaited_on.since = None;
+            attempt.not_sent = None;
         }
     }
 

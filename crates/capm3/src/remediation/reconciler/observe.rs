@@ -25,6 +25,9 @@ use crate::needs::Remediations as Role;
 use crate::remediation::facts::{Facts, Node, power_off_annotation};
 use crate::remediation::related::Object;
 
+/// A wait for the requests of others is reported after this time.
+const BUSY_REPORTED: Duration = Duration::from_mins(1);
+
 /// The names of the objects of a remediation.
 #[derive(Default)]
 struct Names {
@@ -151,10 +154,15 @@ impl Remediations {
         self.workloads.wait(&cluster, key);
         match self.workloads.node(&cluster, &node.name, key).await {
             Err(fault) if is_busy(&fault) => {
-                self.attempts.not_sent(key);
-                Ok(Node::Busy)
+                let waits = self.attempts.not_sent(key, &*self.clock);
+                Ok(Node::Busy {
+                    is_reported: waits >= BUSY_REPORTED,
+                })
             }
-            read => Ok(Node::Read(read?)),
+            read => {
+                self.attempts.sent(key);
+                Ok(Node::Read(read?))
+            }
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) fn start_shared(
     client: &kube::Client,
     clock: &Arc<dyn Clock>,
     mode: Mode,
-) -> (JoinSet<()>, Arc<Repairs<Machines>>) {
+) -> (JoinSet<()>, Arc<Remote<Machines>>) {
     let (caches, remediations, stop) = (Caches::default(), SharedCache::default(), CancellationToken::new());
     let (events, _) = EventRecorder::bounded(16);
     let writer: Writer<Role> = Writer::new(client.clone(), mode);
@@ -60,11 +60,10 @@ pub(super) fn start_shared(
         Box::pin(async move { Ok(client) })
     });
     let workloads = Arc::new(Remote::new(reader, open, Arc::clone(clock)));
-    let repairs = Arc::new(Repairs::new(Arc::clone(&workloads)));
     let parts = Parts {
         remediations: remediations.clone(),
         caches: caches.clone(),
-        workloads: Arc::<Repairs<Machines>>::clone(&repairs),
+        workloads: Arc::new(Repairs::new(Arc::clone(&workloads))),
         clock: Arc::clone(clock),
         events,
         metrics: Metrics::new(),
@@ -79,8 +78,9 @@ pub(super) fn start_shared(
     tasks.spawn(async move {
         controller.run(stopped).await;
     });
+    let remote = Arc::clone(&workloads);
     tasks.spawn(async move { workloads.run(stop).await });
-    (tasks, repairs)
+    (tasks, remote)
 }
 
 /// A step of a user, of Cluster API, of the controller of hosts or of a kubelet.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_capi::workload::{NodeRepair, NodeState, Repairs};
+use metal3_capi::workload::{NodeRepair, NodeState, Repairs, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::clock::TimerClock;
@@ -91,11 +91,13 @@ async fn taints(site: &Site) -> usize {
     node["spec"]["taints"].as_array().map_or(0, Vec::len)
 }
 
-/// Starts the program again, with its access to workload clusters.
-fn restart(site: &mut Site) -> (JoinSet<()>, Arc<Repairs<Machines>>) {
+/// Starts the program again, with its access to workload clusters, which a machine keeps open.
+fn restart(site: &mut Site) -> (JoinSet<()>, Repairs<Machines>) {
     site.stop();
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    start_shared(&site.server.client("manager"), &clock, Mode::Perform)
+    let (program, remote) = start_shared(&site.server.client("manager"), &clock, Mode::Perform);
+    drop(remote.nodes(&key("alpha"), &key("m-1")));
+    (program, Repairs::new(remote))
 }
 
 /// The neighbour sends one request after the other, and each takes long.
@@ -108,7 +110,6 @@ async fn requests_of_others_delay_no_remediation_for_longer_than_one_of_them_las
     let (mut program, repairs) = restart(&mut site);
     program.spawn(async move {
         let neighbour = key("w-1");
-        repairs.wait(&key("alpha"), &neighbour);
         loop {
             let begin = tokio::time::Instant::now();
             let reconciled = repairs.reconciled(&neighbour);
@@ -122,7 +123,13 @@ async fn requests_of_others_delay_no_remediation_for_longer_than_one_of_them_las
     site.take(&[], 30).await;
     site.take(&[Step::Power], 9).await;
     assert_eq!(taints(&site).await, 1);
-    assert!(site.server.injected() > 5 && site.is_held().await);
+    assert!(
+        site.server.injected() > 5 && site.is_held().await,
+        "{} {} {:?}",
+        site.server.injected(),
+        site.is_held().await,
+        remediated(&site.remediation().await)
+    );
     site.take(&[], 20).await;
     assert!(!site.is_held().await);
 }
@@ -156,11 +163,29 @@ async fn wait_for_requests_of_others_is_no_time_of_a_deletion() {
 
 #[test]
 fn request_that_waits_for_others_keeps_no_host_off_too_long_and_gives_no_node_up() {
-    let busy = |case: Case| case.facts(|facts| facts.node = Node::Busy);
+    let busy_for = |case: Case, is_reported| case.facts(|facts| facts.node = Node::Busy { is_reported });
+    let busy = |case| busy_for(case, true);
     let waits = "Remediated=Unknown WaitingForRequests, waits 5 s";
     let last = "Remediated=Unknown WaitingForRequests, waits 1 s";
     check(vec![
         ("off", busy(Case::off()), waits),
+        ("off, not for long", busy_for(Case::off(), false), "waits 5 s"),
+        ("waiting, not for long", busy_for(Case::waiting(), false), "waits 5 s"),
+        (
+            "given up, not for long",
+            busy_for(Case::new("Deleting machine"), false),
+            "waits 5 s",
+        ),
+        (
+            "deleted, not for long",
+            busy_for(Case::running(), false).deleted(),
+            "waits 5 s",
+        ),
+        (
+            "off for half of the time, not for long",
+            busy_for(Case::off(), false).off_for(300),
+            "phase Waiting, again",
+        ),
         (
             "off, shortly before half of the time",
             busy(Case::off()).off_for(299),

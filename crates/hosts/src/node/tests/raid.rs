@@ -60,6 +60,7 @@ fn steps(change: Option<&RaidChange>) -> String {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_difference_has_its_cleaning() {
     const NEW_SOFTWARE: &str = "raid.delete_configuration deploy.erase_devices_metadata raid.create_configuration";
     const NO_SOFTWARE: &str = "raid.delete_configuration deploy.erase_devices_metadata";

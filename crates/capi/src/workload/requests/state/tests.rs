@@ -43,6 +43,10 @@ impl State {
         self.answered(key, now)
     }
 
+    fn is_quick(&self, cluster: &Key, now: Instant) -> bool {
+        self.usage(now).is_quick(cluster)
+    }
+
     fn is_empty(&self) -> bool {
         self.held.is_empty() && self.namespaces.is_empty() && self.tickets.is_empty()
     }
@@ -69,6 +73,38 @@ fn servers_that_are_not_known_to_be_quick_leave_places_of_their_namespace_to_oth
     assert_eq!(state.begun("two", 0..9, "silent", now), 2);
     assert_eq!(state.begun("three", 0..9, "silent", now), 1, "half of the workers");
     assert_eq!(state.begun("four", 0..9, "silent", now), 0);
+}
+
+/// Namespaces compete for the places of slow servers, and a place for a quick one is none of these.
+#[test]
+fn quick_requests_of_a_namespace_put_its_slow_ones_in_front_of_no_other_and_behind_none() {
+    let (mut state, now) = (state(), Instant::now());
+    state.answer("busy", "quick", Duration::ZERO, now);
+    let mut holders = Vec::new();
+    for number in 0..5 {
+        let namespace = format!("silent-{number}");
+        assert_eq!(state.begun(&namespace, 0..1, "silent", now), 1);
+        holders.push(pair(&namespace, 0, "silent"));
+    }
+    for number in 0..6 {
+        assert_eq!(state.begun(&format!("silent-{number}"), 1..3, "silent", now), 0);
+    }
+    assert_eq!(state.begun("busy", 0..1, "unknown", now), 0);
+    let mut rounds = 0;
+    loop {
+        state.answer("busy", "quick", Duration::ZERO, now);
+        let (key, cluster) = holders.remove(0);
+        let woken = state.end(&key, now);
+        assert!(!state.begin(&key, &cluster, now).0);
+        let [next] = &woken[..] else { panic!("{woken:?}") };
+        if next.namespace == "busy" {
+            break;
+        }
+        assert!(state.begin(next, &pair(&next.namespace, 0, "silent").1, now).0);
+        holders.push((next.clone(), pair(&next.namespace, 0, "silent").1));
+        rounds += 1;
+        assert!(rounds < 7, "the namespace waits for ever");
+    }
 }
 
 #[test]
@@ -140,7 +176,7 @@ fn place_is_kept_for_the_first_that_waits_and_for_a_short_time() {
     assert_eq!(state.begun("one", 0..4, "edge", now), 2);
     let [first, second, third, fourth] = [0, 1, 2, 3].map(|name| key("one", name));
     let edge = key("one", "edge");
-    assert_eq!(state.end(&first, now), [third.clone()]);
+    assert_eq!(state.end(&first, now), std::slice::from_ref(&third));
     assert!(!state.begin(&first, &edge, now).0, "it waits behind the others");
     assert_eq!(state.end(&third, now), [], "of a reconcile before that");
     let later = now + KEPT - Duration::from_millis(1);
@@ -157,8 +193,8 @@ fn who_does_not_wait_any_more_is_passed_over() {
     assert_eq!(state.begun("one", 0..6, "edge", now), 2);
     let [first, _, third, fourth, fifth, sixth] = [0, 1, 2, 3, 4, 5].map(|name| key("one", name));
     assert_eq!(state.leave(&fourth, now), []);
-    assert_eq!(state.end(&first, now), [third.clone()]);
-    assert_eq!(state.leave(&third, now), [fifth.clone()]);
+    assert_eq!(state.end(&first, now), std::slice::from_ref(&third));
+    assert_eq!(state.leave(&third, now), std::slice::from_ref(&fifth));
     // Its Cluster changes, and so does its turn.
     let (has_place, woken) = state.begin(&fifth, &key("one", "other"), now);
     assert_eq!((has_place, woken), (false, vec![sixth]));
@@ -222,9 +258,9 @@ fn who_comes_late_for_its_place_waits_in_front_of_those_that_came_after_it() {
     assert_eq!(state.begun("one", 0..6, "edge", now), 2);
     let [first, second, third, fourth, fifth] = [0, 1, 2, 3, 4].map(|name| key("one", name));
     let edge = key("one", "edge");
-    assert_eq!(state.end(&first, now), [third.clone()]);
+    assert_eq!(state.end(&first, now), std::slice::from_ref(&third));
     let later = now + KEPT;
-    assert_eq!(state.refresh(later), [fourth.clone()]);
+    assert_eq!(state.refresh(later), std::slice::from_ref(&fourth));
     assert_eq!(
         state.refresh(later),
         [],
@@ -232,7 +268,7 @@ fn who_comes_late_for_its_place_waits_in_front_of_those_that_came_after_it() {
     );
     assert!(!state.begin(&third, &edge, later).0);
     assert!(state.begin(&fourth, &edge, later).0);
-    assert_eq!(state.end(&second, later), [third.clone()]);
+    assert_eq!(state.end(&second, later), std::slice::from_ref(&third));
     // A place that no other got meanwhile is still its own.
     assert_eq!(state.begin(&third, &edge, later + KEPT), (true, vec![]));
     assert_eq!(state.end(&third, later), [fifth]);
