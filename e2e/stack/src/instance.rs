@@ -117,10 +117,25 @@ pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 4] {
 
 /// Adds or replaces a row of the image table, for containers that start afterwards.
 pub(crate) fn set_image(places: &Places, image: &str, binary: &Path) -> anyhow::Result<()> {
+    set_image_of_files(places, image, binary, &[])
+}
+
+/// The same for an image with more files: the path in the container, and the path on the machine.
+pub(crate) fn set_image_of_files(
+    places: &Places,
+    image: &str,
+    binary: &Path,
+    files: &[(&str, &Path)],
+) -> anyhow::Result<()> {
     Record::required(places)?;
-    let binary = binary
-        .canonicalize()
-        .with_context(|| format!("no program at {}", binary.display()))?;
+    let found = |path: &Path| {
+        let found = path.canonicalize();
+        found.with_context(|| format!("no program at {}", path.display()))
+    };
+    let mut row = format!("{image} {}", found(binary)?.display());
+    for (to, from) in files {
+        row += &format!(" {to}={}", found(from)?.display());
+    }
     ensure!(
         !image.contains(['/', ':', '@', ' ']) && !image.is_empty(),
         "`{image}`: the last element of the image's name, without tag: `cluster-api-controller`"
@@ -131,7 +146,7 @@ pub(crate) fn set_image(places: &Places, image: &str, binary: &Path) -> anyhow::
         .lines()
         .filter(|line| line.split_whitespace().next() != Some(image));
     let mut table: Vec<String> = others.map(str::to_owned).collect();
-    table.push(format!("{image} {}", binary.display()));
+    table.push(row);
     // By a rename: the kubelet may read the table at any time.
     let partial = path.with_extension("partial");
     fs::write(&partial, table.join("\n") + "\n")?;

@@ -57,6 +57,8 @@ pub(crate) struct Inputs<'a> {
     /// Directory of the Pod's volumes, by volume name.
     pub(crate) volumes: &'a Path,
     pub(crate) binary: PathBuf,
+    /// More files of the image.
+    pub(crate) files: Vec<Mount>,
     pub(crate) pod_address: &'a str,
     pub(crate) users: Users,
     pub(crate) log: PathBuf,
@@ -84,7 +86,7 @@ pub(crate) fn plan(
             .clone()
             .filter(|dir| !dir.is_empty())
             .unwrap_or_else(|| "/".to_owned()),
-        mounts: mounts(container, inputs.volumes),
+        mounts: [inputs.files, mounts(container, inputs.volumes)].concat(),
         files: etc_files(pod, spec, &identity, inputs.pod_address),
         read_only_root: own.and_then(|own| own.read_only_root_filesystem) == Some(true),
         keeps_capabilities: !dropped.is_some_and(|dropped| dropped.iter().any(|name| name == "ALL")),
@@ -301,6 +303,7 @@ mod tests {
             root: "/s/root".into(),
             volumes: Path::new("/s/volumes"),
             binary: "/b/manager".into(),
+            files: Vec::new(),
             pod_address: "10.0.0.7",
             users,
             log: "/s/log".into(),

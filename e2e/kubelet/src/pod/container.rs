@@ -1,6 +1,6 @@
 //! The life cycle of one container: start, probes, end, restart, until the Pod stops.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::machine::process::{Process, exit_code};
 use crate::plan::fields::Placement;
 use crate::plan::probe::{Health, Schedule, check};
 use crate::plan::restart::{Backoff, Policy};
-use crate::plan::sandbox::{Inputs, Sandbox, plan};
+use crate::plan::sandbox::{Inputs, Mount, Sandbox, plan};
 use crate::plan::status::{ContainerView, End, Phase};
 use crate::plan::{environment, image};
 
@@ -128,7 +128,7 @@ impl ContainerTask {
 
     async fn attempt(&self, run: i32) -> Result<Started, Blocked> {
         let blocked = |reason, message| Blocked { reason, message };
-        let binary = self.binary()?;
+        let (binary, files) = self.image()?;
         let sources = self.fetcher.lock().await.fetch(&self.cx, &self.pod).await;
         let sources = sources.map_err(|error| blocked("CreateContainerConfigError", format!("{error:#}")))?;
         super::worker::write_volumes(&self.pod, &self.placement, &self.folder, &sources, self.cx.users)
@@ -139,6 +139,7 @@ impl ContainerTask {
             root: self.folder.join("root").join(&self.container.name),
             volumes: &self.folder.join("volumes"),
             binary,
+            files,
             pod_address: &self.placement.pod_address,
             users: self.cx.users,
             log: crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run),
@@ -153,7 +154,7 @@ impl ContainerTask {
     }
 
     /// The table is read for each attempt, so that a new row starts a waiting container.
-    fn binary(&self) -> Result<PathBuf, Blocked> {
+    fn image(&self) -> Result<(PathBuf, Vec<Mount>), Blocked> {
         let image = self.container.image.as_deref().unwrap_or_default();
         let blocked = |message| Blocked {
             reason: "NoBinaryForImage",
@@ -161,15 +162,18 @@ impl ContainerTask {
         };
         let table = std::fs::read_to_string(&self.cx.images)
             .map_err(|error| blocked(format!("reading {}: {error}", self.cx.images.display())))?;
-        let path = image::binary_for(&table, image).map(PathBuf::from);
-        let path = path.ok_or_else(|| blocked(format!("no binary for image {image}")))?;
-        if !path.is_file() {
-            return Err(blocked(format!(
-                "no binary for image {image}: {} is not a file",
-                path.display()
-            )));
+        let content = image::content_of(&table, image);
+        let content = content.ok_or_else(|| blocked(format!("no binary for image {image}")))?;
+        let paths = content.files.iter().map(|(_, from)| *from).chain([content.binary]);
+        if let Some(path) = paths.into_iter().find(|path| !Path::new(path).is_file()) {
+            return Err(blocked(format!("no binary for image {image}: {path} is not a file")));
         }
-        Ok(path)
+        let mount = |(to, from): &(&str, &str)| Mount {
+            from: from.into(),
+            to: (*to).to_owned(),
+            read_only: true,
+        };
+        Ok((content.binary.into(), content.files.iter().map(mount).collect()))
     }
 
     /// Supervises the container from start to end: probes, liveness, and the stop request.
