@@ -27,6 +27,10 @@ pub struct Crd {
     pub name: String,
     /// The versions in which objects may be stored.
     pub stored: Vec<String>,
+    /// Whether a webhook converts between versions.
+    pub has_webhook: bool,
+    /// The field managers of the versions whose changes conflict with `kubectl apply --server-side`.
+    pub writers: Vec<String>,
 }
 
 /// The metadata of a Secret that a host names.

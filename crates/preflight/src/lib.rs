@@ -9,6 +9,7 @@
 
 mod admission;
 mod back;
+mod definitions;
 mod facts;
 mod finding;
 mod hosts;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::facts::{Direction, Facts, NotRead};
 use crate::finding::{Decision, Finding};
 use crate::managers::Manager;
-use crate::{admission, back, hosts, machines, managers, unserved};
+use crate::{admission, back, definitions, hosts, machines, managers, unserved};
 
 /// What the switch would meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -51,6 +51,7 @@ pub fn report(facts: Facts) -> Report {
         }
         Direction::Back(series) => back::findings(&facts, &managers, series),
     };
+    findings.extend(definitions::findings(&facts));
     findings.sort_by(|a, b| b.decision.cmp(&a.decision).then_with(|| a.object.cmp(&b.object)));
     findings.dedup();
     Report {

@@ -436,6 +436,7 @@ fn way_back_to_a_release_without_the_stored_version_is_refused() {
     let crd = Crd {
         name: "metal3machines.infrastructure.cluster.x-k8s.io".to_owned(),
         stored: vec!["v1beta1".to_owned(), "v1beta2".to_owned()],
+        ..Crd::default()
     };
     for (to, expected) in [(Series::new(1, 12), Decision::No), (Series::new(1, 13), Decision::Go)] {
         let mut facts = facts(Direction::Back(to));
@@ -480,4 +481,49 @@ fn each_named_row_exists() {
     for row in named {
         assert!(page.contains(&format!("| `{row}` |")), "{row}");
     }
+}
+
+fn definition(writer: &str) -> Crd {
+    Crd {
+        name: "metal3clustertemplates.infrastructure.cluster.x-k8s.io".to_owned(),
+        stored: vec!["v1beta2".to_owned()],
+        has_webhook: true,
+        writers: vec![writer.to_owned()],
+    }
+}
+
+#[test]
+fn definitions_of_another_writer_need_a_forced_apply() {
+    for direction in [Direction::ToThisProgram, Direction::Back(Series::new(1, 14))] {
+        let mut facts = facts(direction);
+        facts.crds.push(definition("clusterctl"));
+        let found = about(facts, "CustomResourceDefinitions");
+        assert_eq!(found.len(), 1, "{found:?}");
+        let (decision, text) = &found[0];
+        assert_eq!(*decision, Decision::Go);
+        for part in ["by clusterctl", "--force-conflicts", "clusterctl upgrade apply"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}
+
+#[test]
+fn conversion_that_the_go_manager_lacks_is_taken_off_on_the_way_back_only() {
+    const KIND: &str = "CustomResourceDefinition metal3clustertemplates";
+    let mut there = facts(Direction::ToThisProgram);
+    there.crds.push(definition("clusterctl"));
+    assert!(about(there, KIND).is_empty());
+    let mut back = facts(Direction::Back(Series::new(1, 14)));
+    back.crds.push(definition("clusterctl"));
+    let found = about(back, KIND);
+    assert!(
+        found[0].1.contains("kubectl patch crd metal3clustertemplates"),
+        "{found:?}"
+    );
+    let mut without = facts(Direction::Back(Series::new(1, 14)));
+    without.crds.push(Crd {
+        has_webhook: false,
+        ..definition("clusterctl")
+    });
+    assert!(about(without, KIND).is_empty());
 }

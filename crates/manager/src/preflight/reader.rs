@@ -29,6 +29,18 @@ pub(super) struct Reader {
     pub(super) not_read: Vec<NotRead>,
 }
 
+/// The field managers of the versions of a definition, except those of which `kubectl apply` takes fields over.
+fn writers(metadata: &ObjectMeta) -> Vec<String> {
+    const KUBECTL: [&str; 2] = ["kubectl", "kubectl-client-side-apply"];
+    let entries = metadata.managed_fields.iter().flatten();
+    let owners = entries.filter(|entry| {
+        let fields = entry.fields_v1.as_ref();
+        fields.is_some_and(|fields| fields.0.pointer("/f:spec/f:versions").is_some())
+    });
+    let names = owners.filter_map(|entry| entry.manager.clone());
+    names.filter(|name| !KUBECTL.contains(&name.as_str())).collect()
+}
+
 impl Reader {
     pub(super) const fn new(client: Client, namespace: Option<String>) -> Self {
         Self {
@@ -55,6 +67,8 @@ impl Reader {
         let stored = |crd: &DynamicObject| crd.data.pointer("/status/storedVersions").cloned().unwrap_or_default();
         let crd = |crd: DynamicObject| Crd {
             stored: serde_json::from_value(stored(&crd)).unwrap_or_default(),
+            has_webhook: crd.data.pointer("/spec/conversion/strategy") == Some(&"Webhook".into()),
+            writers: writers(&crd.metadata),
             name: crd.metadata.name.unwrap_or_default(),
         };
         crds.into_iter().flatten().map(crd).collect()

@@ -1,0 +1,51 @@
+//! Rules about applying the definitions of one family over those of the other.
+
+use std::collections::BTreeMap;
+
+use metal3_api::infrastructure::v1beta2::Metal3ClusterTemplate;
+use metal3_api::kind::Kind as _;
+
+use crate::facts::{Crd, Direction, Facts};
+use crate::finding::{Decision, Finding};
+
+const CONVERSION_OFF: &str = r#"--patch='[{"op":"add","path":"/spec/conversion","value":{"strategy":"None"}}]'"#;
+
+pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut findings = conflicts(&facts.crds);
+    if matches!(facts.direction, Direction::Back(_)) {
+        findings.extend(half_a_conversion(&facts.crds));
+    }
+    findings
+}
+
+/// The API server refuses to change what another field manager wrote.
+fn conflicts(crds: &[Crd]) -> Vec<Finding> {
+    let mut by_writer: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for crd in crds {
+        for writer in &crd.writers {
+            by_writer.entry(writer).or_default().push(&crd.name);
+        }
+    }
+    let finding = |(writer, crds): (&str, Vec<&str>)| {
+        let first = crds.first().copied().unwrap_or_default();
+        let what = format!(
+            "{} of them, as {first}, were written by {writer}, so `kubectl apply --server-side` of other components is a \
+             conflict",
+            crds.len()
+        );
+        let cure = "apply with `kubectl apply --server-side --force-conflicts`, or use `clusterctl upgrade apply`";
+        Finding::new(Decision::Go, "CustomResourceDefinitions", what, cure)
+    };
+    by_writer.into_iter().map(finding).collect()
+}
+
+/// `kubectl apply` of a definition without a conversion removes its own members of it, but not the CA bundle that
+/// cert-manager wrote, and the API server refuses the rest.
+fn half_a_conversion(crds: &[Crd]) -> Option<Finding> {
+    let name = format!("{}.{}", Metal3ClusterTemplate::PLURAL, Metal3ClusterTemplate::GROUP);
+    let crd = crds.iter().find(|crd| crd.name == name && crd.has_webhook)?;
+    let what = "is converted by the webhook, which the definition of the Go manager is not: `kubectl apply` of that is refused";
+    let cure = format!("kubectl patch crd {} --type=json {CONVERSION_OFF}", crd.name);
+    let object = format!("CustomResourceDefinition {}", crd.name);
+    Some(Finding::new(Decision::Go, object, what, cure).row("cluster-template-conversion"))
+}
