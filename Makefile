@@ -218,6 +218,19 @@ e2e-chart: stack-tools release program chart ## install, upgrade, roll back and 
 	@helm=$$($(STACK) tool helm) && $(STACK) charts --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
 
+# UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale, upgrade or both.
+SWAP_REPORT ?= docs/swap.md
+.PHONY: e2e-swap
+e2e-swap: STACK_NAME = swap
+e2e-swap: PROFILE = dev
+e2e-swap: $(if $(UPSTREAM_BIN),stack-tools release program) ## switch a live installation of the Go managers in UPSTREAM_BIN=folder to ours and back (WAY)
+	@test -n "$(UPSTREAM_BIN)" || { echo "set UPSTREAM_BIN to a folder with the programs and manifests of the Go managers;" \
+	  "docs/development.md, \"The swap\", says how it is made" >&2; exit 1; }
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
+	$(STACK) swap --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
+	  --labhosts $(CARGO_BIN)/labhosts --upstream-bin $(UPSTREAM_BIN) --report $(SWAP_REPORT) $(addprefix --way ,$(WAY))
+
 # FILE: one script; default: those that compare the worlds. SAID: folder of the collected conditions.
 COMPARED = $(sort $(wildcard e2e/scenarios/0[1-5]-*.yaml))
 SAID ?= $(or $(CARGO_TARGET_DIR),target)/scenarios

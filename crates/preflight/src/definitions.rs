@@ -4,24 +4,34 @@ use std::collections::BTreeMap;
 
 use metal3_api::infrastructure::v1beta2::Metal3ClusterTemplate;
 use metal3_api::kind::Kind as _;
+use metal3_flags::Owner;
 
 use crate::facts::{Crd, Direction, Facts};
 use crate::finding::{Decision, Finding};
+use crate::managers::Manager;
 
 const CONVERSION_OFF: &str = r#"--patch='[{"op":"add","path":"/spec/conversion","value":{"strategy":"None"}}]'"#;
 
-pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+const HOST_WEBHOOKS: &str = "baremetal-operator-validating-webhook-configuration";
+
+pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     let mut findings = conflicts(&facts.crds);
     if matches!(facts.direction, Direction::Back(_)) {
         findings.extend(half_a_conversion(&facts.crds));
+        findings.extend(half_of_the_webhooks(managers));
     }
     findings
+}
+
+/// Whether the definition is of a kind that is served here.
+fn is_of_metal3(crd: &&Crd) -> bool {
+    crd.name.ends_with("metal3.io") || crd.name.starts_with("metal3")
 }
 
 /// The API server refuses to change what another field manager wrote.
 fn conflicts(crds: &[Crd]) -> Vec<Finding> {
     let mut by_writer: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for crd in crds {
+    for crd in crds.iter().filter(is_of_metal3) {
         for writer in &crd.writers {
             by_writer.entry(writer).or_default().push(&crd.name);
         }
@@ -48,4 +58,14 @@ fn half_a_conversion(crds: &[Crd]) -> Option<Finding> {
     let cure = format!("kubectl patch crd {} --type=json {CONVERSION_OFF}", crd.name);
     let object = format!("CustomResourceDefinition {}", crd.name);
     Some(Finding::new(Decision::Go, object, what, cure).row("cluster-template-conversion"))
+}
+
+/// The same for the webhooks of hosts that only this program has.
+fn half_of_the_webhooks(managers: &[Manager]) -> Option<Finding> {
+    let mut ours = managers.iter().filter(|manager| manager.is_this_program);
+    ours.find(|manager| manager.controllers == [Owner::Hosts.name()])?;
+    let what = "has webhooks that the Go manager has not: `kubectl apply` of its components is refused";
+    let cure = format!("kubectl delete validatingwebhookconfiguration {HOST_WEBHOOKS}");
+    let object = format!("ValidatingWebhookConfiguration {HOST_WEBHOOKS}");
+    Some(Finding::new(Decision::Go, object, what, cure))
 }

@@ -51,7 +51,7 @@ pub fn report(facts: Facts) -> Report {
         }
         Direction::Back(series) => back::findings(&facts, &managers, series),
     };
-    findings.extend(definitions::findings(&facts));
+    findings.extend(definitions::findings(&facts, &managers));
     findings.sort_by(|a, b| b.decision.cmp(&a.decision).then_with(|| a.object.cmp(&b.object)));
     findings.dedup();
     Report {

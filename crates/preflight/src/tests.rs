@@ -508,6 +508,16 @@ fn definitions_of_another_writer_need_a_forced_apply() {
 }
 
 #[test]
+fn definitions_of_other_projects_are_not_counted() {
+    let mut facts = facts(Direction::ToThisProgram);
+    facts.crds.push(Crd {
+        name: "clusters.cluster.x-k8s.io".to_owned(),
+        ..definition("clusterctl")
+    });
+    assert!(about(facts, "CustomResourceDefinitions").is_empty());
+}
+
+#[test]
 fn conversion_that_the_go_manager_lacks_is_taken_off_on_the_way_back_only() {
     const KIND: &str = "CustomResourceDefinition metal3clustertemplates";
     let mut there = facts(Direction::ToThisProgram);
@@ -526,4 +536,31 @@ fn conversion_that_the_go_manager_lacks_is_taken_off_on_the_way_back_only() {
         ..definition("clusterctl")
     });
     assert!(about(without, KIND).is_empty());
+}
+
+#[test]
+fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
+    const KIND: &str = "ValidatingWebhookConfiguration";
+    let with = |direction, ours| {
+        let mut facts = facts(direction);
+        let name = "baremetal-operator-controller-manager";
+        facts.deployments = vec![deployment(
+            "baremetal-operator-system",
+            name,
+            "capm3:v1.15.0",
+            &[],
+            ours,
+        )];
+        about(facts, KIND)
+    };
+    let back = Direction::Back(Series::new(1, 14));
+    let found = with(back, true);
+    assert!(
+        found[0]
+            .1
+            .contains("kubectl delete validatingwebhookconfiguration baremetal-operator"),
+        "{found:?}"
+    );
+    assert!(with(back, false).is_empty());
+    assert!(with(Direction::ToThisProgram, false).is_empty());
 }

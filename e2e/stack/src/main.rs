@@ -105,6 +105,8 @@ enum Command {
     Lifecycle(lifecycle::Options),
     /// Prove the suite of the Helm charts on a fresh stack: hosts of a real Ironic, and the real helm.
     Charts(lifecycle::charts::Options),
+    /// Switch a live installation of the Go managers to this project's and back, and judge what happened.
+    Swap(lifecycle::swap::Options),
     /// Run scripts of e2e/scenarios on a fresh stack, with machines of a real Ironic.
     Scenarios(lifecycle::script::Options),
     /// Measure the stack and write the figures into a document.
@@ -148,6 +150,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Products(options) => products::prove(&places, &options),
         Command::Lifecycle(options) => lifecycle::prove(&places, &options),
         Command::Charts(options) => lifecycle::charts::prove(&places, &options),
+        Command::Swap(options) => lifecycle::swap::prove(&places, &options),
         Command::Scenarios(options) => lifecycle::script::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),
         Command::Supervise(extent) => supervise::run(&places, &extent).map(|()| ExitCode::SUCCESS),

@@ -62,6 +62,20 @@ pub(crate) struct Wanted {
     pub(crate) machines: usize,
     /// Images to serve at the addresses of published manifests.
     pub(crate) images: BTreeSet<ImageRef>,
+    pub(crate) delays: Delays,
+}
+
+/// How slow the machines are, in milliseconds.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    pub(crate) boot: u64,
+    pub(crate) step: u64,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self { boot: 500, step: 100 }
+    }
 }
 
 /// A server with a login, from its endpoint file.
@@ -281,9 +295,12 @@ fn start_machines(
     fs::create_dir_all(folder)?;
     let log = File::create(stack.places.log("labhosts"))?;
     let machines = format!("storage={}", wanted.machines);
-    let mut args: Vec<OsString> = ["--machines", &machines, "--boot-delay", "500", "--ironic-ca"]
+    let delays = [wanted.delays.boot, wanted.delays.step].map(|delay| delay.to_string());
+    let [boot, step] = delays.each_ref().map(String::as_str);
+    let mut args: Vec<OsString> = ["--machines", &machines, "--boot-delay", boot, "--step-delay", step]
         .map(Into::into)
         .to_vec();
+    args.push("--ironic-ca".into());
     args.extend([authority.into(), "--data".into(), folder.into()]);
     for digest in mirror::trusted_checksums(&wanted.images) {
         args.extend(["--accept-digest".into(), digest.into()]);

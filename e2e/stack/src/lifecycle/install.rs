@@ -59,18 +59,23 @@ pub(super) fn first_manager_of_hosts(env: &TestEnv<'_>) -> anyhow::Result<()> {
 
 /// Installs a version of the host manager, or replaces the installed one.
 pub(super) fn manager_of_hosts(env: &TestEnv<'_>, version: &str) -> anyhow::Result<()> {
-    let text = machines::tagged(&env.release.join("hosts-components.yaml"), version)?;
-    ensure!(
-        text.contains(DEFAULT_IRONIC_URL),
-        "the release does not contain {DEFAULT_IRONIC_URL}"
-    );
-    let text = text.replace(DEFAULT_IRONIC_URL, env.fleet.ironic_url());
+    let text = hosts_components(env, version)?;
     let args = ["apply", "--server-side", "--filename", "-"];
     env.stack.run("kubectl", &args, Some(&text))?;
     let all = ["rollout", "status", "deployment", "--timeout=120s"];
     env.stack
         .kubectl(&[&["--namespace", HOSTS][..], &all].concat())
         .map(drop)
+}
+
+/// The components of hosts, with the address of Ironic.
+pub(super) fn hosts_components(env: &TestEnv<'_>, version: &str) -> anyhow::Result<String> {
+    let text = machines::tagged(&env.release.join("hosts-components.yaml"), version)?;
+    ensure!(
+        text.contains(DEFAULT_IRONIC_URL),
+        "the release does not contain {DEFAULT_IRONIC_URL}"
+    );
+    Ok(text.replace(DEFAULT_IRONIC_URL, env.fleet.ironic_url()))
 }
 
 pub(super) fn providers(env: &TestEnv<'_>) -> Proof {
@@ -85,7 +90,7 @@ fn secret(name: &str, values: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": values})
 }
 
-fn ironic_credentials(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
+pub(super) fn ironic_credentials(fleet: &Fleet) -> anyhow::Result<Vec<Value>> {
     let [(username, password), _] = fleet.logins();
     Ok(vec![
         secret(

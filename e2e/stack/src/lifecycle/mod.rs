@@ -36,6 +36,7 @@ mod reuse;
 mod rolls;
 pub(crate) mod script;
 mod simulator;
+pub(crate) mod swap;
 mod upgrade;
 mod workers;
 mod workload;

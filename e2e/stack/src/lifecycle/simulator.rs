@@ -40,6 +40,8 @@ pub(crate) struct MachineSimulator<'a> {
     registry: Option<WorkloadRegistry>,
     /// Nodes whose kubelets never report again.
     silent: BTreeSet<String>,
+    /// Machines with other systems, which are not simulated.
+    others: BTreeSet<u64>,
 }
 
 struct Booted {
@@ -59,7 +61,13 @@ impl<'a> MachineSimulator<'a> {
             hosted: BTreeSet::new(),
             registry: None,
             silent: BTreeSet::new(),
+            others: BTreeSet::new(),
         }
+    }
+
+    /// The machines of these numbers boot another system than a cluster's.
+    pub(crate) fn ignore(&mut self, machines: impl Iterator<Item = u64>) {
+        self.others.extend(machines);
     }
 
     /// The kubelet of a Node stops, until the machine boots again or for ever.
@@ -116,6 +124,9 @@ impl<'a> MachineSimulator<'a> {
             if machine["power"] == "On" && machine["running"] == runs {
                 let number = machine["number"].as_u64().context("a machine without number")?;
                 let times = machine["boots"].as_u64().context("a machine without boots")?;
+                if self.others.contains(&number) {
+                    continue;
+                }
                 up.insert(HostId::Machine(number), times.to_string());
             }
         }

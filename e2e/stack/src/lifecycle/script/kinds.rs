@@ -22,7 +22,7 @@ const GROUPS: [&str; 8] = [
 
 /// Group, version and plural name of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::lifecycle) struct Place {
     group: String,
     version: String,
     plural: String,
@@ -30,26 +30,26 @@ pub(super) struct Place {
 
 impl Place {
     /// The resource argument of kubectl.
-    pub(super) fn resource(&self) -> String {
+    pub(in crate::lifecycle) fn resource(&self) -> String {
         format!("{}.{}.{}", self.plural, self.version, self.group)
     }
 
     /// The path of its objects.
-    pub(super) fn path(&self, namespace: &str) -> String {
+    pub(in crate::lifecycle) fn path(&self, namespace: &str) -> String {
         let Self { group, version, plural } = self;
         format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}")
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(in crate::lifecycle) struct Kinds {
     by_kind: BTreeMap<String, Place>,
     all: Vec<Place>,
 }
 
 impl Kinds {
     /// Reads the server's discovery documents, which list versions in order of preference.
-    pub(super) fn discover(stack: &Stack) -> anyhow::Result<Self> {
+    pub(in crate::lifecycle) fn discover(stack: &Stack) -> anyhow::Result<Self> {
         let get = |path: &str| -> anyhow::Result<Value> {
             Ok(serde_json::from_str(&stack.kubectl(&["get", "--raw", path])?)?)
         };
@@ -88,16 +88,16 @@ impl Kinds {
         }
     }
 
-    pub(super) fn of(&self, kind: &str) -> anyhow::Result<&Place> {
+    pub(in crate::lifecycle) fn of(&self, kind: &str) -> anyhow::Result<&Place> {
         self.by_kind.get(kind).with_context(|| unknown(kind))
     }
 
-    pub(super) fn all(&self) -> &[Place] {
+    pub(in crate::lifecycle) fn all(&self) -> &[Place] {
         &self.all
     }
 
     /// The names of all of them and of Secrets, for one request of kubectl.
-    pub(super) fn all_resources(&self) -> String {
+    pub(in crate::lifecycle) fn all_resources(&self) -> String {
         let mut all: Vec<String> = self.all.iter().map(Place::resource).collect();
         all.push("secrets".to_owned());
         all.join(",")

@@ -7,7 +7,7 @@
 mod adapt;
 mod file;
 mod idle;
-mod kinds;
+pub(super) mod kinds;
 mod requests;
 mod runner;
 mod watches;
@@ -105,6 +105,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let wanted = Wanted {
         machines: usize::try_from(hosts.unwrap_or_default())?,
         images: adapt::published_images(&scripts)?,
+        ..Wanted::default()
     };
     let fleet = Fleet::start(&stack, &options.fleet, &wanted)?;
     let simulator = Mutex::new(MachineSimulator::new(&stack, &fleet));

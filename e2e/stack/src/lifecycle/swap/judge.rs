@@ -1,0 +1,359 @@
+//! The invariants of a switch. Pure: from what was recorded to a line per violation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::identity::{changed, identity};
+use super::logs::{Order, Verb, Write};
+use super::managers::{Family, Way, products};
+use super::record::{Mark, Version, Versions};
+use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, host, stops};
+use crate::claim::Proof;
+
+/// Longer than a lease that ends without being released.
+const WITHOUT_MANAGER: u64 = 20_000;
+/// Power orders of one reboot.
+const OF_A_REBOOT: usize = 2;
+const HOST: &str = "BareMetalHost";
+
+/// A switch, as it was recorded.
+pub(super) struct Turn {
+    pub(super) to: Family,
+    pub(super) way: Way,
+    pub(super) work: InFlight,
+    /// Before the work was ordered, when the switch began, and when all was at rest again.
+    pub(super) marks: [Mark; 3],
+    /// Orders since the switch began.
+    pub(super) orders: Vec<Order>,
+    /// Work that began since it was ordered.
+    pub(super) begun: BTreeMap<(String, String), usize>,
+    /// Writes since the work was ordered, and since the switch began.
+    pub(super) writes: [Vec<Write>; 2],
+    pub(super) versions: Versions,
+    /// Milliseconds without a manager, by Deployment; `None` when no new one began.
+    pub(super) gaps: [(&'static str, Option<u64>); 3],
+    /// Hosts that preflight names.
+    pub(super) named: BTreeSet<String>,
+    /// Objects that preflight stops the switch for.
+    pub(super) stops: BTreeSet<String>,
+    /// Whether Kubernetes refuses a plain command, and whether preflight names the one that works.
+    pub(super) refusals: Vec<Refusal>,
+    /// The commands and their output.
+    pub(super) session: String,
+    pub(super) predicted: String,
+}
+
+/// A plain command, and the one that works instead.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) plain: String,
+    pub(super) is_refused: bool,
+    pub(super) is_named: bool,
+}
+
+/// An invariant and its proof.
+pub(super) type Invariant = (&'static str, fn(&Turn) -> Proof);
+
+pub(super) const INVARIANTS: &[Invariant] = &[
+    ("no_product_is_without_a_manager_for_more_than_20_seconds", Turn::led),
+    (
+        "no_order_reaches_a_machine_that_none_was_asked_of",
+        Turn::no_order_at_rest,
+    ),
+    ("work_in_flight_is_not_begun_again", Turn::begun_once),
+    ("no_machine_at_rest_changes_power_or_disks", Turn::machines_at_rest),
+    ("no_uid_address_consumer_or_provider_id_changes", Turn::identities),
+    ("no_secret_changes", Turn::secrets),
+    ("each_host_at_rest_gets_at_most_one_write", Turn::one_write),
+    ("each_host_at_rest_has_the_same_state_and_error", Turn::states),
+    ("preflight_stops_the_switch_for_what_is_lost_only", Turn::stopped),
+    (
+        "preflight_names_the_command_where_kubernetes_refuses_the_plain_one",
+        Turn::refusals,
+    ),
+    ("preflight_named_each_host_that_something_happens_to", Turn::predicted),
+];
+
+fn none(violations: Vec<String>, figures: String) -> Proof {
+    anyhow::ensure!(violations.is_empty(), "{}", violations.join("\n       "));
+    Ok(figures)
+}
+
+impl Turn {
+    /// The version of an object at a mark, if it exists.
+    fn at(&self, versions: &[Version], mark: usize) -> Option<Value> {
+        let revision = self.marks.get(mark).map_or(0, |mark| mark.revision);
+        let last = versions.iter().rfind(|version| version.revision <= revision)?;
+        (!last.is_deleted).then(|| last.object.clone())
+    }
+
+    fn host_at(&self, name: &str, mark: usize) -> Option<Value> {
+        let versions = self.versions.get(&(HOST.to_owned(), name.to_owned()))?;
+        self.at(versions, mark)
+    }
+
+    /// A host when the switch began, and each version since.
+    fn since_switch(&self, name: &str) -> impl Iterator<Item = Value> {
+        let [_, from, to] = self.marks.each_ref().map(|mark| mark.revision);
+        let versions = self.versions.get(&(HOST.to_owned(), name.to_owned()));
+        let versions = versions.into_iter().flatten();
+        let later = versions.filter(move |one| one.revision > from && one.revision <= to);
+        self.host_at(name, 1)
+            .into_iter()
+            .chain(later.map(|one| one.object.clone()))
+    }
+
+    /// Hosts of the cluster that a machine takes or gives back.
+    fn taken(&self) -> BTreeSet<String> {
+        let consumer = |name: &String, mark| self.host_at(name, mark).map(|host| host["spec"]["consumerRef"].clone());
+        let hosts = OF_CLUSTER.iter().map(|number| host(*number));
+        hosts.filter(|name| consumer(name, 0) != consumer(name, 2)).collect()
+    }
+
+    /// Hosts of which something is asked, and the only kind of order if there is one.
+    fn asked(&self) -> BTreeMap<String, Option<Verb>> {
+        let power_only = |what: &str| (what.contains("power") || what.contains("reboot")).then_some(Verb::Power);
+        let ordered = self
+            .work
+            .hosts()
+            .into_iter()
+            .map(|(number, what)| (host(number), power_only(what)));
+        let failed = FAILED.iter().map(|(number, _)| (host(*number), None));
+        let taken = self.taken().into_iter().map(|name| (name, None));
+        ordered.chain(failed).chain(taken).collect()
+    }
+
+    fn at_rest(&self) -> BTreeSet<String> {
+        let asked = self.asked();
+        let all = (1..=u64::try_from(MACHINES).unwrap_or_default()).map(host);
+        all.filter(|name| !asked.contains_key(name) && self.host_at(name, 1).is_some())
+            .collect()
+    }
+
+    fn led(&self) -> Proof {
+        let (mut violations, mut figures) = (Vec::new(), Vec::new());
+        for (deployment, gap) in self.gaps {
+            let Some(millis) = gap else {
+                violations.push(format!("{deployment}: no new manager began"));
+                continue;
+            };
+            let line = format!("{deployment} {}.{} s", millis / 1000, millis % 1000 / 100);
+            if millis > WITHOUT_MANAGER {
+                violations.push(line.clone());
+            }
+            figures.push(line);
+        }
+        none(violations, figures.join(", "))
+    }
+
+    fn no_order_at_rest(&self) -> Proof {
+        let asked = self.asked();
+        let mut power: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut violations = Vec::new();
+        let acting = || self.orders.iter().filter(|order| order.what.acts());
+        for order in acting() {
+            // A new node has no host yet.
+            let only = match asked.get(&order.host) {
+                Some(only) => only,
+                None if order.what == Verb::Create => continue,
+                None => {
+                    violations.push(format!("{}: {}", order.host, order.text));
+                    continue;
+                }
+            };
+            if only.is_some_and(|only| only != order.what) {
+                violations.push(format!("{}: {}", order.host, order.text));
+            }
+            if only.is_some() {
+                *power.entry(&order.host).or_default() += 1;
+            }
+        }
+        let created = acting().filter(|order| order.what == Verb::Create).count();
+        if created > 2 {
+            violations.push(format!("{created} nodes were created for at most 2 new hosts"));
+        }
+        let too_many = power.iter().filter(|(_, number)| **number > OF_A_REBOOT);
+        violations.extend(too_many.map(|(host, number)| format!("{host}: {number} power orders")));
+        let described = self.orders.len().saturating_sub(acting().count());
+        none(
+            violations,
+            format!(
+                "{} orders to {} hosts, {described} descriptions",
+                acting().count(),
+                asked.len()
+            ),
+        )
+    }
+
+    fn begun_once(&self) -> Proof {
+        let failed: Vec<String> = FAILED.iter().map(|(number, _)| host(*number)).collect();
+        let again = self
+            .begun
+            .iter()
+            .filter(|((host, _), number)| **number > 1 && !failed.contains(host));
+        let violations = again.map(|((host, state), number)| format!("{host}: {state} {number} times"));
+        none(violations.collect(), format!("{} pieces of work", self.begun.len()))
+    }
+
+    fn machines_at_rest(&self) -> Proof {
+        let [before, _, after] = &self.marks;
+        let at_rest = self.at_rest();
+        let mut violations = Vec::new();
+        for (number, iron) in &before.machines {
+            let now = after.machines.get(number);
+            if at_rest.contains(&host(*number)) && now != Some(iron) {
+                violations.push(format!("machine {number} was {iron:?}, is {now:?}"));
+            }
+        }
+        let writes = |mark: &Mark| mark.machines.get(&self.work.provisioned).map_or(0, |iron| iron.writes);
+        let written = writes(after).saturating_sub(writes(before));
+        if written != 1 {
+            violations.push(format!(
+                "machine {}: {written} writes of one image",
+                self.work.provisioned
+            ));
+        }
+        none(violations, format!("{} machines", at_rest.len()))
+    }
+
+    fn identities(&self) -> Proof {
+        let mut violations = Vec::new();
+        let mut compared = 0_usize;
+        for ((kind, name), versions) in &self.versions {
+            let Some(first) = self.at(versions, 0) else { continue };
+            compared = compared.saturating_add(1);
+            let [from, _, to] = self.marks.each_ref().map(|mark| mark.revision);
+            let mut before = identity(&first);
+            let later = versions.iter().filter(|one| one.revision > from && one.revision <= to);
+            // An object in deletion gives up what it has.
+            let kept = later.filter(|one| one.object["metadata"]["deletionTimestamp"].is_null());
+            for version in kept {
+                let now = identity(&version.object);
+                violations
+                    .extend(changed(&before, &now, &self.versions, to).map(|what| format!("{kind} {name}: {what}")));
+                before = now;
+            }
+        }
+        none(violations, format!("{compared} objects"))
+    }
+
+    fn secrets(&self) -> Proof {
+        let [before, _, after] = &self.marks;
+        let deleted = format!("bmc-{}", self.work.deleted);
+        let mut violations = Vec::new();
+        for (name, identity) in &before.secrets {
+            match after.secrets.get(name) {
+                Some(now) if now != identity => violations.push(format!("Secret {name} has changed")),
+                // Those of a machine that was deleted end with it.
+                None if *name != deleted && self.work.workers != 2 => violations.push(format!("Secret {name} is gone")),
+                _ => {}
+            }
+        }
+        none(violations, format!("{} Secrets", before.secrets.len()))
+    }
+
+    /// Writes of the new managers to a host.
+    pub(super) fn writes_to(&self, name: &str) -> Vec<&Write> {
+        let [_, after] = &self.writes;
+        let new = |one: &&Write| {
+            let is_manager = products().iter().any(|product| product.user == one.user);
+            is_manager && one.is_ours() == (self.to == Family::Ours)
+        };
+        let of_host = |one: &&Write| one.resource.split('/').next() == Some("baremetalhosts") && one.name == name;
+        after.iter().filter(new).filter(of_host).collect()
+    }
+
+    fn one_write(&self) -> Proof {
+        let at_rest = self.at_rest();
+        let (mut violations, mut total) = (Vec::new(), 0_usize);
+        for name in &at_rest {
+            let writes = self.writes_to(name);
+            total = total.saturating_add(writes.len());
+            if writes.len() > 1 {
+                let each: Vec<String> = writes
+                    .iter()
+                    .map(|one| format!("{} {}", one.verb, one.resource))
+                    .collect();
+                violations.push(format!("{name}: {}", each.join(", ")));
+            }
+        }
+        none(violations, format!("{total} writes to {} hosts", at_rest.len()))
+    }
+
+    fn states(&self) -> Proof {
+        let mut violations = Vec::new();
+        for (number, _) in FAILED {
+            // A retry has no error for a while.
+            let name = host(*number);
+            let has_error = |one: &Value| one["status"]["errorType"].as_str().is_some_and(|kind| !kind.is_empty());
+            if !self.since_switch(&name).any(|one| has_error(&one)) {
+                violations.push(format!("{name} has no error"));
+            }
+        }
+        for name in &self.at_rest() {
+            let summary = |mark| {
+                let host = self.host_at(name, mark).unwrap_or_default();
+                let status = &host["status"];
+                let each = [
+                    &status["provisioning"]["state"],
+                    &status["operationalStatus"],
+                    &status["errorType"],
+                ];
+                // An empty text and an absent member are the same.
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                (each.map(text), host["status"]["poweredOn"] == true)
+            };
+            let (before, now) = (summary(0), summary(2));
+            if before != now {
+                violations.push(format!("{name} was {before:?}, is {now:?}"));
+            }
+        }
+        none(violations, String::new())
+    }
+
+    fn stopped(&self) -> Proof {
+        let expected = stops(self.to);
+        anyhow::ensure!(
+            self.stops == expected,
+            "preflight stops for {:?}, expected {expected:?}",
+            self.stops
+        );
+        Ok(expected.into_iter().collect::<Vec<_>>().join(", "))
+    }
+
+    fn refusals(&self) -> Proof {
+        let wrong = self.refusals.iter().filter(|one| one.is_refused && !one.is_named);
+        let violations = wrong.map(|one| format!("{} is refused, and preflight does not say so", one.plain));
+        let refused = self.refusals.iter().filter(|one| one.is_refused).count();
+        none(
+            violations.collect(),
+            format!("{refused} of {} refused", self.refusals.len()),
+        )
+    }
+
+    fn predicted(&self) -> Proof {
+        let by_user = ["reboot", "power"];
+        let of_user = self.work.hosts().into_iter();
+        let of_user = of_user.filter(|(_, what)| by_user.iter().any(|word| what.contains(word)));
+        let of_user: BTreeSet<String> = of_user.map(|(number, _)| host(number)).collect();
+        let acted: BTreeSet<&String> = self
+            .orders
+            .iter()
+            .filter(|order| order.what.acts())
+            .map(|order| &order.host)
+            .collect();
+        let is_surprise = |name: &&&String| {
+            let was_there = self.host_at(name, 1).is_some();
+            was_there && !self.named.contains(**name) && !of_user.contains(**name) && !self.taken().contains(**name)
+        };
+        let surprises: Vec<String> = acted.iter().filter(is_surprise).map(|name| (**name).clone()).collect();
+        none(
+            surprises,
+            format!("{} hosts named, orders to {}", self.named.len(), acted.len()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+use serde_json::json;
+
+use super::super::record::Iron;
+use super::*;
+
+/// A switch in which nothing happens except what was ordered.
+fn quiet() -> Turn {
+    let work = InFlight::of(0);
+    let mut turn = Turn {
+        to: Family::Ours,
+        way: Way::Scale,
+        marks: [10, 20, 30].map(|revision| Mark {
+            revision,
+            ..Mark::default()
+        }),
+        orders: Vec::new(),
+        begun: BTreeMap::new(),
+        writes: [Vec::new(), Vec::new()],
+        gaps: [("hosts", Some(1)), ("addresses", Some(2)), ("machines", Some(3))],
+        versions: Versions::new(),
+        named: BTreeSet::new(),
+        stops: stops(Family::Ours),
+        refusals: Vec::new(),
+        session: String::new(),
+        predicted: String::new(),
+        work,
+    };
+    let provisioned = turn.work.provisioned;
+    for (number, _) in FAILED {
+        add_with(
+            &mut turn,
+            *number,
+            5,
+            json!({}),
+            json!({"errorType": "registration error"}),
+        );
+    }
+    for number in [7, 14, provisioned] {
+        for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
+            let iron = Iron {
+                writes,
+                ..Iron::default()
+            };
+            turn.marks[mark].machines.insert(number, iron);
+        }
+        add(&mut turn, number, 5, json!({}));
+    }
+    turn
+}
+
+fn add(turn: &mut Turn, number: u64, revision: u64, spec: Value) {
+    add_with(turn, number, revision, spec, json!({}));
+}
+
+fn add_with(turn: &mut Turn, number: u64, revision: u64, spec: Value, status: Value) {
+    let metadata = json!({"name": host(number), "uid": format!("u{number}")});
+    let object = json!({"kind": HOST, "metadata": metadata, "spec": spec, "status": status});
+    let key = (HOST.to_owned(), host(number));
+    turn.versions.entry(key).or_default().push(Version {
+        revision,
+        is_deleted: false,
+        object,
+    });
+}
+
+fn order(number: u64, what: Verb) -> Order {
+    Order {
+        host: host(number),
+        what,
+        text: "PUT".to_owned(),
+    }
+}
+
+fn write(user: &str, agent: &str, number: u64) -> Write {
+    Write {
+        user: user.to_owned(),
+        agent: agent.to_owned(),
+        verb: "patch".to_owned(),
+        resource: "baremetalhosts/status".to_owned(),
+        name: host(number),
+        at: 0,
+    }
+}
+
+/// The invariants that do not hold.
+fn broken(turn: &Turn) -> Vec<&'static str> {
+    let failed = INVARIANTS.iter().filter(|(_, proof)| proof(turn).is_err());
+    failed.map(|(name, _)| *name).collect()
+}
+
+#[test]
+fn quiet_switch_breaks_nothing() {
+    assert!(broken(&quiet()).is_empty(), "{:?}", broken(&quiet()));
+}
+
+/// The beginning of an invariant's name, and what violates it.
+type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+fn each_invariant_has_a_violation() {
+    let user = products()[0].user;
+    let table: [Violation; 12] = [
+        ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
+        ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
+        ("preflight_stops", Box::new(|turn| turn.stops.clear())),
+        (
+            "preflight_names",
+            Box::new(|turn| {
+                turn.refusals.push(Refusal {
+                    plain: "kubectl apply".to_owned(),
+                    is_refused: true,
+                    is_named: false,
+                });
+            }),
+        ),
+        ("no_order", Box::new(|turn| turn.orders.push(order(14, Verb::Power)))),
+        (
+            "no_order",
+            Box::new(|turn| turn.orders.push(order(22, Verb::Provision))),
+        ),
+        (
+            "work_in",
+            Box::new(|turn| {
+                turn.begun.insert((host(16), "deploying".to_owned()), 2);
+            }),
+        ),
+        (
+            "no_machine",
+            Box::new(|turn| {
+                turn.marks[2].machines.insert(7, Iron::default());
+                turn.marks[0].machines.insert(
+                    7,
+                    Iron {
+                        boots: 1,
+                        ..Iron::default()
+                    },
+                );
+            }),
+        ),
+        (
+            "no_uid",
+            Box::new(|turn| {
+                add(turn, 7, 6, json!({"consumerRef": {"name": "a"}}));
+                add(turn, 7, 15, json!({}));
+            }),
+        ),
+        (
+            "no_secret",
+            Box::new(|turn| {
+                turn.marks[0].secrets.insert("s".to_owned(), Default::default());
+            }),
+        ),
+        (
+            "each_host_at_rest_gets",
+            Box::new(move |turn| turn.writes[1].extend(["capm3/v1"; 2].map(|agent| write(user, agent, 7)))),
+        ),
+        (
+            "preflight_named",
+            Box::new(|turn| turn.orders.push(order(14, Verb::Provision))),
+        ),
+    ];
+    for (wanted, change) in table {
+        let mut turn = quiet();
+        change(&mut turn);
+        let broken = broken(&turn);
+        assert!(
+            broken.iter().any(|name| name.starts_with(wanted)),
+            "{wanted}: {broken:?}"
+        );
+    }
+}
+
+#[test]
+fn asked_work_breaks_nothing() {
+    let mut turn = quiet();
+    turn.orders.extend([
+        order(22, Verb::Power),
+        order(16, Verb::Provision),
+        order(14, Verb::Describe),
+    ]);
+    turn.named.insert(host(16));
+    // The old manager's writes are not counted.
+    let user = products()[0].user;
+
+    let agents = ["manager/v0", "manager/v0", "capm3/v1"];
+    turn.writes[1].extend(agents.map(|agent| write(user, agent, 7)));
+    assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
+}
+
+#[test]
+fn a_deleted_machine_gives_its_host_back() {
+    let mut turn = quiet();
+    add(&mut turn, 1, 5, json!({"consumerRef": {"name": "m"}}));
+    add(&mut turn, 1, 25, json!({}));
+    assert!(broken(&turn).contains(&"no_uid_address_consumer_or_provider_id_changes"));
+    let machine = ("Metal3Machine".to_owned(), "m".to_owned());
+    turn.versions.insert(
+        machine,
+        vec![Version {
+            revision: 24,
+            is_deleted: true,
+            object: json!({"metadata": {"name": "m"}}),
+        }],
+    );
+    assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
+}

@@ -1,0 +1,337 @@
+//! Reads Ironic's log and the audit log. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::managers::Product;
+
+/// A change that a client with a login ordered in Ironic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) host: String,
+    pub(super) what: Verb,
+    /// The line of the log, for the error.
+    pub(super) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verb {
+    Power,
+    /// Provision, rebuild, clean, inspect, manage.
+    Provision,
+    BootDevice,
+    Delete,
+    Create,
+    /// A changed description, without an effect on the machine.
+    Describe,
+}
+
+impl Verb {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Power => "power",
+            Self::Provision => "provision",
+            Self::BootDevice => "boot device",
+            Self::Delete => "delete",
+            Self::Create => "create",
+            Self::Describe => "describe",
+        }
+    }
+
+    /// Whether it may change the machine or what Ironic does with it.
+    pub(super) fn acts(self) -> bool {
+        self != Self::Describe
+    }
+
+    fn of(method: &str, rest: &[&str]) -> Option<Self> {
+        match (method, rest) {
+            ("GET" | "HEAD", _) => None,
+            (_, ["states", "power"]) => Some(Self::Power),
+            (_, ["states", "provision"]) => Some(Self::Provision),
+            (_, ["management", "boot_device"] | ["management", "boot_mode"]) => Some(Self::BootDevice),
+            ("DELETE", []) => Some(Self::Delete),
+            ("POST", []) => Some(Self::Create),
+            _ => Some(Self::Describe),
+        }
+    }
+}
+
+/// The orders of a log. Nodes are named by UUID, or by `namespace~host`.
+pub(super) fn orders(log: &str, nodes: &BTreeMap<String, String>) -> Vec<Order> {
+    log.lines().filter_map(|line| order(line, nodes)).collect()
+}
+
+fn order(line: &str, nodes: &BTreeMap<String, String>) -> Option<Order> {
+    let (_, rest) = line.split_once(" INFO ironic.api [")?;
+    let (context, rest) = rest.split_once("] ")?;
+    if !context.contains(" admin ") {
+        return None;
+    }
+    let mut words = rest.split(' ').skip(2);
+    let (method, path) = (words.next()?, words.next()?.split('?').next()?);
+    let parts: Vec<&str> = path
+        .strip_prefix("/v1/nodes")?
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    let (node, rest) = parts.split_first().map_or(("", &[][..]), |(node, rest)| (*node, rest));
+    let what = Verb::of(method, rest)?;
+    let named = node.split_once('~').map(|(_, host)| host.to_owned());
+    let host = nodes.get(node).cloned().or(named).unwrap_or_else(|| node.to_owned());
+    let text = format!("{method} {path}");
+    Some(Order { host, what, text })
+}
+
+/// The states in which work begins, each with its number of times, by host.
+pub(super) fn begun(log: &str, nodes: &BTreeMap<String, String>) -> BTreeMap<(String, String), usize> {
+    const BEGINS: [&str; 3] = ["deploying", "cleaning", "inspecting"];
+    let mut begun = BTreeMap::new();
+    for line in log.lines() {
+        let Some((before, rest)) = line.split_once(" moved to provision state \"") else {
+            continue;
+        };
+        let state = rest.split('"').next().unwrap_or_default();
+        let node = before.rsplit(' ').next().unwrap_or_default();
+        let from = rest
+            .split("from state \"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next());
+        // A step that reboots the machine continues the same work.
+        let continues = from.is_some_and(|from| from.ends_with(" wait") || from == "wait call-back");
+        if let Some(host) = nodes.get(node).filter(|_| BEGINS.contains(&state) && !continues) {
+            *begun.entry((host.clone(), state.to_owned())).or_default() += 1;
+        }
+    }
+    begun
+}
+
+/// A successful request, mostly a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) user: String,
+    pub(super) agent: String,
+    pub(super) verb: String,
+    /// With its subresource.
+    pub(super) resource: String,
+    pub(super) name: String,
+    /// Milliseconds of the day.
+    pub(super) at: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    verb: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    object_ref: Option<Reference>,
+    response_status: Option<Status>,
+    stage: String,
+    stage_timestamp: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Reference {
+    resource: String,
+    subresource: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+struct Status {
+    code: u16,
+}
+
+/// The successful writes in a part of the audit log.
+pub(super) fn writes(log: &str) -> Vec<Write> {
+    const READS: [&str; 3] = ["get", "list", "watch"];
+    let mut all = requests(log);
+    all.retain(|one| !READS.contains(&one.verb.as_str()));
+    all
+}
+
+/// All successful requests. A watch is in it when it ends: with its process, at the latest.
+pub(super) fn requests(log: &str) -> Vec<Write> {
+    log.lines().filter_map(request).collect()
+}
+
+fn request(line: &str) -> Option<Write> {
+    let event: Event = serde_json::from_str(line).ok()?;
+    let object = event.object_ref?;
+    let failed = event.response_status.is_none_or(|status| status.code >= 300);
+    if failed || event.stage != "ResponseComplete" {
+        return None;
+    }
+    let resource = match object.subresource.as_str() {
+        "" => object.resource,
+        sub => format!("{}/{sub}", object.resource),
+    };
+    Some(Write {
+        user: event.user.username,
+        agent: event.user_agent,
+        verb: event.verb,
+        resource,
+        name: object.name,
+        at: millis(&event.stage_timestamp)?,
+    })
+}
+
+impl Write {
+    /// Whether this program sent it: the name at the beginning of its user agent.
+    pub(super) fn is_ours(&self) -> bool {
+        self.agent.starts_with("capm3/")
+    }
+}
+
+/// `2026-11-26T17:30:00.123456Z` as milliseconds of the day.
+fn millis(timestamp: &str) -> Option<u64> {
+    let time = timestamp.split_once('T')?.1.trim_end_matches('Z');
+    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+    let mut seconds = 0_u64;
+    for part in clock.split(':') {
+        seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
+    }
+    let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
+    seconds.checked_mul(1000)?.checked_add(fraction.parse().ok()?)
+}
+
+/// Milliseconds from the last request of the old manager of a product to the first work of the new one: its lease, or its
+/// first request if it elects no leader.
+pub(super) fn without_manager(requests: &[Vec<Write>; 2], product: &Product, to_ours: bool) -> Option<u64> {
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    let [before, after] = requests;
+    let is_of = |one: &&Write| one.user == product.user;
+    let is_new = |one: &&Write| is_of(one) && one.is_ours() == to_ours;
+    let leads = |one: &&Write| {
+        is_new(one) && one.name == product.lease && ["create", "update", "patch"].contains(&one.verb.as_str())
+    };
+    let begin = after.iter().find(leads).or_else(|| after.iter().find(is_new))?;
+    let mut old = before.iter().chain(after).filter(|one| is_of(one) && !is_new(one));
+    // In the order of time, also past midnight.
+    let since = |one: &Write| (begin.at + DAY).saturating_sub(one.at) % DAY;
+    let end = old.clone().filter(|one| since(one) < DAY / 2).map(since).min();
+    // One that overlaps has ended later.
+    let overlaps = old.any(|one| since(one) >= DAY / 2);
+    if overlaps { Some(0) } else { end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes() -> BTreeMap<String, String> {
+        BTreeMap::from([("306475c3".to_owned(), "host-7".to_owned())])
+    }
+
+    fn request(method: &str, path: &str) -> String {
+        format!(
+            "2026-11-22 02:01:29.877 643 INFO ironic.api [None req-1 admin - - - - -] 10.244.0.3 - {method} {path} - 202 (1ms)"
+        )
+    }
+
+    #[test]
+    fn orders_have_a_host_and_a_verb() {
+        let table = [
+            ("PUT", "/v1/nodes/306475c3/states/power", Some(("host-7", Verb::Power))),
+            (
+                "PUT",
+                "/v1/nodes/metal~host-8/states/provision?x=1",
+                Some(("host-8", Verb::Provision)),
+            ),
+            (
+                "PUT",
+                "/v1/nodes/306475c3/management/boot_device",
+                Some(("host-7", Verb::BootDevice)),
+            ),
+            ("PATCH", "/v1/nodes/306475c3", Some(("host-7", Verb::Describe))),
+            ("DELETE", "/v1/nodes/306475c3", Some(("host-7", Verb::Delete))),
+            ("POST", "/v1/nodes", Some(("", Verb::Create))),
+            ("GET", "/v1/nodes/306475c3", None),
+            ("POST", "/v1/ports", None),
+        ];
+        for (method, path, wanted) in table {
+            let found = orders(&request(method, path), &nodes());
+            let found = found.first().map(|order| (order.host.as_str(), order.what));
+            assert_eq!(found, wanted, "{method} {path}");
+        }
+        let agent = request("POST", "/v1/nodes").replace(" admin ", " - ");
+        assert!(orders(&agent, &nodes()).is_empty());
+    }
+
+    #[test]
+    fn work_begins_once_also_when_a_step_reboots_the_machine() {
+        let line = |from: &str, to: &str| {
+            format!(
+                "x Node 306475c3 moved to provision state \"{to}\" from state \"{from}\"; target provision state is \"a\"\n"
+            )
+        };
+        let log = [
+            line("available", "deploying"),
+            line("deploying", "wait call-back"),
+            line("wait call-back", "deploying"),
+        ];
+        let begun = begun(&log.concat(), &nodes());
+        assert_eq!(
+            begun,
+            BTreeMap::from([(("host-7".to_owned(), "deploying".to_owned()), 1)])
+        );
+    }
+
+    fn event(agent: &str, time: &str, resource: &str, code: u16) -> String {
+        format!(
+            r#"{{"verb":"update","user":{{"username":"u"}},"userAgent":"{agent}","objectRef":{{"resource":"{resource}","name":"n"}},"responseStatus":{{"code":{code}}},"stage":"ResponseComplete","stageTimestamp":"2026-11-26T{time}Z"}}"#
+        )
+    }
+
+    #[test]
+    fn rejected_writes_are_no_writes() {
+        let log = [
+            event("a", "00:00:01.5", "leases", 200),
+            event("a", "00:00:02.5", "leases", 409),
+        ]
+        .join("\n");
+        let found = writes(&log);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].at, 1500);
+    }
+
+    #[test]
+    fn time_without_manager_is_from_the_last_old_request_to_the_first_lease_or_request() {
+        let product = Product::for_test("u", "n");
+        let log = |lines: &[(&str, &str, &str)]| {
+            let lines: Vec<String> = lines
+                .iter()
+                .map(|(agent, time, what)| event(agent, time, what, 200))
+                .collect();
+            requests(&lines.join("\n"))
+        };
+        let before = log(&[("manager/v0", "23:59:50.0", "leases")]);
+        let ours = [
+            ("capm3/v1", "00:00:01.0", "ippools"),
+            ("capm3/v1", "00:00:05.250", "leases"),
+        ];
+        let gap = |after: Vec<Write>, to_ours| without_manager(&[before.clone(), after], &product, to_ours);
+        assert_eq!(
+            gap(log(&ours), true),
+            Some(11_000),
+            "the first update of the lease's name counts"
+        );
+        let ended = [("manager/v0", "23:59:58.0", "watches"), ours[0]];
+        assert_eq!(gap(log(&ended), true), Some(3_000), "a watch ends with its process");
+        let overlap = [ours[0], ("manager/v0", "00:00:02.0", "watches")];
+        assert_eq!(gap(log(&overlap), true), Some(0));
+        assert_eq!(gap(Vec::new(), true), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! The swap suite: a live installation of the Go managers is switched to this project's and back, with hosts in the states
+//! that a Go manager can leave, and with work in flight.
+//!
+//! Each switch is recorded (audit log, Ironic's log, each version of each object, the machines) and judged by the same
+//! invariants, in both directions. The Go managers are built outside this project: see [`upstream`].
+
+mod identity;
+mod judge;
+mod logs;
+mod managers;
+mod predict;
+mod record;
+mod report;
+mod stage;
+mod upstream;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use parking_lot::Mutex;
+
+use super::cluster::LONG;
+use super::env::TestEnv;
+use super::fleet::{Delays, Fleet, FleetOptions, Wanted};
+use super::install;
+use super::simulator::MachineSimulator;
+use crate::claim::{exit_code, report as print};
+use crate::claims::stack::Stack;
+use crate::fresh::{Released, ensure_made};
+use crate::places::Places;
+use crate::products::machines::host_simulator::concurrently;
+use crate::wait::{Stopwatch, until};
+use judge::{INVARIANTS, Refusal, Turn};
+use managers::{Family, Installer, PLAIN, Plain, Session, Way, products};
+use record::{History, Mark, Versions};
+use stage::{FAILED, InFlight, Stage, host};
+use upstream::Upstream;
+
+/// Without a write to a host for so long, all is at rest.
+const QUIET: Duration = Duration::from_secs(40);
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    released: Released,
+    #[command(flatten)]
+    fleet: FleetOptions,
+    /// Folder of the Go managers and their manifests: docs/development.md, "The swap".
+    #[arg(long)]
+    upstream_bin: PathBuf,
+    /// How to switch; each way goes there and back.
+    #[arg(long = "way", value_enum, default_values = ["scale", "upgrade"])]
+    ways: Vec<Way>,
+    /// The page to write.
+    #[arg(long)]
+    report: Option<PathBuf>,
+}
+
+impl Options {
+    /// This command, to run inside the stack.
+    fn args(&self) -> anyhow::Result<Vec<OsString>> {
+        let mut args: Vec<OsString> = vec!["swap".into(), "--upstream-bin".into()];
+        args.push(self.upstream_bin.canonicalize()?.into());
+        args.extend(self.fleet.args()?);
+        for way in &self.ways {
+            args.extend(["--way".into(), way.name().into()]);
+        }
+        if let Some(report) = &self.report {
+            args.extend(["--report".into(), std::path::absolute(report)?.into()]);
+        }
+        Ok(args)
+    }
+}
+
+/// Runs the suite on a fresh stack; the exit code is the result.
+pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    let released = &options.released;
+    if released.inside {
+        return inside(places, options);
+    }
+    Upstream::of(&options.upstream_bin)?;
+    let files = released.files().into_iter().chain(options.fleet.files());
+    ensure_made(files, "make e2e-swap")?;
+    Ok(exit_code(released.prove(places, || Ok(()), options.args()?)?))
+}
+
+fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
+    let stack = Stack::new(places, None);
+    crate::instance::set_image(places, install::IMAGE, &options.released.binary)?;
+    let wanted = Wanted {
+        machines: stage::MACHINES,
+        delays: Delays {
+            boot: stage::BOOT_DELAY,
+            step: stage::STEP_DELAY,
+        },
+        ..Wanted::default()
+    };
+    let fleet = Fleet::start(&stack, &options.fleet, &wanted)?;
+    let simulator = Mutex::new(MachineSimulator::new(&stack, &fleet));
+    simulator.lock().ignore(stage::without_a_cluster());
+    let env = TestEnv {
+        stack: &stack,
+        second: &stack,
+        release: &options.released.release,
+        fleet: &fleet,
+        simulator: &simulator,
+        parts: &[],
+        seed: 1,
+    };
+    let (upstream, session) = (Upstream::of(&options.upstream_bin)?, Session::default());
+    let installer = Installer {
+        env: &env,
+        upstream: &upstream,
+        session: &session,
+    };
+    let watch = Stopwatch::start();
+    installer.publish(Family::Go)?;
+    installer.first()?;
+    println!(
+        "       the Go managers are installed after {:.1} s",
+        watch.elapsed().as_secs_f64()
+    );
+    let history = Mutex::new(History::begin(&stack)?);
+    let both = || {
+        env.simulator().step()?;
+        history.lock().keep()
+    };
+    let suite = Suite {
+        env: &env,
+        installer: &installer,
+        versions: &|| history.lock().versions(),
+        program: &options.released.binary,
+    };
+    let held = concurrently("the simulated machines", both, || suite.run(options))?;
+    Ok(exit_code(held))
+}
+
+struct Suite<'a> {
+    env: &'a TestEnv<'a>,
+    installer: &'a Installer<'a>,
+    /// The versions of all objects so far.
+    versions: &'a dyn Fn() -> anyhow::Result<Versions>,
+    program: &'a PathBuf,
+}
+
+impl Suite<'_> {
+    /// Returns whether all invariants hold for each switch.
+    fn run(&self, options: &Options) -> anyhow::Result<bool> {
+        let stage = Stage(self.env);
+        let watch = Stopwatch::start();
+        stage.set()?;
+        self.quiet(Mark::now(self.env)?.audit)?;
+        println!(
+            "       hosts and cluster are at rest after {:.1} s",
+            watch.elapsed().as_secs_f64()
+        );
+        self.installer.publish(Family::Ours)?;
+        // The commands so far installed the Go managers.
+        drop(self.installer.session.take());
+        let mut turns = Vec::new();
+        let mut held = true;
+        let switches = options
+            .ways
+            .iter()
+            .flat_map(|way| [(*way, Family::Ours), (*way, Family::Go)]);
+        for (number, (way, to)) in switches.enumerate() {
+            let watch = Stopwatch::start();
+            println!("       switch {}: to {}, {}", number + 1, to.name(), way.describe());
+            let turn = self.turn(&stage, number, (way, to));
+            let turn = turn.with_context(|| format!("switch {}: {}", number + 1, self.installer.session.take()))?;
+            for (name, proof) in INVARIANTS {
+                held &= print(name, proof(&turn));
+            }
+            println!("       {:.1} s", watch.elapsed().as_secs_f64());
+            turns.push(turn);
+            // After each: a run is too long to lose its results.
+            if let Some(path) = &options.report {
+                fs::write(path, report::page(&turns)).with_context(|| format!("writing {}", path.display()))?;
+            }
+        }
+        println!("{} switches, {} invariants each", turns.len(), INVARIANTS.len());
+        Ok(held)
+    }
+
+    /// One switch, recorded.
+    fn turn(&self, stage: &Stage<'_>, number: usize, (way, to): (Way, Family)) -> anyhow::Result<Turn> {
+        let (env, work) = (self.env, InFlight::of(number));
+        let refused = PLAIN.iter().map(|plain| self.installer.is_refused(to, plain));
+        let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
+        let before = Mark::now(env)?;
+        stage.begin(&work)?;
+        let prediction = predict::run(env.stack, self.program, to)?;
+        let refusal = |(plain, is_refused): (&Plain, bool)| Refusal {
+            plain: plain.command(),
+            is_refused,
+            is_named: prediction.names(plain.works),
+        };
+        let refusals = PLAIN.iter().zip(refused).map(refusal).collect();
+        let switch = Mark::now(env)?;
+        self.installer.switch(to, way)?;
+        stage.ended(&work)?;
+        self.quiet(switch.audit)?;
+        let after = Mark::now(env)?;
+        let marks = [before, switch, after];
+        let nodes = marks.iter().flat_map(|mark| mark.nodes.clone()).collect();
+        let [from, since, _] = marks.each_ref().map(|mark| mark.ironic);
+        let audit = fs::read(env.stack.places.log("audit"))?;
+        let part =
+            |range: std::ops::Range<usize>| String::from_utf8_lossy(audit.get(range).unwrap_or_default()).into_owned();
+        let writes = [
+            part(marks[0].audit..marks[1].audit),
+            part(marks[1].audit..marks[2].audit),
+        ];
+        let requests = writes.each_ref().map(|part| logs::requests(part));
+        let gap = |product: managers::Product| {
+            (
+                product.deployment,
+                logs::without_manager(&requests, &product, to == Family::Ours),
+            )
+        };
+        Ok(Turn {
+            to,
+            gaps: products().map(gap),
+            way,
+            work,
+            orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
+            begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
+            writes: writes.each_ref().map(|part| logs::writes(part)),
+            versions: (self.versions)()?,
+            named: prediction.hosts(),
+            stops: prediction.stops(),
+            refusals,
+            predicted: prediction.text(),
+            session: self.installer.session.take(),
+            marks,
+        })
+    }
+
+    /// Waits until no host is written for a while. Hosts with an error are retried for ever.
+    fn quiet(&self, since: usize) -> anyhow::Result<()> {
+        let failed: Vec<String> = FAILED.iter().map(|(number, _)| host(*number)).collect();
+        let (mut last, mut watch) = (usize::MAX, Stopwatch::start());
+        until(LONG, "hosts that are written no more", || {
+            let audit = fs::read(self.env.stack.places.log("audit"))?;
+            let audit = String::from_utf8_lossy(audit.get(since..).unwrap_or_default()).into_owned();
+            let writes = logs::writes(&audit);
+            let of_hosts = writes
+                .iter()
+                .filter(|one| one.resource.starts_with("baremetalhosts") && !failed.contains(&one.name));
+            let count = of_hosts.count();
+            if count != last {
+                (last, watch) = (count, Stopwatch::start());
+            }
+            Ok((watch.elapsed() > QUIET).then_some(()))
+        })
+    }
+}

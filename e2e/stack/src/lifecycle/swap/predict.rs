@@ -1,0 +1,120 @@
+//! `capm3 preflight` before a switch, and what it names.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use super::managers::Family;
+use super::upstream;
+use crate::claims::stack::Stack;
+use crate::pki::ADMIN;
+use crate::products::machines::NAMESPACE;
+
+pub(super) struct Prediction {
+    report: Value,
+    command: String,
+    code: i32,
+}
+
+/// Runs the command as a user does. A decision other than *go* is part of the result.
+pub(super) fn run(stack: &Stack, program: &Path, to: Family) -> anyhow::Result<Prediction> {
+    let kubeconfig = format!("--kubeconfig={}", stack.places.kubeconfig(ADMIN).display());
+    let series = upstream::VERSION.trim_start_matches('v').trim_end_matches(".0");
+    let to_series = format!("--to={series}");
+    let way: &[&str] = match to {
+        Family::Ours => &[],
+        Family::Go => &["--back", &to_series],
+    };
+    let program = program.to_str().context("the program's name is not text")?;
+    let args = [&["preflight"][..], way, &[&kubeconfig, "--output=json"]].concat();
+    let output = stack.output(program, &args, None)?;
+    let code = output.status.code().context("preflight was killed")?;
+    let Ok(report) = serde_json::from_slice(&output.stdout) else {
+        bail!("preflight: {code}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let command = [&["capm3", "preflight"][..], way].concat().join(" ");
+    Ok(Prediction { report, command, code })
+}
+
+impl Prediction {
+    fn findings(&self) -> impl Iterator<Item = &Value> {
+        self.report["findings"].as_array().into_iter().flatten()
+    }
+
+    /// The hosts that it names, without their namespace.
+    pub(super) fn hosts(&self) -> BTreeSet<String> {
+        let prefix = format!("BareMetalHost {NAMESPACE}/");
+        let objects = self.findings().filter_map(|finding| finding["object"].as_str());
+        objects
+            .filter_map(|object| object.strip_prefix(&prefix))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// What it refuses to switch with, or waits for.
+    pub(super) fn stops(&self) -> BTreeSet<String> {
+        let stopping = self.findings().filter(|finding| finding["decision"] != "go");
+        let objects = stopping.filter_map(|finding| finding["object"].as_str());
+        objects.map(str::to_owned).collect()
+    }
+
+    /// Whether it names this command.
+    pub(super) fn names(&self, command: &str) -> bool {
+        let mut cures = self.findings().filter_map(|finding| finding["cure"].as_str());
+        cures.any(|cure| cure.contains(command))
+    }
+
+    /// Its decision, and a line for each kind of finding.
+    pub(super) fn text(&self) -> String {
+        let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+        for finding in self.findings() {
+            let text = |member: &str| finding[member].as_str().unwrap_or_default();
+            let what = match text("cure") {
+                "" => text("what").to_owned(),
+                cure => format!("{}: {cure}", text("what")),
+            };
+            let line = format!("{}: {what}", text("decision"));
+            let object = text("object").trim_start_matches("BareMetalHost ");
+            match kinds.iter_mut().find(|(known, _)| *known == line) {
+                Some((_, objects)) => objects.push(object),
+                None => kinds.push((line, vec![object])),
+            }
+        }
+        let decision = self.report["decision"].as_str().unwrap_or_default();
+        let mut lines = vec![format!("$ {}\n{decision} (exit code {})", self.command, self.code)];
+        for (line, objects) in kinds {
+            let named = match objects.as_slice() {
+                [] | [_] | [_, _] | [_, _, _] => objects.join(", "),
+                [first, second, ..] => format!("{first}, {second} and {} more", objects.len() - 2),
+            };
+            lines.push(format!("{line} ({named})"));
+        }
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn prediction_names_hosts_and_folds_equal_findings() {
+        let finding = |object: &str| json!({"decision": "go", "object": object, "what": "is new", "cure": "wait"});
+        let objects = ["BareMetalHost metal/a", "BareMetalHost metal/b", "Deployment x/y"];
+        let prediction = Prediction {
+            report: json!({"decision": "go", "findings": objects.map(finding)}),
+            command: "capm3 preflight".to_owned(),
+            code: 0,
+        };
+        assert_eq!(prediction.hosts(), ["a", "b"].map(str::to_owned).into());
+        let text = prediction.text();
+        assert!(
+            text.ends_with("go: is new: wait (metal/a, metal/b, Deployment x/y)"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,346 @@
+//! The hosts of the suite: the states that a Go manager can leave, and the work in flight at each switch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::managers::Family;
+use crate::claims::stack::Stack;
+use crate::lifecycle::env::TestEnv;
+use crate::lifecycle::fleet::Fleet;
+use crate::lifecycle::{install, workers};
+use crate::products::load::{list, name};
+use crate::products::machines::NAMESPACE;
+use crate::products::machines::cluster::running;
+use crate::wait::until;
+
+/// The slow inspection of all machines, on a machine with other work.
+const LIMIT: Duration = Duration::from_secs(1500);
+pub(super) const MACHINES: usize = 27;
+/// Machines that the cluster may use: those of the label.
+pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
+/// Machines that run what the suite does not simulate.
+const PROVISIONED: [u64; 8] = [7, 9, 10, 11, 17, 18, 22, 24];
+/// Its consumer is a HostClaim, a kind that only the Go manager serves.
+const CLAIMED: u64 = 6;
+const CLAIM: &str = "claim";
+const EXTERNAL: u64 = 8;
+const DETACHED: u64 = 9;
+const PAUSED: u64 = 10;
+const OFF: u64 = 11;
+/// The login of its BMC is wrong.
+const UNREGISTERED: u64 = 12;
+/// Its image has another checksum.
+const UNPROVISIONED: u64 = 13;
+const AVAILABLE: u64 = 14;
+const AVAILABLE_OFF: u64 = 15;
+/// It has no BMC.
+const UNMANAGED: u64 = 23;
+const REBOOTED: u64 = 22;
+const SWITCHED: u64 = 24;
+/// Hosts that are provisioned in one switch and deprovisioned in the next.
+const PAIR: [u64; 2] = [16, 17];
+
+/// A quarter of a minute for each step of a machine, so that a switch meets work in flight.
+pub(super) const BOOT_DELAY: u64 = 5000;
+pub(super) const STEP_DELAY: u64 = 2500;
+
+/// The states at rest, for the report.
+pub(super) const AT_REST: &[(u64, &str)] = &[
+    (CLAIMED, "available, taken by a HostClaim"),
+    (7, "provisioned"),
+    (EXTERNAL, "externally provisioned"),
+    (DETACHED, "provisioned, detached"),
+    (PAUSED, "provisioned, paused by annotation"),
+    (OFF, "provisioned, powered off"),
+    (AVAILABLE, "available"),
+    (AVAILABLE_OFF, "available, to be off"),
+    (UNMANAGED, "unmanaged"),
+];
+/// Errors that are retried by either manager.
+pub(super) const FAILED: &[(u64, &str)] = &[
+    (UNREGISTERED, "registration error: wrong login"),
+    (UNPROVISIONED, "provisioning error: wrong checksum"),
+];
+
+/// What preflight refuses to switch with.
+pub(super) fn stops(to: Family) -> BTreeSet<String> {
+    let claim = format!("HostClaim {NAMESPACE}/{CLAIM}");
+    (to == Family::Ours).then_some(claim).into_iter().collect()
+}
+
+/// What is in flight at a switch.
+#[derive(Debug, Clone)]
+pub(super) struct InFlight {
+    pub(super) inspected: u64,
+    pub(super) registered: u64,
+    pub(super) deleted: u64,
+    pub(super) provisioned: u64,
+    pub(super) deprovisioned: u64,
+    pub(super) workers: usize,
+    online: bool,
+}
+
+impl InFlight {
+    /// The work of the switch of this number, from 0.
+    pub(super) fn of(turn: usize) -> Self {
+        const NEW: [[u64; 3]; 4] = [[19, 20, 18], [25, 26, 20], [18, 20, 26], [21, 26, 19]];
+        let is_even = turn.is_multiple_of(2);
+        let [inspected, registered, deleted] = NEW.get(turn).copied().unwrap_or_default();
+        let [first, second] = PAIR;
+        Self {
+            inspected,
+            registered,
+            deleted,
+            provisioned: if is_even { first } else { second },
+            deprovisioned: if is_even { second } else { first },
+            workers: if is_even { 3 } else { 2 },
+            online: !is_even,
+        }
+    }
+
+    /// What is ordered of each host, for the report and for the judgement.
+    pub(super) fn hosts(&self) -> Vec<(u64, &'static str)> {
+        vec![
+            (self.inspected, "new: inspecting"),
+            (self.registered, "new: registering"),
+            (self.deleted, "deleting"),
+            (self.provisioned, "provisioning"),
+            (self.deprovisioned, "deprovisioning"),
+            (REBOOTED, "reboot annotation"),
+            (SWITCHED, if self.online { "power on" } else { "power off" }),
+        ]
+    }
+
+    /// The state that each of these hosts reaches; `None` for a deleted one.
+    fn ends(&self) -> BTreeMap<String, Option<&'static str>> {
+        [
+            (self.inspected, Some("available")),
+            (self.registered, Some("available")),
+            (self.deleted, None),
+            (self.provisioned, Some("provisioned")),
+            (self.deprovisioned, Some("available")),
+            (REBOOTED, Some("provisioned")),
+            (SWITCHED, Some("provisioned")),
+        ]
+        .into_iter()
+        .map(|(number, state)| (host(number), state))
+        .collect()
+    }
+}
+
+pub(super) fn host(number: u64) -> String {
+    install::host(&number.into())
+}
+
+/// Machines whose disks hold no cluster's system.
+pub(super) fn without_a_cluster() -> impl Iterator<Item = u64> {
+    (1..=u64::try_from(MACHINES).unwrap_or_default()).filter(|number| !OF_CLUSTER.contains(number))
+}
+
+fn new_host(fleet: &Fleet, number: u64, change: impl FnOnce(&mut [Value; 2])) -> anyhow::Result<[Value; 2]> {
+    let machine = fleet.machines.iter().find(|machine| machine["number"] == number);
+    let machine = machine.with_context(|| format!("there is no machine {number}"))?;
+    let mut items = install::of_machine(fleet, machine)?;
+    let role = match number {
+        CLAIMED => CLAIM,
+        _ if OF_CLUSTER.contains(&number) => "cluster",
+        _ => "manual",
+    };
+    items[1]["metadata"]["labels"] = json!({"role": role});
+    change(&mut items);
+    Ok(items)
+}
+
+pub(super) struct Stage<'a>(pub(super) &'a TestEnv<'a>);
+
+impl Stage<'_> {
+    fn stack(&self) -> &Stack {
+        self.0.stack
+    }
+
+    fn create(&self, number: u64, change: impl FnOnce(&mut [Value; 2])) -> anyhow::Result<()> {
+        install::create(self.stack(), NAMESPACE, &new_host(self.0.fleet, number, change)?)
+    }
+
+    fn patch(&self, number: u64, patch: &Value) -> anyhow::Result<()> {
+        let args = ["--namespace", NAMESPACE, "patch", "bmh", &host(number), "--type=merge"];
+        let patch = format!("--patch={patch}");
+        self.stack().kubectl(&[&args[..], &[&patch]].concat()).map(drop)
+    }
+
+    fn annotate(&self, number: u64, annotation: &str) -> anyhow::Result<()> {
+        self.patch(number, &json!({"metadata": {"annotations": {annotation: ""}}}))
+    }
+
+    /// The members of an image to provision.
+    fn image(&self, checksum: Option<&str>) -> anyhow::Result<Value> {
+        let url = self.0.fleet.image_url()?;
+        let checksum = checksum.map_or_else(|| format!("{url}.sha256"), str::to_owned);
+        let image = json!({"url": url, "checksum": checksum, "checksumType": "sha256", "format": "raw"});
+        Ok(json!({"image": image, "userData": {"name": "plain", "namespace": NAMESPACE}}))
+    }
+
+    fn provision(&self, number: u64, checksum: Option<&str>) -> anyhow::Result<()> {
+        self.patch(number, &json!({"spec": self.image(checksum)?}))
+    }
+
+    /// Claims a host through the kind of the host operator, which takes it and does no more in this release.
+    fn claim(&self) -> anyhow::Result<()> {
+        let mut spec = self.image(None)?;
+        spec["poweredOn"] = true.into();
+        spec["hostSelector"] = json!({"matchLabels": {"role": CLAIM}});
+        let object = |kind: &str, spec: Value| json!({"apiVersion": "metal3.io/v1alpha1", "kind": kind, "metadata": {"name": CLAIM}, "spec": spec});
+        let policy = object(
+            "HostDeployPolicy",
+            json!({"hostClaimNamespaces": {"names": [NAMESPACE]}}),
+        );
+        install::create(self.stack(), NAMESPACE, &[policy, object("HostClaim", spec)])?;
+        until(LIMIT, "a host to be taken by the HostClaim", || {
+            let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;
+            let mut hosts = hosts.iter().filter(|one| name(one) == host(CLAIMED));
+            Ok(hosts
+                .any(|one| one["spec"]["consumerRef"]["name"] == CLAIM)
+                .then_some(()))
+        })
+    }
+
+    /// Waits until each of these hosts has its state, and fails with those that have another.
+    fn reached(&self, what: &str, wanted: &BTreeMap<String, Option<&str>>) -> anyhow::Result<()> {
+        let mut others = String::new();
+        until(LIMIT, what, || {
+            let states = states(self.stack())?;
+            let other = |(name, state): &(&String, &Option<&str>)| states.get(*name).map(String::as_str) != **state;
+            let open: Vec<String> = wanted
+                .iter()
+                .filter(other)
+                .map(|(name, _)| format!("{name}: {}", states.get(name).map_or("gone", String::as_str)))
+                .collect();
+            others = open.join(", ");
+            Ok(open.is_empty().then_some(()))
+        })
+        .with_context(|| others)
+    }
+
+    fn all(&self, what: &str, state: &str, numbers: &[u64]) -> anyhow::Result<()> {
+        let wanted = numbers.iter().map(|number| (host(*number), Some(state))).collect();
+        self.reached(what, &wanted)
+    }
+
+    /// Brings all hosts and the cluster to rest.
+    pub(super) fn set(&self) -> anyhow::Result<()> {
+        let stack = self.stack();
+        stack.create_namespace(NAMESPACE)?.keep();
+        let plain = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "plain"},
+            "stringData": {"userData": "#cloud-config\n"}});
+        let unmanaged = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": {"name": host(UNMANAGED)}, "spec": {"online": true}});
+        install::create(stack, NAMESPACE, &[plain, unmanaged])?;
+        let others = [CLAIMED, UNPROVISIONED, AVAILABLE, AVAILABLE_OFF, PAIR[0]];
+        let inspected = [&OF_CLUSTER[..], &PROVISIONED, &others].concat();
+        for number in &inspected {
+            self.create(*number, |_| {})?;
+        }
+        self.create(EXTERNAL, |items| {
+            items[1]["spec"]["externallyProvisioned"] = true.into()
+        })?;
+        self.create(UNREGISTERED, |items| {
+            items[0]["stringData"]["password"] = "wrong".into()
+        })?;
+        self.all("hosts to be available", "available", &inspected)?;
+        install::cluster_with(self.0, |objects| use_labelled_hosts(objects))?;
+        for number in PROVISIONED {
+            self.provision(number, None)?;
+        }
+        self.provision(UNPROVISIONED, Some(&"0".repeat(64)))?;
+        self.patch(AVAILABLE_OFF, &json!({"spec": {"online": false}}))?;
+        self.claim()?;
+        self.all("hosts to be provisioned", "provisioned", &PROVISIONED)?;
+        self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
+        self.annotate(PAUSED, "baremetalhost.metal3.io/paused")?;
+        self.patch(OFF, &json!({"spec": {"online": false}}))?;
+        running(stack, 3)?;
+        self.off(&[OFF, AVAILABLE_OFF])
+    }
+
+    fn off(&self, numbers: &[u64]) -> anyhow::Result<()> {
+        until(LIMIT, "hosts to be off", || {
+            let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;
+            let is_off = |number: &u64| {
+                let mut hosts = hosts.iter().filter(|one| name(one) == host(*number));
+                hosts.any(|one| one["status"]["poweredOn"] == false)
+            };
+            Ok(numbers.iter().all(is_off).then_some(()))
+        })
+    }
+
+    /// Orders the work of a switch, so that all of it is in flight at the end.
+    pub(super) fn begin(&self, work: &InFlight) -> anyhow::Result<()> {
+        self.create(work.inspected, |_| {})?;
+        self.all("a new host to be inspected", "inspecting", &[work.inspected])?;
+        self.provision(work.provisioned, None)?;
+        workers::scale(self.stack(), work.workers)?;
+        self.all("a host to be deployed", "provisioning", &[work.provisioned])?;
+        self.patch(work.deprovisioned, &json!({"spec": {"image": null}}))?;
+        let deleted = host(work.deleted);
+        let args = ["--namespace", NAMESPACE, "delete", "bmh", &deleted, "--wait=false"];
+        self.stack().kubectl(&args)?;
+        self.all("a host to be cleaned", "deprovisioning", &[work.deprovisioned])?;
+        self.create(work.registered, |_| {})?;
+        self.annotate(REBOOTED, "reboot.metal3.io")?;
+        self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
+    }
+
+    /// Waits until the work has ended, and then until no host was written for a while.
+    pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
+        self.reached("the work in flight to end", &work.ends())?;
+        running(self.stack(), work.workers.saturating_add(1))
+    }
+}
+
+/// Hosts with the label, so that those of other states stay as they are.
+fn use_labelled_hosts(objects: &mut [Value]) -> anyhow::Result<()> {
+    let templates = objects
+        .iter_mut()
+        .filter(|object| object["kind"] == "Metal3MachineTemplate");
+    for template in templates {
+        template["spec"]["template"]["spec"]["hostSelector"] = json!({"matchLabels": {"role": "cluster"}});
+    }
+    Ok(())
+}
+
+/// The state of each host.
+pub(super) fn states(stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> {
+    let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
+    let state = |host: &Value| {
+        let state = host["status"]["provisioning"]["state"].as_str();
+        (name(host), state.unwrap_or_default().to_owned())
+    };
+    Ok(hosts.iter().map(state).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_switch_has_its_own_work_on_hosts_that_the_previous_one_left() {
+        let mut there: Vec<u64> = PROVISIONED.to_vec();
+        for turn in 0..4 {
+            let work = InFlight::of(turn);
+            for number in [work.inspected, work.registered] {
+                assert!(!there.contains(&number), "{number} exists in switch {turn}");
+                there.push(number);
+            }
+            assert!(
+                there.contains(&work.deleted),
+                "{} is absent in switch {turn}",
+                work.deleted
+            );
+            there.retain(|number| *number != work.deleted);
+            assert_ne!(work.provisioned, work.deprovisioned);
+        }
+    }
+}

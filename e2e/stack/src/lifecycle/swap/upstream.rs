@@ -1,0 +1,148 @@
+//! The Go managers as their users install them: a folder of programs and rendered manifests, made outside this project.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use crate::claims::stack::Stack;
+use crate::instance::{set_image, set_image_of_files};
+use crate::lifecycle::fleet::Fleet;
+use crate::repository::{self, Kind, Release};
+
+/// The version under which the Go managers are in the clusterctl repository.
+pub(super) const VERSION: &str = "v1.14.0";
+/// The provisioner of the host operator, and its place in the image.
+const PLUGIN: (&str, &str) = ("ironic-provisioner.so", "/plugins/ironic-provisioner.so");
+const HOSTS: &str = "baremetal-operator";
+const METADATA: &str = "metadata.yaml";
+/// The program is the last element of the image's name.
+const PROVIDERS: [(Kind, &str, &str); 2] = [
+    (
+        Kind::Infrastructure,
+        "cluster-api-provider-metal3",
+        "capm3-components.yaml",
+    ),
+    (Kind::Ipam, "ip-address-manager", "ipam-components.yaml"),
+];
+const HOSTS_COMPONENTS: &str = "baremetal-operator-components.yaml";
+
+/// The folder.
+#[derive(Debug, Clone)]
+pub(super) struct Upstream(PathBuf);
+
+impl Upstream {
+    /// Fails for a missing file, and names the section that describes how the folder is made.
+    pub(super) fn of(folder: &Path) -> anyhow::Result<Self> {
+        const NEEDED: [&str; 8] = [
+            HOSTS,
+            PLUGIN.0,
+            PROVIDERS[0].1,
+            PROVIDERS[1].1,
+            HOSTS_COMPONENTS,
+            PROVIDERS[0].2,
+            PROVIDERS[1].2,
+            METADATA,
+        ];
+        let missing: Vec<&str> = NEEDED.into_iter().filter(|file| !folder.join(file).exists()).collect();
+        ensure!(
+            missing.is_empty(),
+            "UPSTREAM_BIN={}: {} missing; docs/development.md, \"The swap\", says how the folder is made",
+            folder.display(),
+            missing.join(", ")
+        );
+        Ok(Self(folder.canonicalize()?))
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Makes images and clusterctl releases of the programs. The cluster template is this project's: both serve it.
+    pub(super) fn publish(&self, stack: &Stack, template: &Path) -> anyhow::Result<()> {
+        let plugin = self.file(PLUGIN.0);
+        set_image_of_files(&stack.places, HOSTS, &self.file(HOSTS), &[(PLUGIN.1, plugin.as_path())])?;
+        for (kind, program, components) in PROVIDERS {
+            set_image(&stack.places, program, &self.file(program))?;
+            let is_infrastructure = kind == Kind::Infrastructure;
+            let release = Release {
+                kind,
+                provider: "metal3".to_owned(),
+                version: VERSION.to_owned(),
+                components: self.file(components),
+                metadata: self.file(METADATA),
+                templates: is_infrastructure.then(|| template.to_path_buf()).into_iter().collect(),
+            };
+            repository::put(&stack.places, &release)?;
+        }
+        Ok(())
+    }
+
+    /// The components of the host operator, with the address and the credentials of Ironic.
+    pub(super) fn hosts(&self, fleet: &Fleet) -> anyhow::Result<String> {
+        let path = self.file(HOSTS_COMPONENTS);
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let mut documents = Vec::new();
+        for document in text.split("\n---\n") {
+            let kind = document.lines().find_map(|line| line.strip_prefix("kind: "));
+            documents.push(match kind {
+                Some("ConfigMap") => with_ironic(document, fleet)?,
+                Some("Deployment") => with_credentials(document)?,
+                _ => document.to_owned(),
+            });
+        }
+        Ok(documents.join("\n---\n"))
+    }
+}
+
+fn with_ironic(document: &str, fleet: &Fleet) -> anyhow::Result<String> {
+    let mut map: Value = serde_saphyr::from_str(document)?;
+    map["data"]["IRONIC_ENDPOINT"] = format!("{}/v1/", fleet.ironic_url()).into();
+    Ok(map.to_string())
+}
+
+/// As upstream's overlay `basic-auth_tls` has it.
+fn with_credentials(document: &str) -> anyhow::Result<String> {
+    const PLACES: [(&str, &str); 2] = [
+        ("ironic-credentials", "/opt/metal3/auth/ironic"),
+        ("ironic-cacert", "/opt/metal3/certs/ca"),
+    ];
+    let mut deployment: Value = serde_saphyr::from_str(document)?;
+    let pod = &mut deployment["spec"]["template"]["spec"];
+    for (secret, path) in PLACES {
+        let volumes = pod["volumes"]
+            .as_array_mut()
+            .context("the host operator has no volumes")?;
+        volumes.push(json!({"name": secret, "secret": {"secretName": secret}}));
+        let mounts = pod["containers"][0]["volumeMounts"].as_array_mut();
+        let mounts = mounts.context("the host operator mounts nothing")?;
+        mounts.push(json!({"name": secret, "mountPath": path, "readOnly": true}));
+    }
+    Ok(deployment.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_folder_is_refused_with_all_that_it_lacks() {
+        let error = Upstream::of(Path::new("/nonexistent")).unwrap_err().to_string();
+        for part in [HOSTS, PLUGIN.0, METADATA, "docs/development.md"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_host_operator_gets_both_secrets() {
+        let document = "kind: Deployment\nspec: {template: {spec: {containers: [{volumeMounts: []}], volumes: []}}}";
+        let changed: Value = serde_json::from_str(&with_credentials(document).unwrap()).unwrap();
+        let pod = &changed["spec"]["template"]["spec"];
+        assert_eq!(pod["volumes"][1]["secret"]["secretName"], "ironic-cacert");
+        assert_eq!(
+            pod["containers"][0]["volumeMounts"][0]["mountPath"],
+            "/opt/metal3/auth/ironic"
+        );
+    }
+}
