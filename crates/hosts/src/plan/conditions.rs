@@ -10,9 +10,9 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use crate::names::{HELD, reason};
+use crate::plan::firmware_record::is_firmware_still_pending;
 use crate::plan::planner::Planner;
 use crate::plan::safety::is_still_withheld;
-use crate::plan::state::is_firmware_still_pending;
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);

@@ -10,6 +10,7 @@ pub(crate) mod conditions;
 mod deletion;
 mod detach;
 pub(crate) mod error;
+mod firmware_record;
 pub(crate) mod object;
 mod ownership;
 mod planner;

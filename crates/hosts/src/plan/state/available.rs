@@ -4,11 +4,11 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, OperationalS
 
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
-use super::preparing::root_device_hints;
 use super::provisioning::{instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{require_idle, require_slot};
 use super::volumes;
+use super::volumes::root_device_hints;
 use crate::node::raid;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status, wait};

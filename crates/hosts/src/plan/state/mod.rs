@@ -25,7 +25,6 @@ use crate::plan::safety::is_still_withheld;
 use crate::plan::{deletion, power, status, wait};
 
 pub(crate) use host_ports::is_port_left_out;
-pub(crate) use preparing::is_firmware_still_pending;
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;

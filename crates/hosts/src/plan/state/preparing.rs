@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState as State, RootDeviceHints};
+use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -13,11 +13,12 @@ use super::graph::Trigger;
 use super::host_ports::ensure_ports;
 use super::register::{ensure_registered, invalid};
 use super::shared::require_idle;
-use super::volumes;
+use super::volumes::{self, root_device_hints};
 use crate::facts::Read;
-use crate::names::{HELD, reason};
+use crate::names::reason;
 use crate::node::profile;
 use crate::plan::error::Failure;
+use crate::plan::firmware_record::is_held;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::{status, wait};
 
@@ -81,25 +82,8 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
     Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
 }
 
-/// Whether the status records that changes of the firmware are pending.
-fn is_held(status: &BareMetalHostStatus) -> bool {
-    let mut conditions = status.conditions.iter();
-    conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::FIRMWARE_PENDING.as_str())
-}
-
-/// Whether that is still so, as far as this reconcile has read. Only the condition records it, so it is kept even when this
-/// reconcile ends elsewhere.
-pub(crate) fn is_firmware_still_pending(planner: &Planner<'_>) -> bool {
-    let is_preparing = planner.draft.status.provisioning.state == State::Preparing;
-    is_preparing && is_held(&planner.host().status) && planner.facts.firmware != Observed::Absent
-}
-
 fn is_of_firmware(message: &str) -> bool {
     [FIRMWARE, FIRMWARE_UNREAD]
         .iter()
         .any(|begin| message.starts_with(begin))
-}
-
-pub(super) fn root_device_hints(planner: &Planner<'_>) -> PlanResult<Option<RootDeviceHints>> {
-    profile::root_device(planner.host()).map_err(invalid)
 }

@@ -16,13 +16,13 @@ use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
-use super::preparing::root_device_hints;
 use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
     wait_for_service,
 };
+use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;

@@ -3,18 +3,18 @@
 //! The volumes are recorded when their cleaning is ordered, and not any more when it failed. A process that ends between the
 //! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, RootDeviceHints};
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::work::Next;
 
-use super::preparing::root_device_hints;
+use super::register::invalid;
 use super::shared::{clear_error, request_transition, require_slot};
 use crate::action::Request;
-use crate::node::BmcEndpoint;
 use crate::node::raid::{self, RaidChange};
+use crate::node::{BmcEndpoint, profile};
 use crate::plan::error::Failure;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -119,4 +119,9 @@ fn change(planner: &Planner<'_>, host: &BareMetalHost, node: &Node) -> PlanResul
     let endpoint = BmcEndpoint::of(address, &planner.facts.settings.node);
     let change = endpoint.and_then(|endpoint| raid::change(host, &endpoint.profile(), node));
     change.map_err(|error| Decision::Fail(Failure::until_host_changes(ErrorType::Preparation, error.to_string())))
+}
+
+/// The root device of a deployment; `None` when it is a volume.
+pub(super) fn root_device_hints(planner: &Planner<'_>) -> PlanResult<Option<RootDeviceHints>> {
+    profile::root_device(planner.host()).map_err(invalid)
 }
