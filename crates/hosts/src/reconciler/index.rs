@@ -65,6 +65,8 @@ struct Inner {
     entered: BTreeMap<Key, (State, Monotonic)>,
     /// Hosts in a state that they entered before this process led, or that it did not see them enter.
     began_elsewhere: BTreeSet<Key>,
+    /// Hosts that another process may have registered: it records that before it creates the node.
+    registered_elsewhere: BTreeSet<Key>,
     /// When this process first observed the deletion of a host.
     deleted: BTreeMap<Key, Monotonic>,
     /// The start of the last deprovisioning by namespace and host. A deleted host still counts.
@@ -75,6 +77,10 @@ struct Inner {
     requested_power: BTreeMap<Key, bool>,
     /// Hosts whose running machine this process requested to be rebooted, until that ends.
     requested_reboot: BTreeMap<Key, (NodeUuid, RequestedReboot)>,
+}
+
+const fn is_registered(state: &State) -> bool {
+    !matches!(state, State::None | State::Unmanaged)
 }
 
 impl HostIndex {
@@ -126,6 +132,14 @@ impl HostIndex {
         let mut inner = self.0.lock();
         let all: BTreeSet<Key> = inner.entered.keys().cloned().collect();
         inner.began_elsewhere.extend(all);
+        let registered = inner.entered.iter().filter(|(_, (state, _))| is_registered(state));
+        let registered: BTreeSet<Key> = registered.map(|(key, _)| key.clone()).collect();
+        inner.registered_elsewhere.extend(registered);
+    }
+
+    /// Whether another process may have created the node of the host.
+    pub(super) fn registered_elsewhere(&self, host: &Key) -> bool {
+        self.0.lock().registered_elsewhere.contains(host)
     }
 
     /// Whether another process may have begun with what the host's present state stands for.
@@ -230,6 +244,9 @@ impl Inner {
                 let state = &new.status.provisioning.state;
                 if self.entered.get(&key).is_none_or(|(last, _)| last != state) {
                     let last = self.entered.insert(key.clone(), (state.clone(), now.monotonic));
+                    if last.is_none() && is_registered(state) {
+                        self.registered_elsewhere.insert(key.clone());
+                    }
                     match last {
                         None => self.began_elsewhere.insert(key.clone()),
                         Some(_) => self.began_elsewhere.remove(&key),
@@ -251,6 +268,7 @@ impl Inner {
                 self.previous.remove(*key);
                 self.entered.remove(*key);
                 self.began_elsewhere.remove(*key);
+                self.registered_elsewhere.remove(*key);
                 self.deleted.remove(*key);
                 self.requested_power.remove(*key);
                 self.requested_reboot.remove(*key);
@@ -495,8 +513,9 @@ mod tests {
         observe(&index, "h", &json!({}));
         assert!(index.began_elsewhere(&host));
         index.0.lock().began_elsewhere.clear();
+        index.0.lock().registered_elsewhere.clear();
         index.lead();
-        assert!(index.began_elsewhere(&host));
+        assert!(index.began_elsewhere(&host) && index.registered_elsewhere(&host));
         index
             .0
             .lock()

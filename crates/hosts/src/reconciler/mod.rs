@@ -283,7 +283,11 @@ impl HostReconciler {
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
             unanswered: self.unanswered.left(key, monotonic),
-            creation_left: self.unanswered.creation_left(key, monotonic),
+            creation_left: if self.index.registered_elsewhere(key) {
+                self.unanswered.creation_left(key, monotonic)
+            } else {
+                self.unanswered.left(key, monotonic)
+            },
             reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
