@@ -13,6 +13,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding};
+use crate::hosts;
 use crate::managers::{Manager, Series};
 use crate::objects::Objects;
 
@@ -27,7 +28,8 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     let mut findings = Vec::new();
     findings.extend(stored_versions(facts, to));
     findings.extend(undecided(objects));
-    findings.extend(hosts(objects, to));
+    findings.extend(hosts::continued(facts));
+    findings.extend(blocked_or_kept(objects, to));
     findings.extend(claims::<IPClaim>(objects));
     findings.extend(claims::<IPAddressClaim>(objects));
     findings.extend(firmware(objects));
@@ -75,7 +77,7 @@ fn undecided(objects: &Objects) -> Vec<Finding> {
     machines.map(finding).collect()
 }
 
-fn hosts(objects: &Objects, to: Series) -> Vec<Finding> {
+fn blocked_or_kept(objects: &Objects, to: Series) -> Vec<Finding> {
     let mut findings = Vec::new();
     if to >= KNOWS_BLOCKS {
         return findings;

@@ -29,7 +29,7 @@ pub struct Crd {
     pub stored: Vec<String>,
     /// Whether a webhook converts between versions.
     pub has_webhook: bool,
-    /// The field managers of the versions whose changes conflict with `kubectl apply --server-side`.
+    /// The field managers of the versions and the conversion whose values conflict with `kubectl apply --server-side`.
     pub writers: Vec<String>,
 }
 

@@ -27,6 +27,9 @@ const RULES: &[Rule] = &[
     never_off,
 ];
 
+/// What either manager continues, on the way back too.
+const CONTINUED: &[Rule] = &[in_flight, failed];
+
 struct Host<'a> {
     name: &'a str,
     object: &'a BareMetalHost,
@@ -72,16 +75,26 @@ impl Host<'_> {
 }
 
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    each(facts, |host| {
+        let found = RULES.iter().filter_map(|rule| rule(host));
+        found.chain(unsupported(host)).collect()
+    })
+}
+
+/// Hosts that a Go manager continues on the way back.
+pub(crate) fn continued(facts: &Facts) -> Vec<Finding> {
+    each(facts, |host| CONTINUED.iter().filter_map(|rule| rule(host)).collect())
+}
+
+fn each(facts: &Facts, found: impl Fn(&Host<'_>) -> Vec<Finding>) -> Vec<Finding> {
     let (mut findings, firmware) = (Vec::new(), Firmware::pending(facts));
     for (name, object) in facts.objects.of::<BareMetalHost>() {
-        let host = Host {
+        findings.extend(found(&Host {
             name: &name,
             object: &object,
             facts,
             firmware: &firmware,
-        };
-        findings.extend(RULES.iter().filter_map(|rule| rule(&host)));
-        findings.extend(unsupported(&host));
+        }));
     }
     findings
 }
@@ -130,7 +143,7 @@ fn in_flight(host: &Host<'_>) -> Option<Finding> {
         ProvisioningState::Deleting => "deleting",
         _ => return None,
     };
-    let what = format!("is {state}; this program continues it, and repeats no order that Ironic has");
+    let what = format!("is {state}; either manager continues it, and repeats no order that Ironic has");
     Some(host.finding(Decision::Go, what, ""))
 }
 

@@ -564,3 +564,20 @@ fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
     assert!(with(back, false).is_empty());
     assert!(with(Direction::ToThisProgram, false).is_empty());
 }
+
+#[test]
+fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
+    let named = |state: &str, more: Value| {
+        let found = about(
+            back::<BareMetalHost>(Series::new(1, 14), host(state, more)),
+            "BareMetalHost",
+        );
+        found
+            .into_iter()
+            .any(|(decision, text)| decision == Decision::Go && text.contains("either manager"))
+    };
+    assert!(named("provisioning", json!({})));
+    assert!(!named("provisioned", json!({})));
+    let failed = json!({ "status": { "errorType": "power management error" } });
+    assert!(named("provisioned", failed));
+}

@@ -29,13 +29,14 @@ pub(super) struct Reader {
     pub(super) not_read: Vec<NotRead>,
 }
 
-/// The field managers of the versions of a definition, except those of which `kubectl apply` takes fields over.
+/// The field managers of the versions and the conversion of a definition, except those of which `kubectl apply` takes fields over.
 fn writers(metadata: &ObjectMeta) -> Vec<String> {
     const KUBECTL: [&str; 2] = ["kubectl", "kubectl-client-side-apply"];
     let entries = metadata.managed_fields.iter().flatten();
     let owners = entries.filter(|entry| {
         let fields = entry.fields_v1.as_ref();
-        fields.is_some_and(|fields| fields.0.pointer("/f:spec/f:versions").is_some())
+        let has = |path| fields.is_some_and(|fields| fields.0.pointer(path).is_some());
+        has("/f:spec/f:versions") || has("/f:spec/f:conversion/f:strategy")
     });
     let names = owners.filter_map(|entry| entry.manager.clone());
     names.filter(|name| !KUBECTL.contains(&name.as_str())).collect()
