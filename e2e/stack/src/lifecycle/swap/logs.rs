@@ -162,16 +162,17 @@ pub(super) fn writes(log: &str) -> Vec<Write> {
     all
 }
 
-/// All successful requests. A watch is in it when it ends: with its process, at the latest.
+/// All successful requests. A watch is in it twice; it ends with its process, at the latest.
 pub(super) fn requests(log: &str) -> Vec<Write> {
     log.lines().filter_map(request).collect()
 }
 
 fn request(line: &str) -> Option<Write> {
     let event: Event = serde_json::from_str(line).ok()?;
-    let object = event.object_ref?;
+    let object = event.object_ref.unwrap_or_default();
     let failed = event.response_status.is_none_or(|status| status.code >= 300);
-    if failed || event.stage != "ResponseComplete" {
+    // The beginning and the end of a watch are two events.
+    if failed || !["ResponseStarted", "ResponseComplete"].contains(&event.stage.as_str()) {
         return None;
     }
     let resource = match object.subresource.as_str() {
@@ -333,5 +334,10 @@ mod tests {
         let overlap = [ours[0], ("manager/v0", "00:00:02.0", "watches")];
         assert_eq!(gap(log(&overlap), true), Some(0));
         assert_eq!(gap(Vec::new(), true), None);
+        // A manager without a lease begins with its first request, also to no resource, and with the begin of a watch.
+        let go = log(&[("manager/v0", "00:00:04.0", "ippools")]);
+        assert_eq!(without_manager(&[log(&ours[..1]), go], &product, false), Some(3_000));
+        let line = event("manager/v0", "00:00:02.0", "ippools", 200);
+        assert_eq!(requests(&line.replace("ResponseComplete", "ResponseStarted")).len(), 1);
     }
 }

@@ -1,13 +1,12 @@
-//! The commands of a switch, as a user types them, and what they print.
+//! The commands of a switch, as a user types them.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use parking_lot::Mutex;
+use anyhow::Context;
 
+use super::session::Session;
 use super::upstream::{self, Upstream};
 use crate::claims::stack::Stack;
 use crate::lifecycle::audit::MANAGERS;
@@ -122,73 +121,12 @@ pub(super) fn products() -> [Product; 3] {
     [hosts, addresses, machines]
 }
 
-/// Commands that were typed, with the end of their output.
-#[derive(Debug, Default)]
-pub(super) struct Session(Mutex<String>);
-
-impl Session {
-    /// Runs a command; its output is recorded, also when it fails.
-    pub(super) fn type_in(&self, stack: &Stack, words: &[&str]) -> anyhow::Result<bool> {
-        let [program, arguments @ ..] = words else {
-            bail!("no command");
-        };
-        let folder = stack.places.state_file("swap").display().to_string();
-        let output = stack.output(program, arguments, None)?;
-        let printed = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-        let mut said = self.0.lock();
-        let line = words.join(" ").replace(&format!("{folder}/"), "");
-        // Writing to a String cannot fail.
-        let _ = writeln!(said, "$ {line}");
-        for line in shortened(&printed.concat()) {
-            let _ = writeln!(said, "{line}");
-        }
-        if !output.status.success() {
-            let _ = writeln!(said, "(exit code {})", output.status.code().unwrap_or_default());
-        }
-        Ok(output.status.success())
-    }
-
-    /// The same for a command that must succeed.
-    pub(super) fn must(&self, stack: &Stack, words: &[&str]) -> anyhow::Result<()> {
-        if self.type_in(stack, words)? {
-            return Ok(());
-        }
-        bail!("{} failed:\n{}", words.join(" "), self.0.lock());
-    }
-
-    pub(super) fn take(&self) -> String {
-        std::mem::take(&mut self.0.lock())
-    }
-}
-
-/// The first and the last lines; a list of objects that were applied is one line.
-fn shortened(text: &str) -> Vec<String> {
-    const MOST: usize = 6;
-    const WIDTH: usize = 300;
-    let (applied, others): (Vec<&str>, Vec<&str>) = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .partition(|line| line.contains(" serverside-applied"));
-    let mut lines: Vec<String> = Vec::new();
-    if !applied.is_empty() {
-        lines.push(format!("({} objects serverside-applied)", applied.len()));
-    }
-    let cut = |line: &&str| line.chars().take(WIDTH).collect::<String>();
-    if others.len() <= MOST {
-        lines.extend(others.iter().map(cut));
-    } else {
-        let (first, last) = (MOST.saturating_sub(2), others.len().saturating_sub(2));
-        lines.extend(others.iter().take(first).map(cut));
-        lines.push(format!("({} lines)", others.len().saturating_sub(MOST)));
-        lines.extend(others.iter().skip(last).map(cut));
-    }
-    lines
-}
-
 /// A plain command, and a part of the one that works where Kubernetes refuses it.
 pub(super) struct Plain {
     pub(super) is_forced: bool,
     files: &'static [&'static str],
+    /// A part of the answer.
+    reason: &'static str,
     pub(super) works: &'static str,
 }
 
@@ -196,16 +134,19 @@ pub(super) const PLAIN: [Plain; 3] = [
     Plain {
         is_forced: false,
         files: &[IPAM, INFRASTRUCTURE],
+        reason: "conflict",
         works: "--force-conflicts",
     },
     Plain {
         is_forced: true,
         files: &[INFRASTRUCTURE],
+        reason: "is invalid",
         works: "kubectl patch crd",
     },
     Plain {
         is_forced: true,
         files: &[HOSTS],
+        reason: "is invalid",
         works: "kubectl delete validatingwebhookconfiguration",
     },
 ];
@@ -316,7 +257,9 @@ impl Installer<'_> {
                 words.push("--force-conflicts");
             }
             words.extend(["-f", file]);
-            is_refused |= !self.session.type_in(self.stack(), &words)?;
+            let typed = self.session.type_in(self.stack(), &words)?;
+            // A plain command may meet several reasons; this is about its own.
+            is_refused |= !typed.succeeded && typed.printed.contains(plain.reason);
         }
         Ok(is_refused)
     }
@@ -402,21 +345,5 @@ impl Installer<'_> {
                 .kubectl(&[&["--namespace", namespace][..], &args].concat())?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn applied_objects_are_counted_and_long_output_is_cut() {
-        let applied = "crd/a serverside-applied\ncrd/b serverside-applied\n";
-        assert_eq!(shortened(applied), ["(2 objects serverside-applied)"]);
-        let long: String = (0..20).map(|number| format!("line {number}\n")).collect();
-        let lines = shortened(&long);
-        assert_eq!(lines.len(), 7, "{lines:?}");
-        assert_eq!((lines[0].as_str(), lines[4].as_str()), ("line 0", "(14 lines)"));
-        assert_eq!(lines[6], "line 19");
     }
 }

@@ -11,6 +11,7 @@ mod managers;
 mod predict;
 mod record;
 mod report;
+mod session;
 mod stage;
 mod upstream;
 
@@ -36,8 +37,9 @@ use crate::places::Places;
 use crate::products::machines::host_simulator::concurrently;
 use crate::wait::{Stopwatch, until};
 use judge::{INVARIANTS, Refusal, Turn};
-use managers::{Family, Installer, PLAIN, Plain, Session, Way, products};
+use managers::{Family, Installer, PLAIN, Plain, Way, products};
 use record::{History, Mark, Versions};
+use session::Session;
 use stage::{FAILED, InFlight, Stage, host};
 use upstream::Upstream;
 
