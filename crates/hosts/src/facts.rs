@@ -76,7 +76,8 @@ pub struct Facts<'a> {
     /// The changes of the firmware that a Go manager was asked for and that are not done. Absent: there are none.
     /// Unreadable: the rights that this process lacks to read them.
     pub firmware: Observed<&'a str>,
-    /// This process did not see the host enter its present state: another one may have begun with its operation.
+    /// The host entered its present state before this process led, or this process did not see it enter: another one may have
+    /// begun with its operation.
     pub began_elsewhere: bool,
     /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
     /// is unchanged.

@@ -65,17 +65,30 @@ async fn run_cycles(env: &TestEnv, most: usize, claims: &mut Claims) -> anyhow::
 
 /// Runs one life cycle; returns the changes that Ironic accepted.
 async fn run_cycle(env: &TestEnv, kill_after: Option<usize>) -> anyhow::Result<Vec<String>> {
+    changes_of(env, kill_after, async {
+        for phase in Phase::ALL {
+            phase.start(env, ONE).await?;
+            phase.wait(env, ONE).await?;
+            check(env, phase, ONE).await.with_context(|| format!("{phase:?}"))?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Does the work while the program is killed once, after this number of changes; returns the changes that Ironic accepted.
+pub(crate) async fn changes_of(
+    env: &TestEnv,
+    kill_after: Option<usize>,
+    work: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<Vec<String>> {
     let kills = {
         let mut log = env.interceptor.log();
         log.changes.clear();
         log.kill_after = kill_after;
         log.kills
     };
-    for phase in Phase::ALL {
-        phase.start(env, ONE).await?;
-        phase.wait(env, ONE).await?;
-        check(env, phase, ONE).await.with_context(|| format!("{phase:?}"))?;
-    }
+    work.await?;
     let log = env.interceptor.log();
     let killed = log.kills.saturating_sub(kills);
     ensure!(

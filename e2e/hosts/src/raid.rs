@@ -11,6 +11,7 @@ use crate::Arguments;
 use crate::claims::Claims;
 use crate::document::part;
 use crate::env::{Setup, TestEnv};
+use crate::kills::changes_of;
 use crate::phase::Phase;
 
 /// The only host.
@@ -50,23 +51,14 @@ fn volumes(size: u32) -> Value {
 
 /// Makes volumes, changes them, and removes them. Returns the changes that Ironic accepted.
 async fn life(env: &TestEnv, kill_after: Option<usize>) -> anyhow::Result<Vec<String>> {
-    let kills = {
-        let mut log = env.interceptor.log();
-        log.changes.clear();
-        log.kill_after = kill_after;
-        log.kills
-    };
-    for size in [Some(20), Some(30), None] {
-        ordered(env, size).await?;
-        made(env, size).await?;
-    }
-    let log = env.interceptor.log();
-    let killed = log.kills.saturating_sub(kills);
-    ensure!(
-        killed == usize::from(kill_after.is_some()),
-        "the program was killed {killed} times"
-    );
-    Ok(log.changes.clone())
+    changes_of(env, kill_after, async {
+        for size in [Some(20), Some(30), None] {
+            ordered(env, size).await?;
+            made(env, size).await?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 async fn ordered(env: &TestEnv, size: Option<u32>) -> anyhow::Result<()> {

@@ -21,6 +21,7 @@ use super::logical_disks::{KERNEL, hardware_disks, software_disks};
 const AGENT: &str = "agent";
 /// The RAID interface of a BMC that makes no volumes.
 const NONE: &str = "no-raid";
+
 /// A cleaning that changes the volumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RaidChange {

@@ -91,22 +91,24 @@ fn untouched(env: &TestEnv<'_>, leaders: usize, work: impl FnOnce() -> anyhow::R
         nodes_listed(env.fleet)?;
         settled(env)
     })?;
-    let asked = env.fleet.since(mark)?;
-    let orders: Vec<String> = asked
-        .iter()
-        .filter(|one| one.is_order())
-        .map(ToString::to_string)
-        .collect();
-    ensure!(orders.is_empty(), "Ironic received {orders:?}");
+    let by_login = unchanged_since(env.fleet, mark)?;
     let after = ordered(env.stack)?;
     ensure!(before == after, "hosts were {before:?}, are {after:?}");
     ensure!(checks::hosts(env)? == hosts, "the hosts in use differ");
     let nodes = checks::nodes(env)?;
-    let by_login = asked.iter().filter(|one| one.by_login).count();
     Ok(format!(
         "{nodes} Nodes, 0 of {by_login} requests to Ironic were changes, {:.1} s",
         watch.elapsed().as_secs_f64()
     ))
+}
+
+/// No client has changed anything in Ironic since the mark. Returns the number of requests with a login.
+pub(super) fn unchanged_since(fleet: &Fleet, mark: usize) -> anyhow::Result<usize> {
+    let asked = fleet.since(mark)?;
+    let orders = asked.iter().filter(|one| one.is_order());
+    let orders: Vec<String> = orders.map(ToString::to_string).collect();
+    ensure!(orders.is_empty(), "Ironic received {orders:?}");
+    Ok(asked.iter().filter(|one| one.by_login).count())
 }
 
 /// Waits until the host manager has read all nodes.

@@ -64,17 +64,10 @@ pub(super) fn unchanged(charts: &Charts<'_>, work: impl FnOnce() -> anyhow::Resu
     let (watch, mark) = (Stopwatch::start(), charts.fleet.mark()?);
     let (before, written) = (upgrade::ordered(charts.stack)?, charts.fleet.written(charts.stack)?);
     work()?;
-    let asked = charts.fleet.since(mark)?;
-    let orders: Vec<String> = asked
-        .iter()
-        .filter(|one| one.is_order())
-        .map(ToString::to_string)
-        .collect();
-    ensure!(orders.is_empty(), "Ironic received {orders:?}");
+    let by_login = upgrade::unchanged_since(charts.fleet, mark)?;
     let after = upgrade::ordered(charts.stack)?;
     ensure!(before == after, "hosts were {before:?}, are {after:?}");
     ensure!(charts.fleet.written(charts.stack)? == written, "a disk was written");
-    let by_login = asked.iter().filter(|one| one.by_login).count();
     Ok(format!(
         "{} hosts, 0 of {by_login} requests to Ironic were changes, {:.1} s",
         before.len(),
