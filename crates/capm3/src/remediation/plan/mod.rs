@@ -14,7 +14,8 @@
 //!   answer never fails an attempt.
 //! - No pause uses up time, nor does a wait for the requests of others in a deletion. What a Node had is given up only after it was awaited in deletion for twice the time of an
 //!   attempt, from the moment on at which its host is on.
-//! - A change of a Node that another program undoes is repeated twice a minute, and not beyond those times.
+//! - A change of a Node that another program undoes is repeated twice a minute: until those times are over, and while a
+//!   remediation that has given up exists.
 //! - A workload cluster that cannot be reached, or whose requests wait for others, keeps the host off for half of the time
 //!   of an attempt: then the host is powered on. No Pod was moved meanwhile, so that is an ordinary reboot.
 
