@@ -19,8 +19,6 @@ use super::logical_disks::{KERNEL, hardware_disks, software_disks};
 
 /// The RAID interface of software volumes.
 const AGENT: &str = "agent";
-/// The RAID interface of a BMC that makes no volumes.
-const NONE: &str = "no-raid";
 
 /// A cleaning that changes the volumes.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,17 +111,16 @@ pub fn settled(host: &BareMetalHost) -> Option<RaidConfig> {
     })
 }
 
-/// What stays recorded after a cleaning that failed: not the volumes that it should have changed.
+/// What stays recorded after a cleaning that failed: not the volumes that it should have changed. Which these are, the RAID
+/// interface says, whatever the host asks for by now. Without an order Ironic never had software volumes of this host.
 #[must_use]
-pub fn after_failure(host: &BareMetalHost) -> Option<RaidConfig> {
+pub fn after_failure(host: &BareMetalHost, node: &Node) -> Option<RaidConfig> {
     let recorded = host.status.provisioning.raid.clone()?;
-    let (hardware, software) = wanted(host);
-    // Software comes first.
-    let was_hardware = hardware.is_some() && is_same(hardware.as_ref(), recorded.hardware_raid_volumes.as_ref());
-    let was_software = software.is_some() && !was_hardware;
+    let was_software = node.raid_interface.as_deref() == Some(AGENT);
+    let keeps_software = !was_software || !may_have_software(node);
     Some(RaidConfig {
-        hardware_raid_volumes: recorded.hardware_raid_volumes.filter(|_| !was_hardware),
-        software_raid_volumes: recorded.software_raid_volumes.filter(|_| !was_software),
+        hardware_raid_volumes: recorded.hardware_raid_volumes.filter(|_| was_software),
+        software_raid_volumes: recorded.software_raid_volumes.filter(|_| keeps_software),
     })
 }
 
@@ -166,6 +163,13 @@ fn has_made(node: &Node, volumes: &[SoftwareRaidVolume]) -> bool {
     made.eq(asked)
 }
 
+/// Whether the agent reported the software volumes that the host asks for.
+#[must_use]
+pub fn shows_wanted(host: &BareMetalHost, node: &Node) -> bool {
+    let (_, software) = wanted(host);
+    software.is_some_and(|volumes| !volumes.is_empty() && has_made(node, &volumes))
+}
+
 /// Whether Ironic's order for the node still names software volumes: it is cleared after their removal, so they may exist.
 #[must_use]
 pub fn may_have_software(node: &Node) -> bool {
@@ -198,21 +202,20 @@ pub fn change(host: &BareMetalHost, profile: &Profile, node: &Node) -> Result<Op
     {
         return Ok(Some(change));
     }
-    let made_by = profile.interfaces.raid;
     let Some(volumes) = hardware else { return Ok(None) };
     let is_made = is_same(Some(&volumes), recorded.hardware_raid_volumes.as_ref());
     // Nothing can be removed either from a BMC that makes no volumes.
-    if is_made || (volumes.is_empty() && made_by == Some(NONE)) {
+    if is_made || (volumes.is_empty() && !profile.supports_raid()) {
         return Ok(None);
     }
-    if made_by == Some(NONE) {
+    if !profile.supports_raid() {
         return Err(invalid(
             "spec.raid.hardwareRAIDVolumes".to_owned(),
             "the BMC of this host makes no volumes; use softwareRAIDVolumes, or the address of a BMC that does",
         ));
     }
     Ok(Some(RaidChange {
-        interface: made_by,
+        interface: profile.interfaces.raid,
         logical_disks: hardware_disks(&volumes)?,
         steps: steps(&["raid.delete_configuration"], volumes.is_empty()),
         recorded: RaidConfig {
@@ -229,13 +232,16 @@ fn software_change(
 ) -> Result<Option<RaidChange>, InvalidHost> {
     let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
     let is_recorded = is_same(Some(&volumes.to_vec()), recorded.software_raid_volumes.as_ref());
+    let keeps_disks = host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled);
+    // After a failed removal nothing is recorded, and the order is there.
     // differs: `host-raid-removed`. The Go manager does not repeat a failed removal.
-    // Not recorded after a failure; before the first volumes there is nothing to remove.
     let is_nothing = volumes.is_empty() && !has_software(Some(&recorded)) && !may_have_software(node);
-    if is_nothing || (is_recorded && (volumes.is_empty() || has_made(node, volumes))) {
+    // A new node in Ironic: the disks are given to another use as they are.
+    let is_let_go = volumes.is_empty() && keeps_disks && !may_have_software(node);
+    if is_nothing || is_let_go || (is_recorded && (volumes.is_empty() || has_made(node, volumes))) {
         return Ok(None);
     }
-    if is_recorded && host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled) {
+    if is_recorded && keeps_disks {
         return Err(invalid(
             "spec.raid.softwareRAIDVolumes".to_owned(),
             "Ironic knows nothing of these volumes any more, and to make them again erases disks that \

@@ -1,10 +1,14 @@
-//! The condition that records pending changes of the firmware.
+//! How pending changes of the firmware are recorded: in a condition, and in the error while no other replaces it.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ProvisioningState as State};
 use metal3_runtime::plan::Observed;
 
 use crate::names::{HELD, reason};
 use crate::plan::planner::Planner;
+
+/// The beginnings of the messages about changes of the firmware.
+pub(crate) const FIRMWARE: &str = "changes of the firmware are requested (";
+pub(crate) const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware are requested (";
 
 /// Whether the status records that changes of the firmware are pending.
 pub(crate) fn is_held(status: &BareMetalHostStatus) -> bool {
@@ -17,4 +21,11 @@ pub(crate) fn is_held(status: &BareMetalHostStatus) -> bool {
 pub(crate) fn is_firmware_still_pending(planner: &Planner<'_>) -> bool {
     let is_preparing = planner.draft.status.provisioning.state == State::Preparing;
     is_preparing && is_held(&planner.host().status) && planner.facts.firmware != Observed::Absent
+}
+
+/// Whether an error is about these changes.
+pub(crate) fn is_of_firmware(message: &str) -> bool {
+    [FIRMWARE, FIRMWARE_UNREAD]
+        .iter()
+        .any(|begin| message.starts_with(begin))
 }

@@ -158,8 +158,9 @@ impl Planner<'_> {
             self.add(Action::EndRefusal);
         }
         // Its RAID volumes are made again before the image is tried again.
-        let is_between_attempts =
-            self.draft.status.provisioning_fail_count > 0 && matches!(trigger, Trigger::Prepare | Trigger::Prepared);
+        let is_between_attempts = self.draft.status.provisioning_fail_count > 0
+            && matches!(trigger, Trigger::Prepare | Trigger::Prepared)
+            && !self.has_new_generation();
         if edge.clears_errors && !is_between_attempts {
             status::clear(&mut self.draft.status);
             // Failures of deprovisioning are counted on top of the failed deployments.

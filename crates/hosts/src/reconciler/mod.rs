@@ -25,7 +25,7 @@ mod reservations;
 mod send;
 mod unanswered;
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
@@ -107,7 +107,7 @@ pub struct HostReconciler {
     reservations: Reservations,
     unanswered: Unanswered,
     /// The first reconcile, which only the leader does.
-    led: Once,
+    led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
     boot_ports: BootPorts,
@@ -169,7 +169,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals,
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
-        led: Once::new(),
+        led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
         boot_ports: BootPorts::default(),
@@ -227,7 +227,7 @@ impl HostReconciler {
             }
         };
         self.metrics.count(key, &Count::One("metal3_reconcile_total"));
-        self.led.call_once(|| self.index.lead());
+        self.led();
         let refused = self.refusals.last(&host, self.clock.monotonic());
         let mut observed = self.observer.observe_cached(host, refused);
         let mut refusals: u32 = 0;
@@ -264,6 +264,14 @@ impl HostReconciler {
 }
 
 impl HostReconciler {
+    /// Since when this process leads.
+    fn led(&self) -> Monotonic {
+        *self.led.get_or_init(|| {
+            self.index.lead();
+            self.clock.monotonic()
+        })
+    }
+
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = self.observer.ironic.outage();
@@ -284,7 +292,7 @@ impl HostReconciler {
             node: &observed.node,
             unanswered: self.unanswered.left(key, monotonic),
             creation_left: if self.index.registered_elsewhere(key) {
-                self.unanswered.creation_left(key, monotonic)
+                self.unanswered.creation_left(key, self.led(), monotonic)
             } else {
                 self.unanswered.left(key, monotonic)
             },

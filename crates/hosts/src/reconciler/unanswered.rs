@@ -13,7 +13,6 @@
 //! node that nothing deletes. So for the same time after its start this process knows of no host whether one is to come.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use metal3_domain::clock::Monotonic;
@@ -24,11 +23,10 @@ use parking_lot::Mutex;
 /// (`rpc_response_timeout`).
 const IRONIC_LIMIT: Duration = Duration::from_secs(60);
 
-/// When each host lost a response last, and when this process began.
+/// When each host lost a response last.
 #[derive(Default)]
 pub(super) struct Unanswered {
     lost: Mutex<BTreeMap<Key, Monotonic>>,
-    began: OnceLock<Monotonic>,
 }
 
 impl Unanswered {
@@ -47,10 +45,10 @@ impl Unanswered {
         Some(left)
     }
 
-    /// How long Ironic may still begin with a creation of the host's node, whichever process sent it.
-    pub(super) fn creation_left(&self, host: &Key, now: Monotonic) -> Option<Duration> {
-        let began = *self.began.get_or_init(|| now);
-        let of_others = IRONIC_LIMIT.saturating_sub(now.since(began));
+    /// How long Ironic may still begin with a creation of the host's node, whichever process sent it. `led`: since when it is this
+    /// process.
+    pub(super) fn creation_left(&self, host: &Key, led: Monotonic, now: Monotonic) -> Option<Duration> {
+        let of_others = IRONIC_LIMIT.saturating_sub(now.since(led));
         self.left(host, now).max((!of_others.is_zero()).then_some(of_others))
     }
 
@@ -83,6 +81,7 @@ mod tests {
         unanswered.remove(&host);
         assert_eq!(left(140), None);
     }
+
     /// Another process may have sent one before this one began, to any host.
     #[test]
     fn creation_may_come_for_a_minute_after_the_start() {
@@ -92,7 +91,11 @@ mod tests {
             name: "h".to_owned(),
         };
         let at = |second| Monotonic::new(Duration::from_secs(second));
-        let left = |second| unanswered.creation_left(&host, at(second)).map(|left| left.as_secs());
+        let left = |second| {
+            unanswered
+                .creation_left(&host, at(100), at(second))
+                .map(|left| left.as_secs())
+        };
         assert_eq!((left(100), left(159), left(160)), (Some(60), Some(1), None));
         unanswered.record(&host, at(200));
         assert_eq!((left(210), left(260)), (Some(50), None));

@@ -181,7 +181,12 @@ fn volumes_that_ironic_does_not_know_are_made_again_unless_the_disks_are_kept() 
     assert!(raid::change(&host, &profile, &new).unwrap().is_some());
     host.spec.automated_cleaning_mode = Some(AutomatedCleaningMode::Disabled);
     let error = raid::change(&host, &profile, &new).unwrap_err().to_string();
-    assert!(error.contains("automatedCleaningMode: disabled keeps"), "{error}");
+    assert!(error.contains("remove the list and set rootDeviceHints"), "{error}");
+    // The disks are not erased by that advice.
+    host.spec.raid = None;
+    assert_eq!(raid::change(&host, &profile, &new).unwrap(), None);
+    host.status.provisioning.raid = raid::settled(&host);
+    assert!(!raid::differ(&host));
 }
 
 /// A failed removal is repeated, although nothing is recorded of the volumes.
@@ -288,31 +293,32 @@ fn volumes_that_cannot_be_made_are_named_with_their_cure() {
     );
 }
 
+/// The host may ask for something else by now.
 #[test]
 fn failed_cleaning_keeps_what_it_did_not_change() {
-    let recorded = json!({ "hardwareRAIDVolumes": [{ "level": "5" }], "softwareRAIDVolumes": [] });
-    for (spec, kept) in [
-        (Value::Null, json!({ "hardwareRAIDVolumes": [{ "level": "5" }] })),
-        (
-            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
-            json!({ "softwareRAIDVolumes": [] }),
-        ),
-        (
-            json!({ "softwareRAIDVolumes": mirror() }),
-            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
-        ),
-        (
-            json!({ "hardwareRAIDVolumes": [{ "level": "0" }], "softwareRAIDVolumes": [] }),
-            json!({ "hardwareRAIDVolumes": [{ "level": "5" }] }),
-        ),
+    let (hardware, software) = (json!([{ "level": "5" }]), mirror());
+    let recorded = json!({ "hardwareRAIDVolumes": hardware, "softwareRAIDVolumes": software });
+    let ordered = disks(&software);
+    for (interface, ordered, kept) in [
+        ("agent", &ordered, json!({ "hardwareRAIDVolumes": hardware })),
+        ("redfish", &ordered, json!({ "softwareRAIDVolumes": software })),
+        // A new node: nothing was cleaned.
+        ("agent", &json!({}), recorded.clone()),
     ] {
-        let host = with_status(json!({ "raid": spec }), &json!({ "raid": recorded }));
-        assert_eq!(
-            serde_json::to_value(raid::after_failure(&host)).unwrap(),
-            kept,
-            "{spec}"
-        );
+        let node = node_with(&json!({ "raid_interface": interface, "target_raid_config": ordered }));
+        for spec in [
+            Value::Null,
+            json!({ "hardwareRAIDVolumes": [] }),
+            json!({ "softwareRAIDVolumes": software }),
+        ] {
+            let mut host = host_with(&spec, &recorded);
+            for _ in 0..2 {
+                host.status.provisioning.raid = raid::after_failure(&host, &node);
+                let found = serde_json::to_value(&host.status.provisioning.raid).unwrap();
+                assert_eq!(found, kept, "{interface}, {spec}");
+            }
+        }
     }
-    let host = with_status(json!({ "raid": { "softwareRAIDVolumes": mirror() } }), &json!({}));
-    assert_eq!(raid::after_failure(&host), None);
+    let host = host_with(&json!({ "softwareRAIDVolumes": mirror() }), &Value::Null);
+    assert_eq!(raid::after_failure(&host, &node_with(&json!({}))), None);
 }

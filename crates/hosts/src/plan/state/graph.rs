@@ -22,7 +22,7 @@ pub enum Trigger {
     Inspected,
     /// Preparation is complete.
     Prepared,
-    /// The root device hints changed.
+    /// Other root device hints or RAID volumes are asked for.
     Prepare,
     /// An image is requested.
     Provision,

@@ -18,16 +18,12 @@ use crate::facts::Read;
 use crate::names::reason;
 use crate::node::profile;
 use crate::plan::error::Failure;
-use crate::plan::firmware_record::is_held;
+use crate::plan::firmware_record::{FIRMWARE, FIRMWARE_UNREAD, is_held, is_of_firmware};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::{status, wait};
 
 /// How often firmware objects are read again: nothing watches them, and a user removes what they ask for.
 const FIRMWARE_RECHECK: Duration = Duration::from_mins(5);
-/// The beginnings of the messages about changes of the firmware.
-const FIRMWARE: &str = "changes of the firmware are requested (";
-const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware are requested (";
-
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     volumes::observe_cleaning(planner, node)?;
@@ -80,10 +76,4 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
     });
     let next = wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again");
     Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
-}
-
-fn is_of_firmware(message: &str) -> bool {
-    [FIRMWARE, FIRMWARE_UNREAD]
-        .iter()
-        .any(|begin| message.starts_with(begin))
 }

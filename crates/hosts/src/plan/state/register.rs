@@ -19,7 +19,7 @@ use super::shared::request_transition;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
-use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, raid, unsupported};
+use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, unsupported};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
@@ -52,11 +52,6 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
     let Some(node) = planner.node()? else {
         return Err(create_node(planner, &access));
     };
-    let known = &planner.host().status.provisioning.id;
-    if *planner.state() == State::Preparing && !known.is_empty() && *known != node.uuid.as_str() {
-        // Ironic lost the former node. The cleaning that made the volumes may not have ended.
-        planner.draft.status.provisioning.raid = raid::after_failure(planner.host());
-    }
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;

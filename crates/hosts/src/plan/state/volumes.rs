@@ -16,6 +16,7 @@ use crate::action::Request;
 use crate::node::raid::{self, RaidChange};
 use crate::node::{BmcEndpoint, profile};
 use crate::plan::error::Failure;
+use crate::plan::firmware_record::is_of_firmware;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_ownership};
@@ -29,12 +30,14 @@ pub(super) fn differ(planner: &Planner<'_>, node: &Node) -> bool {
 /// Records what a cleaning that this process did not order, or whose order it did not record, does to the volumes.
 pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let host = planner.host();
-    let failed_elsewhere = planner.facts.began_elsewhere && host.status.error_type == Some(ErrorType::Preparation);
     match &node.provision_state {
         // differs: `host-raid-recorded`. The Go manager makes them again after any error of this state.
-        S::CleanFailed => planner.draft.status.provisioning.raid = raid::after_failure(host),
-        S::Manageable if failed_elsewhere => planner.draft.status.provisioning.raid = raid::after_failure(host),
-        S::Cleaning | S::CleanWait if raid::differ(host) && is_manual(node) => {
+        S::CleanFailed => planner.draft.status.provisioning.raid = raid::after_failure(host, node),
+        S::Manageable if has_failed_elsewhere(planner) => {
+            planner.draft.status.provisioning.raid = raid::after_failure(host, node);
+        }
+        // One of an operator may destroy volumes that are reported already.
+        S::Cleaning | S::CleanWait if raid::differ(host) && is_manual(node) && !raid::shows_wanted(host, node) => {
             if let Some(change) = change(planner, host, node)?
                 && !change.logical_disks.is_empty()
                 && raid::is_ordered(node, &change.logical_disks)
@@ -45,6 +48,14 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
         _ => {}
     }
     Ok(())
+}
+
+/// Whether another process recorded the failure of an operation. What this program rejects begins with a field, or is about
+/// the firmware.
+fn has_failed_elsewhere(planner: &Planner<'_>) -> bool {
+    let status = &planner.host().status;
+    let is_rejection = status.error_message.starts_with("spec.") || is_of_firmware(&status.error_message);
+    planner.facts.began_elsewhere && status.error_type == Some(ErrorType::Preparation) && !is_rejection
 }
 
 /// Whether a client ordered the steps of the cleaning.
@@ -59,11 +70,11 @@ pub(super) fn make(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
         return Ok(());
     }
     // With what was observed in this reconcile.
-    let host = planner.draft.clone();
-    if !raid::differ(&host) && !raid::are_lost(&host, node) {
+    if !raid::differ(&planner.draft) && !raid::are_lost(&planner.draft, node) {
         clear_order(planner, node);
         return Ok(());
     }
+    let host = planner.draft.clone();
     let Some(change) = change(planner, &host, node)? else {
         planner.draft.status.provisioning.raid = raid::settled(&host);
         return Ok(());
@@ -95,12 +106,14 @@ fn order(planner: &mut Planner<'_>, node: &Node, change: RaidChange) -> PlanResu
     } else {
         "spec.raid asks for other volumes"
     };
+    // A host that is rejected is not erased before.
+    let hints = root_device_hints(planner)?;
     if !change.logical_disks.is_empty() && !raid::is_ordered(node, &change.logical_disks) {
         planner.request(Request::SetRaid(node.uuid.clone(), change.logical_disks));
     }
     disruptive_transition(planner, node, Transition::Clean(change.steps), why)?;
     clear_error(planner);
-    planner.draft.status.provisioning.root_device_hints = root_device_hints(planner)?;
+    planner.draft.status.provisioning.root_device_hints = hints;
     planner.draft.status.provisioning.raid = Some(change.recorded);
     Err(Decision::Wait(wait::on_node("Ironic is preparing the disks")))
 }

@@ -322,7 +322,40 @@ pub(super) fn preparation() -> Vec<Row> {
             ),
         asks_for_volumes()
             .node_with("clean wait", cleaning("available"))
-            .row("a cleaning of an operator", "waits for the node"),
+            .row("an automated cleaning", "waits for the node"),
+        asks_for_volumes()
+            .node_with("clean wait", cleaning("manageable"))
+            .with(|fixture| {
+                if let Some(Some((node, _))) = &mut fixture.node {
+                    node["raid_config"] = volumes_of_ironic();
+                }
+            })
+            .row(
+                "a cleaning of an operator, of a machine that has such volumes",
+                "waits for the node",
+            ),
+        has_volumes()
+            .spec(json!({ "automatedCleaningMode": "disabled" }))
+            .status(failing("preparation error", "spec.raid.softwareRAIDVolumes: Ironic knows nothing", 1))
+            .node_with("manageable", json!({ "raid_interface": "agent", "automated_clean": false }))
+            .with(|fixture| fixture.began_elsewhere = true)
+            .live()
+            .row(
+                "volumes that Ironic does not know, of disks that are kept, after a restart",
+                "writes the status, preparation error: spec.raid.softwareRAIDVolumes: Ironic knows nothing of these volumes any \
+                 more, and to make them again erases disks that automatedCleaningMode: disabled keeps; set it to metadata, or \
+                 remove the list and set rootDeviceHints, waits for the user",
+            ),
+        asks_for_volumes()
+            .spec(json!({ "hardwareProfile": "antique" }))
+            .status(json!({ "hardwareProfile": null }))
+            .node_with("manageable", json!({ "raid_interface": "agent" }))
+            .live()
+            .row(
+                "other volumes, and an unknown profile",
+                "writes the status, registration error: spec.hardwareProfile: there is no hardware profile \"antique\"; set \
+                 spec.rootDeviceHints and remove spec.hardwareProfile, waits for the user",
+            ),
         has_volumes()
             .node_with("manageable", json!({ "raid_config": volumes_of_ironic() }))
             .row("the volumes are made", "writes the status, to available, replan"),
@@ -342,12 +375,16 @@ pub(super) fn preparation() -> Vec<Row> {
             ),
         has_volumes()
             .status(failing("preparation error", "disk", 1))
-            .node_with("manageable", json!({ "raid_interface": "agent", "raid_config": volumes_of_ironic() }))
+            .node_with(
+                "manageable",
+                json!({ "raid_interface": "agent", "raid_config": volumes_of_ironic(),
+                    "target_raid_config": volumes_of_ironic() }),
+            )
             .with(|fixture| fixture.began_elsewhere = true)
             .live()
             .row(
                 "another process left a failure",
-                "requests set RAID, requests clean, writes the status, error cleared, waits for the node",
+                "requests clean, writes the status, error cleared, waits for the node",
             ),
         has_volumes()
             .node_with("manageable", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID }))
