@@ -34,7 +34,7 @@ pub(crate) fn list(stack: &Stack, namespace: &str, kind: &str) -> anyhow::Result
 }
 
 /// The address of each claim; fails when two objects have one address, or a claim refers to another claim's object.
-pub(super) fn grants(stack: &Stack, namespace: &str) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn grants(stack: &Stack, namespace: &str) -> anyhow::Result<BTreeMap<String, String>> {
     let mut objects: BTreeMap<(String, String), Value> = BTreeMap::new();
     for kind in ["ipaddresses.ipam.metal3.io", "ipaddresses.ipam.cluster.x-k8s.io"] {
         for object in list(stack, namespace, kind)? {

@@ -4,8 +4,9 @@
 mod helm;
 mod hosts;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
@@ -19,7 +20,7 @@ use crate::claim::{Claim, Proof, exit_code, report};
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
 use crate::places::Places;
-use crate::products::load::{claim, has_address, list, name, pool};
+use crate::products::load::{claim, grants, has_address, list, name, pool};
 use crate::products::machines::init;
 use crate::products::release::NEXT;
 use crate::wait::Stopwatch;
@@ -57,7 +58,7 @@ struct Charts<'a> {
     fleet: &'a Fleet,
     helm: Helm<'a>,
     /// Directory of the release, for the definitions that kubectl applies.
-    release: &'a std::path::Path,
+    release: &'a Path,
 }
 
 /// Proves the suite on a fresh stack; the exit code is the result.
@@ -156,6 +157,8 @@ fn values(charts: &Charts<'_>) -> anyhow::Result<Value> {
     } }))
 }
 
+/// The namespace of a pool and its claim.
+const ADDRESSES: &str = "addresses";
 const READY: [&str; 2] = ["--wait", "--timeout=180s"];
 
 fn installed(charts: &Charts<'_>) -> Proof {
@@ -188,7 +191,7 @@ fn deployed(charts: &Charts<'_>) -> anyhow::Result<(String, u64)> {
 }
 
 fn addresses(charts: &Charts<'_>) -> Proof {
-    let namespace = charts.stack.create_namespace("addresses")?;
+    let namespace = charts.stack.create_namespace(ADDRESSES)?;
     namespace.apply(&pool("kept", "10.64.0.10", "10.64.0.20"))?;
     namespace.apply(&claim("kept", 0))?;
     let granted = namespace.until("ipclaim/kept-claim-0", "granted", has_address)?;
@@ -228,12 +231,15 @@ fn uninstalled(charts: &Charts<'_>) -> Proof {
     let manifest = charts.helm.manifest(PROGRAM)?;
     let objects = charts.helm.existing(&manifest)?.len();
     ensure!(objects > 0, "the release has no object");
+    let (kinds, addresses) = (definitions_of(charts)?, granted(charts)?);
     let done = hosts::unchanged(charts, || {
         charts
             .helm
             .run(&["uninstall", PROGRAM, "--wait", "--timeout=180s"], None)
             .map(drop)
     })?;
+    ensure!(definitions_of(charts)? == kinds, "definitions are missing");
+    ensure!(granted(charts)? == addresses, "addresses are missing");
     let left = charts.helm.existing(&manifest)?;
     ensure!(left.is_empty(), "helm left {left:?}");
     let left = left_in_namespace(charts.stack)?;
@@ -264,17 +270,49 @@ fn left_in_namespace(stack: &Stack) -> anyhow::Result<Vec<String>> {
 }
 
 fn installed_again(charts: &Charts<'_>) -> Proof {
-    hosts::untouched(charts, || {
+    let addresses = granted(charts)?;
+    let done = hosts::untouched(charts, || {
         charts.helm.apply("install", PROGRAM, &READY, Some(&values(charts)?))
-    })
+    })?;
+    ensure!(granted(charts)? == addresses, "addresses are missing");
+    Ok(done)
+}
+
+/// The definitions of the other chart, none of which is being deleted.
+fn definitions_of(charts: &Charts<'_>) -> anyhow::Result<Vec<String>> {
+    existing_definitions(charts, &charts.helm.manifest(DEFINITIONS)?)
+}
+
+fn existing_definitions(charts: &Charts<'_>, manifest: &str) -> anyhow::Result<Vec<String>> {
+    let names = charts.helm.existing(manifest)?;
+    ensure!(!names.is_empty(), "there is no definition");
+    let all = charts.stack.kubectl(&["get", "crd", "--output=json"])?;
+    let all: Value = serde_json::from_str(&all)?;
+    let deleted = |one: &&Value| !one["metadata"]["deletionTimestamp"].is_null();
+    let deleted: Vec<String> = all["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(deleted)
+        .map(name)
+        .collect();
+    ensure!(deleted.is_empty(), "{deleted:?} are being deleted");
+    Ok(names)
+}
+
+/// The addresses of the claims.
+fn granted(charts: &Charts<'_>) -> anyhow::Result<BTreeMap<String, String>> {
+    let granted = grants(charts.stack, ADDRESSES)?;
+    ensure!(!granted.is_empty(), "no claim has an address");
+    Ok(granted)
 }
 
 fn definitions_kept(charts: &Charts<'_>) -> Proof {
     let manifest = charts.helm.manifest(DEFINITIONS)?;
-    let before = charts.helm.existing(&manifest)?;
+    let before = existing_definitions(charts, &manifest)?;
     hosts::unchanged(charts, || {
-        charts.helm.run(&["uninstall", DEFINITIONS], None)?;
-        let after = charts.helm.existing(&manifest)?;
+        charts.helm.run(&["uninstall", DEFINITIONS, "--wait"], None)?;
+        let after = existing_definitions(charts, &manifest)?;
         ensure!(before == after, "{} of {} definitions exist", after.len(), before.len());
         Ok(())
     })
