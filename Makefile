@@ -218,8 +218,8 @@ e2e-chart: stack-tools release program chart ## install, upgrade, roll back and 
 	@helm=$$($(STACK) tool helm) && $(STACK) charts --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
 
-# UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale, upgrade or both.
-SWAP_REPORT ?= docs/swap.md
+# UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale or upgrade; default: both.
+SWAP_REPORT ?= $(or $(CARGO_TARGET_DIR),target)/swap.md
 .PHONY: e2e-swap
 e2e-swap: STACK_NAME = swap
 e2e-swap: PROFILE = dev

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::identity::{changed, identity};
 use super::logs::{Order, Verb, Write};
 use super::managers::{Family, Way, products};
-use super::record::{Mark, Version, Versions};
-use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, host, stops};
+use super::record::{Mark, Secret, Version, Versions};
+use super::stage::{FAILED, FEWER_WORKERS, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host, stops};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released.
@@ -26,6 +26,8 @@ pub(super) struct Turn {
     pub(super) marks: [Mark; 3],
     /// Orders since the switch began.
     pub(super) orders: Vec<Order>,
+    /// Orders before, since the work was ordered.
+    pub(super) earlier_orders: Vec<Order>,
     /// Work that began since it was ordered.
     pub(super) begun: BTreeMap<(String, String), usize>,
     /// Writes since the work was ordered, and since the switch began.
@@ -62,6 +64,8 @@ pub(super) const INVARIANTS: &[Invariant] = &[
         Turn::no_order_at_rest,
     ),
     ("work_in_flight_is_not_begun_again", Turn::begun_once),
+    ("running_machines_do_what_was_asked", Turn::obeyed),
+    ("no_old_manager_writes_after_a_new_one_leads", Turn::one_leader),
     ("no_machine_at_rest_changes_power_or_disks", Turn::machines_at_rest),
     ("no_uid_address_consumer_or_provider_id_changes", Turn::identities),
     ("no_secret_changes", Turn::secrets),
@@ -135,7 +139,9 @@ impl Turn {
         let (mut violations, mut figures) = (Vec::new(), Vec::new());
         for (deployment, gap) in self.gaps {
             let Some(millis) = gap else {
-                violations.push(format!("{deployment}: no new manager began"));
+                violations.push(format!(
+                    "{deployment}: the logs have no request of the old manager, or none of the new one"
+                ));
                 continue;
             };
             let line = format!("{deployment} {}.{} s", millis / 1000, millis % 1000 / 100);
@@ -192,8 +198,54 @@ impl Turn {
             .begun
             .iter()
             .filter(|((host, _), number)| **number > 1 && !failed.contains(host));
-        let violations = again.map(|((host, state), number)| format!("{host}: {state} {number} times"));
-        none(violations.collect(), format!("{} pieces of work", self.begun.len()))
+        let mut violations: Vec<String> = again
+            .map(|((host, state), number)| format!("{host}: {state} {number} times"))
+            .collect();
+        // An image is deployed and a machine inspected in each switch: otherwise the log was not understood.
+        for (number, state) in [
+            (self.work.provisioned, "deploying"),
+            (self.work.inspected, "inspecting"),
+        ] {
+            if !self.begun.contains_key(&(host(number), state.to_owned())) {
+                violations.push(format!("{}: no {state} is in the log", host(number)));
+            }
+        }
+        none(violations, format!("{} pieces of work", self.begun.len()))
+    }
+
+    /// A reboot is a power order, before the switch or after it.
+    fn obeyed(&self) -> Proof {
+        let mut violations = Vec::new();
+        let mut all = self.earlier_orders.iter().chain(&self.orders);
+        if !all.any(|order| order.what == Verb::Power && order.host == host(REBOOTED)) {
+            violations.push(format!("{} was not rebooted", host(REBOOTED)));
+        }
+        let [.., after] = &self.marks;
+        let wanted = if self.work.online { "On" } else { "Off" };
+        let power = after.machines.get(&SWITCHED).map(|machine| machine.power.as_str());
+        if power != Some(wanted) {
+            violations.push(format!("{} is {power:?}, and was to be {wanted}", host(SWITCHED)));
+        }
+        none(violations, String::new())
+    }
+
+    /// Leases and Events may come late.
+    fn one_leader(&self) -> Proof {
+        let [_, after] = &self.writes;
+        let is_to_ours = self.to == Family::Ours;
+        let mut violations = Vec::new();
+        for product in products() {
+            let of_product = || after.iter().filter(|one| one.user == product.user);
+            let is_new = |one: &&Write| one.is_ours() == is_to_ours;
+            let Some(led) = of_product().find(|one| is_new(one) && one.name == product.lease) else {
+                continue;
+            };
+            let late = of_product().filter(|one| !is_new(one) && one.at > led.at);
+            let late = late.filter(|one| !["leases", "events"].contains(&one.resource.as_str()));
+            violations
+                .extend(late.map(|one| format!("{}: {} {} {}", product.deployment, one.verb, one.resource, one.name)));
+        }
+        none(violations, String::new())
     }
 
     fn machines_at_rest(&self) -> Proof {
@@ -242,15 +294,34 @@ impl Turn {
         let [before, _, after] = &self.marks;
         let deleted = format!("bmc-{}", self.work.deleted);
         let mut violations = Vec::new();
-        for (name, identity) in &before.secrets {
+        for (name, secret) in &before.secrets {
             match after.secrets.get(name) {
-                Some(now) if now != identity => violations.push(format!("Secret {name} has changed")),
-                // Those of a machine that was deleted end with it.
-                None if *name != deleted && self.work.workers != 2 => violations.push(format!("Secret {name} is gone")),
+                Some(now) if (&now.uid, &now.content) != (&secret.uid, &secret.content) => {
+                    violations.push(format!("Secret {name} has changed"));
+                }
+                None if *name != deleted && !self.ended_with_its_owner(secret) => {
+                    violations.push(format!("Secret {name} is gone"));
+                }
                 _ => {}
             }
         }
         none(violations, format!("{} Secrets", before.secrets.len()))
+    }
+
+    /// Whether an owner of the Secret existed before and does not any more. Not all kinds of owners are recorded: of the others
+    /// one may have ended where a machine did.
+    fn ended_with_its_owner(&self, secret: &Secret) -> bool {
+        let owned = |uid: &&String| {
+            let mut all = self.versions.values();
+            all.find(|versions| {
+                versions
+                    .first()
+                    .is_some_and(|one| one.object["metadata"]["uid"] == uid.as_str())
+            })
+        };
+        let known: Vec<&Vec<Version>> = secret.owners.iter().filter_map(|uid| owned(&uid)).collect();
+        let is_gone = known.iter().any(|versions| self.at(versions, 2).is_none());
+        is_gone || (known.is_empty() && !secret.owners.is_empty() && self.work.workers == FEWER_WORKERS)
     }
 
     /// Writes of the new managers to a host.

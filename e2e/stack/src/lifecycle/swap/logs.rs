@@ -23,7 +23,7 @@ pub(super) enum Verb {
     BootDevice,
     Delete,
     Create,
-    /// A changed description, without an effect on the machine.
+    /// A changed description, maintenance or wanted RAID, without an effect on the machine.
     Describe,
 }
 

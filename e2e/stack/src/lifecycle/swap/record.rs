@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -21,15 +22,22 @@ pub(super) struct Mark {
     pub(super) ironic: usize,
     pub(super) revision: u64,
     /// Power, boots and writes of each machine.
-    pub(super) machines: BTreeMap<u64, Iron>,
+    pub(super) machines: BTreeMap<u64, MachineState>,
     /// The host of each node of Ironic.
     pub(super) nodes: BTreeMap<String, String>,
-    /// UID and content of each Secret.
-    pub(super) secrets: BTreeMap<String, (String, String)>,
+    pub(super) secrets: BTreeMap<String, Secret>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Secret {
+    pub(super) uid: String,
+    pub(super) content: String,
+    /// The UIDs of its owners.
+    pub(super) owners: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Iron {
+pub(super) struct MachineState {
     pub(super) power: String,
     pub(super) boots: u64,
     pub(super) writes: u64,
@@ -50,17 +58,22 @@ impl Mark {
             ..Self::default()
         };
         for secret in secrets["items"].as_array().into_iter().flatten() {
-            let identity = (text(&secret["metadata"]["uid"]), secret["data"].to_string());
-            mark.secrets.insert(text(&secret["metadata"]["name"]), identity);
+            let owners = secret["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            let recorded = Secret {
+                uid: text(&secret["metadata"]["uid"]),
+                content: secret["data"].to_string(),
+                owners: owners.map(|owner| text(&owner["uid"])).collect(),
+            };
+            mark.secrets.insert(text(&secret["metadata"]["name"]), recorded);
         }
         for machine in env.fleet.machine_states(stack)? {
             let number = |member: &str| machine[member].as_u64().unwrap_or_default();
-            let iron = Iron {
+            let state = MachineState {
                 power: text(&machine["power"]),
                 boots: number("boots"),
                 writes: number("writes"),
             };
-            mark.machines.insert(number("number"), iron);
+            mark.machines.insert(number("number"), state);
         }
         let own = format!("{NAMESPACE}~");
         for node in env.fleet.nodes(stack)? {
@@ -151,7 +164,9 @@ impl Drop for History<'_> {
 
 /// A watch with its initial objects, appended to the file.
 fn watch(stack: &Stack, url: &str, file: &Path) -> anyhow::Result<Child> {
-    let output = OpenOptions::new().create(true).append(true).open(file)?;
+    let mut output = OpenOptions::new().create(true).append(true).open(file)?;
+    // The former watch may have ended within a line.
+    output.write_all(b"\n")?;
     let places = &stack.places;
     let child = Command::new("curl")
         .args(["--silent", "--fail", "--no-buffer", "--cacert"])

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::managers::Family;
 use crate::claims::stack::Stack;
+use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
 use crate::lifecycle::fleet::Fleet;
 use crate::lifecycle::{install, workers};
@@ -38,12 +39,15 @@ const AVAILABLE: u64 = 14;
 const AVAILABLE_OFF: u64 = 15;
 /// It has no BMC.
 const UNMANAGED: u64 = 23;
-const REBOOTED: u64 = 22;
-const SWITCHED: u64 = 24;
+pub(super) const REBOOTED: u64 = 22;
+pub(super) const SWITCHED: u64 = 24;
+/// After a switch in which a machine is deleted.
+pub(super) const FEWER_WORKERS: usize = 2;
+const REBOOT: &str = "reboot.metal3.io";
 /// Hosts that are provisioned in one switch and deprovisioned in the next.
 const PAIR: [u64; 2] = [16, 17];
 
-/// A quarter of a minute for each step of a machine, so that a switch meets work in flight.
+/// Milliseconds for a boot and for a step of the agent, so that a switch meets work in flight.
 pub(super) const BOOT_DELAY: u64 = 5000;
 pub(super) const STEP_DELAY: u64 = 2500;
 
@@ -80,7 +84,7 @@ pub(super) struct InFlight {
     pub(super) provisioned: u64,
     pub(super) deprovisioned: u64,
     pub(super) workers: usize,
-    online: bool,
+    pub(super) online: bool,
 }
 
 impl InFlight {
@@ -96,7 +100,7 @@ impl InFlight {
             deleted,
             provisioned: if is_even { first } else { second },
             deprovisioned: if is_even { second } else { first },
-            workers: if is_even { 3 } else { 2 },
+            workers: if is_even { 3 } else { FEWER_WORKERS },
             online: !is_even,
         }
     }
@@ -289,13 +293,20 @@ impl Stage<'_> {
         self.stack().kubectl(&args)?;
         self.all("a host to be cleaned", "deprovisioning", &[work.deprovisioned])?;
         self.create(work.registered, |_| {})?;
-        self.annotate(REBOOTED, "reboot.metal3.io")?;
+        self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
 
     /// Waits until the work has ended, and then until no host was written for a while.
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
         self.reached("the work in flight to end", &work.ends())?;
+        until(LONG, "running machines to do what was asked", || {
+            let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;
+            let of = |number| hosts.iter().find(|one| name(one) == host(number));
+            let is_rebooted = of(REBOOTED).is_some_and(|one| one["metadata"]["annotations"][REBOOT].is_null());
+            let is_switched = of(SWITCHED).is_some_and(|one| one["status"]["poweredOn"] == work.online);
+            Ok((is_rebooted && is_switched).then_some(()))
+        })?;
         running(self.stack(), work.workers.saturating_add(1))
     }
 }

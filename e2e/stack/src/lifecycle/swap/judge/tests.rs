@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::super::record::Iron;
+use super::super::record::{MachineState, Secret};
 use super::*;
 
 /// A switch in which nothing happens except what was ordered.
@@ -14,7 +14,11 @@ fn quiet() -> Turn {
             ..Mark::default()
         }),
         orders: Vec::new(),
-        begun: BTreeMap::new(),
+        earlier_orders: vec![order(REBOOTED, Verb::Power)],
+        begun: BTreeMap::from([
+            ((host(work.provisioned), "deploying".to_owned()), 1),
+            ((host(work.inspected), "inspecting".to_owned()), 1),
+        ]),
         writes: [Vec::new(), Vec::new()],
         gaps: [("hosts", Some(1)), ("addresses", Some(2)), ("machines", Some(3))],
         versions: Versions::new(),
@@ -37,14 +41,19 @@ fn quiet() -> Turn {
     }
     for number in [7, 14, provisioned] {
         for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
-            let iron = Iron {
+            let state = MachineState {
                 writes,
-                ..Iron::default()
+                ..MachineState::default()
             };
-            turn.marks[mark].machines.insert(number, iron);
+            turn.marks[mark].machines.insert(number, state);
         }
         add(&mut turn, number, 5, json!({}));
     }
+    let off = MachineState {
+        power: "Off".to_owned(),
+        ..MachineState::default()
+    };
+    turn.marks[2].machines.insert(SWITCHED, off);
     turn
 }
 
@@ -100,7 +109,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
     let user = products()[0].user;
-    let table: [Violation; 12] = [
+    let table: [Violation; 17] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -128,12 +137,12 @@ fn each_invariant_has_a_violation() {
         (
             "no_machine",
             Box::new(|turn| {
-                turn.marks[2].machines.insert(7, Iron::default());
+                turn.marks[2].machines.insert(7, MachineState::default());
                 turn.marks[0].machines.insert(
                     7,
-                    Iron {
+                    MachineState {
                         boots: 1,
-                        ..Iron::default()
+                        ..MachineState::default()
                     },
                 );
             }),
@@ -148,8 +157,34 @@ fn each_invariant_has_a_violation() {
         (
             "no_secret",
             Box::new(|turn| {
-                turn.marks[0].secrets.insert("s".to_owned(), Default::default());
+                turn.marks[0].secrets.insert("s".to_owned(), Secret::default());
             }),
+        ),
+        ("work_in", Box::new(|turn| turn.begun.clear())),
+        ("running_machines", Box::new(|turn| turn.earlier_orders.clear())),
+        (
+            "running_machines",
+            Box::new(|turn| turn.marks[2].machines.get_mut(&SWITCHED).unwrap().power = "On".to_owned()),
+        ),
+        (
+            "no_old_manager",
+            Box::new(move |turn| {
+                let lease = products()[0].lease;
+                let led = Write {
+                    resource: "leases".to_owned(),
+                    name: lease.to_owned(),
+                    ..write(user, "capm3/v1", 7)
+                };
+                let late = Write {
+                    at: 1,
+                    ..write(user, "manager/v0", 7)
+                };
+                turn.writes[1].extend([led, late]);
+            }),
+        ),
+        (
+            "each_host_at_rest_has",
+            Box::new(|turn| add_with(turn, 7, 25, json!({}), json!({"errorType": "power management error"}))),
         ),
         (
             "each_host_at_rest_gets",
@@ -160,6 +195,9 @@ fn each_invariant_has_a_violation() {
             Box::new(|turn| turn.orders.push(order(14, Verb::Provision))),
         ),
     ];
+    for (name, _) in INVARIANTS {
+        assert!(table.iter().any(|(wanted, _)| name.starts_with(wanted)), "{name}");
+    }
     for (wanted, change) in table {
         let mut turn = quiet();
         change(&mut turn);
