@@ -1,7 +1,8 @@
 //! Masks what could be a secret in an object.
 
+use metal3_api::infrastructure::names::NODE_ANNOTATIONS_BACKUP;
 use metal3_domain::uri::public_text;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What a masked value is replaced with.
 const MASK: &str = "***";
@@ -36,6 +37,13 @@ pub(super) fn masked(mut object: Value) -> Value {
     object
 }
 
+fn mask_annotations(annotations: &mut Map<String, Value>) {
+    annotations.remove(LAST_APPLIED);
+    for (key, value) in annotations {
+        *value = annotation(key, value);
+    }
+}
+
 fn annotation(key: &str, value: &Value) -> Value {
     let domain = key.split_once('/').map_or(key, |(domain, _)| domain);
     let is_known = DOMAINS.iter().any(|known| {
@@ -48,6 +56,10 @@ fn annotation(key: &str, value: &Value) -> Value {
     }
     // An annotation that holds an object, such as the status of a host.
     match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(mut inner)) if key == NODE_ANNOTATIONS_BACKUP => {
+            mask_annotations(&mut inner);
+            Value::Object(inner).to_string().into()
+        }
         Ok(mut inner @ (Value::Object(_) | Value::Array(_))) => {
             mask(&mut inner);
             Value::from(inner.to_string())
@@ -67,10 +79,7 @@ fn mask(value: &mut Value) {
                     *member = Value::from(MASK);
                 } else if let (true, Some(annotations)) = (name == "annotations", member.as_object_mut()) {
                     // Those of the object, and those of objects that are made from it.
-                    annotations.remove(LAST_APPLIED);
-                    annotations
-                        .iter_mut()
-                        .for_each(|(key, value)| *value = annotation(key, value));
+                    mask_annotations(annotations);
                 } else {
                     mask(member);
                 }

@@ -34,6 +34,10 @@ fn objects() -> Vec<Value> {
             "spec": { "clusterName": "edge", "metaData": { "strings": [{ "key": "k", "value": "canary" }] } } }),
         json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": meta("md"),
             "spec": { "clusterName": "edge", "template": { "metadata": { "annotations": { "example.com/note": "canary" } } } } }),
+        // The annotations of a Node, which were the tenant's.
+        json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Remediation", "metadata": { "name": "r",
+            "namespace": "lab", "annotations": { "remediation.metal3.io/node-annotations-backup":
+                "{\"example.com/note\":\"canary\",\"kubectl.kubernetes.io/last-applied-configuration\":\"{\\\"x\\\":\\\"canary\\\"}\"}" } } }),
         json!({ "apiVersion": "v1", "kind": "Event", "metadata": meta("other"), "reason": "Unhealthy",
             "involvedObject": { "kind": "Pod", "name": "p" }, "message": "the probe printed canary" }),
         json!({ "apiVersion": "v1", "kind": "Event", "metadata": meta("e"), "reason": "RegistrationError",
