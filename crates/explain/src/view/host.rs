@@ -81,7 +81,8 @@ impl HostRow {
                 .labels
                 .as_ref()
                 .and_then(|all| all.get(CLUSTER_NAME_LABEL).cloned()),
-            image: image.map(redacted_url),
+            // `redacted_url` would take the digest of an OCI image for a host that follows a login.
+            image: image.map(public_text),
             bmc: bmc.filter(|address| !address.is_empty()).map(redacted_url),
             error: error.map(|error| reason_of_error(error).to_owned()),
             message: public_text(&status.error_message),

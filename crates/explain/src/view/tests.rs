@@ -115,6 +115,22 @@ fn hosts_are_a_table_without_logins_and_control_characters() {
 }
 
 #[test]
+fn digest_of_an_image_is_shown_and_its_login_is_not() {
+    let image = |url: &str| {
+        let host = host("h0", json!({ "spec": { "image": { "url": url } } }));
+        let report = offline::report(&View::Hosts(Filter::default()), &[host], at("01:00:00"));
+        serde_json::to_string(&report).unwrap()
+    };
+    let by_digest = "oci://r.example:5000/os@sha256:00ff";
+    assert!(image(by_digest).contains(by_digest), "{}", image(by_digest));
+    let with_login = image("oci://u:canary@r.example/os@sha256:00ff");
+    assert!(
+        with_login.contains("***@r.example/os@sha256:00ff") && !with_login.contains("canary"),
+        "{with_login}"
+    );
+}
+
+#[test]
 fn filters_select_the_hosts_that_match_all_of_them() {
     let some = |text: &str| Some(text.to_owned());
     let filter = |name: &str, value: &str| {
