@@ -25,7 +25,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
 
 /// Whether the definition is of a kind that is served here.
 fn is_of_metal3(crd: &&Crd) -> bool {
-    crd.name.ends_with("metal3.io") || crd.name.starts_with("metal3")
+    crd.name.ends_with(".metal3.io") || crd.name.starts_with("metal3")
 }
 
 /// The API server refuses to change what another field manager wrote.
@@ -63,7 +63,7 @@ fn half_a_conversion(crds: &[Crd]) -> Option<Finding> {
 /// The same for the webhooks of hosts that only this program has.
 fn half_of_the_webhooks(managers: &[Manager]) -> Option<Finding> {
     let mut ours = managers.iter().filter(|manager| manager.is_this_program);
-    ours.find(|manager| manager.controllers == [Owner::Hosts.name()])?;
+    ours.find(|manager| manager.controllers.contains(&Owner::Hosts.name()))?;
     let what = "has webhooks that the Go manager has not: `kubectl apply` of its components is refused";
     let cure = format!("kubectl delete validatingwebhookconfiguration {HOST_WEBHOOKS}");
     let object = format!("ValidatingWebhookConfiguration {HOST_WEBHOOKS}");

@@ -510,10 +510,12 @@ fn definitions_of_another_writer_need_a_forced_apply() {
 #[test]
 fn definitions_of_other_projects_are_not_counted() {
     let mut facts = facts(Direction::ToThisProgram);
-    facts.crds.push(Crd {
-        name: "clusters.cluster.x-k8s.io".to_owned(),
-        ..definition("clusterctl")
-    });
+    for name in ["clusters.cluster.x-k8s.io", "hosts.notmetal3.io"] {
+        facts.crds.push(Crd {
+            name: name.to_owned(),
+            ..definition("clusterctl")
+        });
+    }
     assert!(about(facts, "CustomResourceDefinitions").is_empty());
 }
 
@@ -541,9 +543,9 @@ fn conversion_that_the_go_manager_lacks_is_taken_off_on_the_way_back_only() {
 #[test]
 fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
     const KIND: &str = "ValidatingWebhookConfiguration";
-    let with = |direction, ours| {
+    const OF_HOSTS: &str = "baremetal-operator-controller-manager";
+    let with = |direction, name, ours| {
         let mut facts = facts(direction);
-        let name = "baremetal-operator-controller-manager";
         facts.deployments = vec![deployment(
             "baremetal-operator-system",
             name,
@@ -554,15 +556,18 @@ fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
         about(facts, KIND)
     };
     let back = Direction::Back(Series::new(1, 14));
-    let found = with(back, true);
-    assert!(
-        found[0]
-            .1
-            .contains("kubectl delete validatingwebhookconfiguration baremetal-operator"),
-        "{found:?}"
-    );
-    assert!(with(back, false).is_empty());
-    assert!(with(Direction::ToThisProgram, false).is_empty());
+    for name in [OF_HOSTS, "metal3-controller-manager"] {
+        let found = with(back, name, true);
+        assert!(
+            found[0]
+                .1
+                .contains("kubectl delete validatingwebhookconfiguration baremetal-operator"),
+            "{found:?}"
+        );
+    }
+    assert!(with(back, "ipam-controller-manager", true).is_empty());
+    assert!(with(back, OF_HOSTS, false).is_empty());
+    assert!(with(Direction::ToThisProgram, OF_HOSTS, false).is_empty());
 }
 
 #[test]
