@@ -253,6 +253,9 @@ impl State {
     /// The cluster gets a place, or has had one until now: others go first. Namespaces compete for the places of slow servers
     /// only, so a place for a quick one is no turn of its namespace.
     fn served(&mut self, cluster: &Key, now: Instant) {
+        if !self.namespaces.contains_key(&cluster.namespace) {
+            return;
+        }
         let turn = self.turn();
         let is_quick = self.usage(now).is_quick(cluster);
         if let Some(namespace) = self.namespaces.get_mut(&cluster.namespace) {

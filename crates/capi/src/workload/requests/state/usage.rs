@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use metal3_runtime::cache::Key;
 use tokio::time::Instant;
 
-use super::State;
+use super::{Server, State};
 
 /// The places that are held.
-#[derive(Default)]
 pub(super) struct Usage<'a> {
-    /// The servers that are known to be quick.
-    quick: BTreeSet<&'a Key>,
+    servers: &'a BTreeMap<Key, Server>,
+    now: Instant,
+    /// The servers that make a caller wait now.
+    late: BTreeSet<&'a Key>,
     of_namespace: BTreeMap<&'a str, Near>,
     pub(super) of_cluster: BTreeMap<&'a Key, usize>,
     /// Those for servers that are not known to be quick.
@@ -19,8 +20,10 @@ pub(super) struct Usage<'a> {
 }
 
 impl Usage<'_> {
+    /// Whether a server is known to be quick.
     pub(super) fn is_quick(&self, cluster: &Key) -> bool {
-        self.quick.contains(cluster)
+        let server = self.servers.get(cluster);
+        server.is_some_and(|server| server.is_quick && server.until > self.now) && !self.late.contains(cluster)
     }
 }
 
@@ -52,18 +55,15 @@ impl Room {
 impl State {
     /// The places that are held now, counted once.
     pub(super) fn usage(&self, now: Instant) -> Usage<'_> {
-        let quick = self
-            .servers
-            .iter()
-            .filter(|(_, server)| server.is_quick && server.until > now);
+        let late = self.held.values().filter(|held| held.is_late(now));
         let mut usage = Usage {
-            quick: quick.map(|(cluster, _)| cluster).collect(),
-            ..Usage::default()
+            servers: &self.servers,
+            now,
+            late: late.map(|held| &held.cluster).collect(),
+            of_namespace: BTreeMap::new(),
+            of_cluster: BTreeMap::new(),
+            slow: 0,
         };
-        // A server that makes a caller wait now is not quick.
-        for held in self.held.values().filter(|held| held.is_late(now)) {
-            usage.quick.remove(&held.cluster);
-        }
         for (key, held) in &self.held {
             let is_slow = usize::from(!usage.is_quick(&held.cluster));
             let near = usage.of_namespace.entry(&key.namespace).or_default();
