@@ -79,7 +79,9 @@ impl Planner<'_> {
             // differs (`remediation-node-unknown`): the Go manager does not even power the host off.
             Node::Read(NodeState::Unknown(why)) if self.is_fencing_over() => self.end_unknown(name, why),
             Node::Read(NodeState::Unknown(why)) => Decision::Wait(self.until_fenced(Wait::workload(why))),
-            Node::Busy { .. } if self.is_fencing_over() => self.end_unknown(name, "other requests to workload clusters are under way"),
+            Node::Busy { .. } if self.is_fencing_over() => {
+                self.end_unknown(name, "other requests to workload clusters are under way")
+            }
             Node::Busy { is_reported: false } => Decision::Unreported(self.until_fenced(Wait::for_requests())),
             Node::Busy { is_reported: true } => Decision::Wait(self.until_fenced(Wait::for_requests())),
             Node::Read(NodeState::Forbidden) => self.end_unfenced(&format!(
@@ -158,14 +160,15 @@ impl Planner<'_> {
 
     /// A Node of the name that the Machine has, with the provider ID or the host of another machine.
     pub(super) fn is_of_another_machine(&self, node: &LiveNode) -> bool {
-        let host = self.facts.host.present().and_then(|host| host.metadata.uid.as_deref());
-        let labelled = node.labels.get(HOST_UID_LABEL).map(String::as_str);
-        if labelled.is_some_and(|labelled| !labelled.is_empty() && host.is_some_and(|host| host != labelled)) {
-            return true;
-        }
         let own = self.facts.metal3_machine.present();
         let own = own.and_then(|machine| machine.spec.provider_id.as_deref());
-        own.is_some_and(|own| !own.is_empty() && !node.provider_id.is_empty() && own != node.provider_id)
+        // A host that was moved has another UID, and the label keeps the one before.
+        if let Some(own) = own.filter(|own| !own.is_empty() && !node.provider_id.is_empty()) {
+            return own != node.provider_id;
+        }
+        let host = self.facts.host.present().and_then(|host| host.metadata.uid.as_deref());
+        let labelled = node.labels.get(HOST_UID_LABEL).filter(|labelled| !labelled.is_empty());
+        labelled.is_some_and(|labelled| host.is_some_and(|host| host != labelled))
     }
 
     fn end_unknown(&mut self, host: &str, why: &str) -> Decision {

@@ -5,6 +5,7 @@ mod contended;
 mod ends;
 mod faults;
 mod lab;
+mod moved;
 mod orphans;
 mod pauses;
 mod refused;
