@@ -35,6 +35,9 @@ impl Planner<'_> {
         }
         if !self.is_held(host) {
             if host.spec.disable_power_off == Some(true) {
+                if self.is_over() {
+                    return self.end_attempt(machine, Some(host));
+                }
                 return Decision::Wait(self.until_timeout(Wait::power_off_disabled(name)));
             }
             if let Some(wait) = self.paused(Some(host)) {

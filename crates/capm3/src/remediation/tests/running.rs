@@ -154,6 +154,16 @@ fn nothing_is_done_while_paused_or_while_an_object_is_unreadable() {
             "Remediated=False PowerOffDisabled, waits 590 s",
         ),
         (
+            "must stay on, is off, and the time is over",
+            Case::running()
+                .host(|host| {
+                    host.spec.disable_power_off = Some(true);
+                    host.status.powered_on = false;
+                })
+                .after(600),
+            "retry 1, new time, again",
+        ),
+        (
             "unreadable host",
             Case::running().facts(|facts| facts.host = unknown()),
             "Remediated=Unknown ObjectUnreadable, waits",
