@@ -19,7 +19,8 @@ impl Planner<'_> {
     /// The remediation is in deletion: its creator considers the machine healthy, or does not want it to be repaired.
     pub(super) fn delete(&mut self) -> Decision {
         self.power_on_held();
-        if !self.has_finalizer() || self.status.phase.is_none() {
+        // A remediation that was moved has no status: only its finalizer shows that something may be restored.
+        if !self.has_finalizer() {
             return self.release_or(Wait::deleting());
         }
         match &self.facts.node {

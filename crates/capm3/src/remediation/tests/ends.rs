@@ -13,11 +13,15 @@ fn deleted(case: Case) -> Case {
     case.deleted()
 }
 
+/// A move strips the status, and keeps the finalizer and the annotations.
+fn moved() -> Case {
+    Case::running().remediation(|one| one.status = Default::default())
+}
+
 /// The cached host may lack a request of another process.
 #[test]
 fn finalizer_is_removed_only_after_live_reads() {
     let given_up = || Case::new("Deleting machine").node(NodeState::Absent);
-    let bare = || Case::running().remediation(|one| one.status = Default::default());
     check(vec![
         (
             "deleted",
@@ -26,7 +30,7 @@ fn finalizer_is_removed_only_after_live_reads() {
         ),
         (
             "deleted, with the finalizer only",
-            deleted(bare()).unconfirmed(),
+            deleted(moved()).node(NodeState::Absent).unconfirmed(),
             "read everything",
         ),
         (
@@ -62,9 +66,21 @@ fn deleted_remediation_powers_its_host_on_and_restores_the_node() {
             "Remediated=False Deleting, waits",
         ),
         (
-            "with the finalizer only",
-            deleted(Case::running().remediation(|one| one.status = Default::default())),
-            "release, again",
+            "with the finalizer only, as after a move",
+            deleted(moved()),
+            "read Node",
+        ),
+        (
+            "moved, with a taint",
+            deleted(moved()).node(present(tainted())),
+            "0 taints, in 1 s",
+        ),
+        (
+            "moved, with labels of a Node that was deleted",
+            deleted(moved())
+                .annotated("remediation.metal3.io/node-labels-backup", r#"{"zone":"1"}"#)
+                .node(NodeState::Absent),
+            "Remediated=False WaitingForNode, waits 1200 s",
         ),
         (
             "before the host is off",
