@@ -7,13 +7,13 @@
 //! - A host is powered off, excluded or given up with its Machine only when live reads of the same reconcile show that
 //!   the Machine has it and that neither is paused or deleted. Each write has the version that was read. A retry, which
 //!   touches no host yet, is decided from the caches.
-//! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A Node is changed only
-//!   while its host is off, or to restore it.
+//! - The finalizer is set before the host is powered off, and removed after live reads show that the annotation is. A
+//!   Node is changed only while its host is off, or to restore it.
 //! - An attempt fails only when its time is over and something reports the failure: the host, or a Node that can be
 //!   read and is not back although the host was on for half of the time, without a pause. A missing
 //!   answer never fails an attempt.
-//! - No pause uses up time, nor does a wait for the requests of others in a deletion. What a Node had is given up only after it was awaited in deletion for twice the time of an
-//!   attempt, from the moment on at which its host is on.
+//! - No pause uses up time, nor does a wait for the requests of others in a deletion. What a Node had is given up only
+//!   after it was awaited in deletion for twice the time of an attempt, from the moment on at which its host is on.
 //! - A change of a Node that another program undoes is repeated twice a minute: until those times are over, and while a
 //!   remediation that has given up exists.
 //! - A workload cluster that cannot be reached, or whose requests wait for others, keeps the host off for half of the time

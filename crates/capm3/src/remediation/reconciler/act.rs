@@ -43,6 +43,9 @@ impl Remediations {
         if facts.node == Node::NotRead {
             self.workloads.remove_waiter(key);
         }
+        if !matches!(facts.node, Node::Busy { .. }) {
+            self.attempts.sent(key);
+        }
         let mut latest = Metal3Remediation::clone(&facts.remediation);
         // Without effective writes another reconcile gives the same plan.
         let is_repeated = writer.mode() == Mode::ObserveOnly && !plan.actions.is_empty();

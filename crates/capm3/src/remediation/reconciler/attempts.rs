@@ -124,7 +124,7 @@ impl Attempts {
         now.since(*attempt.not_sent.get_or_insert(now))
     }
 
-    /// The request of the Node was sent.
+    /// The request of the Node was sent, or there is none to send.
     pub(super) fn sent(&self, key: &Key) {
         if let Some(attempt) = self.0.lock().get_mut(key) {
             attempt.not_sent = None;

@@ -159,10 +159,7 @@ impl Remediations {
                     is_reported: waits >= BUSY_REPORTED,
                 })
             }
-            read => {
-                self.attempts.sent(key);
-                Ok(Node::Read(read?))
-            }
+            read => Ok(Node::Read(read?)),
         }
     }
 
