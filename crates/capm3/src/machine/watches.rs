@@ -11,6 +11,7 @@ use metal3_api::infrastructure::v1beta2::{
 };
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
+use metal3_capi::pause;
 use metal3_runtime::cache::{Change, Key};
 
 use crate::controller::caches::{RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
@@ -106,7 +107,7 @@ fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
     )
 }
 
-/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint and read one of the annotations.
+/// Whether a Metal3Cluster is equal for machines, which do not use the endpoint and read two of the annotations.
 fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
     let spec = |one: &Metal3Cluster| Metal3ClusterSpec {
         control_plane_endpoint: None,
@@ -116,7 +117,8 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
         let annotations = one.metadata.annotations.as_ref();
         annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
     };
-    old.metadata.labels == new.metadata.labels && prefixes(old) == prefixes(new) && spec(old) == spec(new)
+    let reads = |one: &Metal3Cluster| (pause::is_reconcile_skipped(&one.metadata), prefixes(one), spec(one));
+    old.metadata.labels == new.metadata.labels && reads(old) == reads(new)
 }
 
 /// The Metal3Machine that a Machine references.

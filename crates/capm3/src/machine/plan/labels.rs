@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::pause;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::{Decision, Planner, Prerequisites};
@@ -16,6 +17,19 @@ const INTERVAL: Duration = Duration::from_secs(30);
 /// Not read yet, rather than unreadable.
 fn is_unread<T>(observed: &Observed<T>) -> bool {
     observed.unknown() == Some(&UnknownReason::NotRead)
+}
+
+/// Why nothing is copied yet, whatever the Node has.
+fn why_later(node: &Node, host: &BareMetalHost, prerequisites: Prerequisites<'_>) -> Option<&'static str> {
+    if pause::is_reconcile_skipped(&prerequisites.metal3_cluster.metadata) {
+        Some("the Metal3Cluster is paused; labels are copied after that")
+    } else if *node != Node::Known {
+        Some("waiting for the Node")
+    } else if host.is_paused() {
+        Some("the BareMetalHost is paused; its labels are copied after that")
+    } else {
+        None
+    }
 }
 
 impl<'a> Planner<'a> {
@@ -34,12 +48,8 @@ impl<'a> Planner<'a> {
             Ok(None) => return Ok(Labels::NotAsked),
             Err(error) => return Ok(Labels::Failed(error.to_string().into())),
         };
-        if *node != Node::Known {
-            return Ok(Labels::Waiting("waiting for the Node".into()));
-        }
-        if host.is_paused() {
-            let message = "the BareMetalHost is paused; its labels are copied after that";
-            return Ok(Labels::Waiting(message.into()));
+        if let Some(why) = why_later(node, host, prerequisites) {
+            return Ok(Labels::Waiting(why.into()));
         }
         let node_ref = prerequisites.owner.status.node_ref.as_ref();
         let Some(name) = node_ref.map(|node| node.name.as_str()).filter(|name| !name.is_empty()) else {

@@ -185,6 +185,20 @@ fn busy(case: Case) -> Case {
 }
 
 #[test]
+fn labels_are_not_copied_while_the_metal3_cluster_is_paused() {
+    let paused = case("a.io").with(|case| {
+        let annotations = case.metal3_clusters[0].metadata.annotations.get_or_insert_default();
+        annotations.insert("cluster.x-k8s.io/paused".to_owned(), String::new());
+        case.labels.node = watched(ID, &[("a.io/old", "")]);
+        case.labels.live = live(&[("a.io/old", "")]);
+    });
+    let plan = paused.decide();
+    let (reason, message) = reported(&plan);
+    assert_eq!((copies(&plan), reason.as_str()), (vec![], "WaitingForNode"));
+    assert!(message.starts_with("the Metal3Cluster is paused"), "{message}");
+}
+
+#[test]
 fn machine_whose_request_waits_for_others_is_reconciled_after_a_fixed_time() {
     assert_eq!(busy(case("a.io")).decide().next, Next::RequeueAfter(BUSY_POLL));
     // The labels that were copied are still the same.
