@@ -46,6 +46,8 @@ pub struct HostChooser<'a> {
     owner: Option<&'a str>,
     /// Whether another Cluster of the namespace has an owner of the same name.
     has_namesake: bool,
+    /// Whether hosts outside of the machine's failure domain are refused.
+    is_domain_required: bool,
 }
 
 /// The machine's selector is invalid.
@@ -86,6 +88,7 @@ impl<'a> HostChooser<'a> {
             selector,
             owner,
             has_namesake: false,
+            is_domain_required: false,
         })
     }
 
@@ -94,6 +97,15 @@ impl<'a> HostChooser<'a> {
     #[must_use]
     pub fn with_namesake(self, has_namesake: bool) -> Self {
         Self { has_namesake, ..self }
+    }
+
+    /// With whether the failure domain of the machine, if it has one, is required.
+    #[must_use]
+    pub fn with_required_domain(self, is_domain_required: bool) -> Self {
+        Self {
+            is_domain_required,
+            ..self
+        }
     }
 
     /// The host to claim, among all of the namespace in any order.
@@ -150,9 +162,13 @@ impl<'a> HostChooser<'a> {
     /// Whether the host is in the machine's failure domain, if it has one.
     // differs (`failure-domain-no-label`): a value that is not a label value matches no host and is not an error.
     fn is_in_domain(&self, host: &BareMetalHost) -> bool {
-        let domain = self.machine.spec.failure_domain.as_deref();
-        let domain = domain.filter(|domain| !domain.is_empty());
+        let domain = self.domain();
         domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain
+    }
+
+    fn domain(&self) -> Option<&str> {
+        let domain = self.machine.spec.failure_domain.as_deref();
+        domain.filter(|domain| !domain.is_empty())
     }
 
     fn is_consumer(&self, consumer: &ObjectReference) -> bool {
@@ -170,6 +186,14 @@ impl<'a> HostChooser<'a> {
         if let Some(requirement) = self.selector.mismatch(labels) {
             return Some(Refusal::NotSelected {
                 why: requirement.mismatch().to_string(),
+            });
+        }
+        if let Some(domain) = self
+            .domain()
+            .filter(|_| self.is_domain_required && !self.is_in_domain(host))
+        {
+            return Some(Refusal::NotInDomain {
+                domain: domain.to_owned(),
             });
         }
         if let Some(owner) = kept_for.filter(|owner| Some(*owner) != self.owner) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
+use metal3_api::infrastructure::names::{FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL};
 use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use thiserror::Error;
@@ -17,6 +17,12 @@ pub enum Refusal {
     NotSelected {
         /// The first requirement that they do not satisfy.
         why: String,
+    },
+    /// It is not in the failure domain of the machine, and the Metal3Cluster requires that.
+    #[error("not in failure domain {domain}, which is required")]
+    NotInDomain {
+        /// The failure domain.
+        domain: String,
     },
     /// It has another consumer.
     #[error("in use by {kind} {name}")]
@@ -109,6 +115,10 @@ impl Refusal {
             Self::KeptForAnother { .. } => group(8, "kept for other owners"),
             Self::KeptForOneOfTwo => group(5, "kept for an owner of this name, which two Clusters have"),
             Self::NotSelected { why } => Group(9, Cow::Owned(format!("not matched by spec.hostSelector ({why})"))),
+            Self::NotInDomain { domain } => {
+                let text = format!("not in failure domain {domain}, which is required (label {FAILURE_DOMAIN_LABEL})");
+                Group(9, Cow::Owned(text))
+            }
             Self::InUse { .. } => group(10, "in use"),
             Self::NotReady { .. } => group(11, "not available yet"),
             Self::Deleting => group(12, "being deleted"),
@@ -224,6 +234,9 @@ impl fmt::Display for Refusals<'_> {
                 "; BareMetalHost {host} is awaited: make its Cluster the spec.consumerRef, or remove its label {NODE_REUSE_LABEL}"
             ),
             Some((host, _)) => write!(f, "; BareMetalHost {host} is awaited, see its status"),
+            None if self.any(|refusal| matches!(refusal, Refusal::NotInDomain { .. })) => {
+                f.write_str("; register more hosts, label them with their failure domain, or widen spec.hostSelector")
+            }
             None => f.write_str("; register more hosts, or widen spec.hostSelector"),
         }
     }

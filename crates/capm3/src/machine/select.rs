@@ -1,10 +1,9 @@
 //! Which host a machine would choose, and why not the others: the text of `capm3 select`.
 
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::names::FAILURE_DOMAIN_LABEL;
 use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::owner::{label, node_reuse_owner};
+use metal3_capi::owner::node_reuse_owner;
 
 use super::facts::{associated, chosen};
 use super::resolve::resolve;
@@ -36,18 +35,14 @@ impl Question<'_> {
     /// When the machine's selector is invalid.
     pub fn answer(&self) -> Result<Vec<String>, UnreadableSelector> {
         let mut candidate_machine = self.machine.clone();
-        let domain = self.owner.and_then(|owner| owner.spec.failure_domain.clone());
-        candidate_machine.spec.failure_domain.clone_from(&domain);
+        candidate_machine.spec.failure_domain = self.owner.and_then(|owner| owner.spec.failure_domain.clone());
         let owner = self.owner.and_then(node_reuse_owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
         let is_shared = |owner| has_namesake(owner, self.hosts, self.machines);
-        let chooser = chooser.with_namesake(self.owner.is_some_and(is_shared));
-        let required = domain
-            .as_deref()
-            .filter(|domain| self.is_domain_required() && !domain.is_empty());
-        let is_near =
-            |host: &&BareMetalHost| required.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == required;
-        let order = chooser.order(self.hosts.iter().filter(is_near));
+        let chooser = chooser
+            .with_namesake(self.owner.is_some_and(is_shared))
+            .with_required_domain(self.is_domain_required());
+        let order = chooser.order(self.hosts);
         let mut lines = Vec::new();
         if let Some(host) = associated(self.machine).or_else(|| order.own.and_then(name)) {
             lines.push(format!("has BareMetalHost {host}"));
@@ -65,13 +60,6 @@ impl Question<'_> {
         lines.extend(order.candidates.iter().map(candidate));
         let refused = order.refusals.iter().map(|(host, why)| format!("- {host}: {why}"));
         lines.extend(refused);
-        let far = self.hosts.iter().filter(|host| !is_near(host));
-        lines.extend(far.filter_map(name).map(|host| {
-            format!(
-                "- {host}: not in failure domain {}, which is required",
-                required.unwrap_or_default()
-            )
-        }));
         Ok(lines)
     }
 

@@ -34,23 +34,18 @@ impl<'a> Planner<'a> {
         if let Some(decision) = self.wait_for_unreadable_host() {
             return decision;
         }
-        let domain = required_domain(prerequisites);
-        match self.choose(domain, prerequisites) {
+        match self.choose(prerequisites) {
             Ok(Choice::Own(host)) => self.provision_on(host, prerequisites),
             Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
             Ok(Choice::None(refusals)) => {
                 tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
-                let message = domain.map_or_else(
-                    || refusals.to_string(),
-                    |domain| format!("in failure domain {domain}, which is required: {refusals}"),
-                );
-                stage(message, refusals.has_undecided())
+                stage(refusals.to_string(), refusals.has_undecided())
             }
             Err(error) => without(error.to_string()),
         }
     }
 
-    fn choose(&self, domain: Option<&str>, prerequisites: Prerequisites<'a>) -> Result<Choice<'a>, UnreadableSelector> {
+    fn choose(&self, prerequisites: Prerequisites<'a>) -> Result<Choice<'a>, UnreadableSelector> {
         let mut candidate_machine = self.before.clone();
         candidate_machine
             .spec
@@ -58,9 +53,11 @@ impl<'a> Planner<'a> {
             .clone_from(&prerequisites.owner.spec.failure_domain);
         let owner = node_reuse_owner(prerequisites.owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
-        let chooser = chooser.with_namesake(self.facts.has_namesake);
-        let is_near = |host: &&BareMetalHost| domain.is_none() || label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain;
-        let all = || self.facts.hosts.all.iter().map(AsRef::as_ref).filter(is_near);
+        let policy = prerequisites.metal3_cluster.spec.failure_domain_policy;
+        let chooser = chooser
+            .with_namesake(self.facts.has_namesake)
+            .with_required_domain(policy == Some(FailureDomainPolicy::Required));
+        let all = || self.facts.hosts.all.iter().map(AsRef::as_ref);
         let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.before);
         Ok(match chooser.choose(all().filter(is_chosen)) {
             Choice::None(_) => chooser.choose(all()),
@@ -274,13 +271,6 @@ impl<'a> Planner<'a> {
         let other_namespace = || request::claim_of(machine).err().map(|error| error.to_string());
         image.or_else(unnamed).or_else(other_namespace)
     }
-}
-
-/// The failure domain of the owner, if the machine's host must be in it.
-fn required_domain(prerequisites: Prerequisites<'_>) -> Option<&str> {
-    let is_strict = prerequisites.metal3_cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
-    let domain = prerequisites.owner.spec.failure_domain.as_deref();
-    domain.filter(|domain| is_strict && !domain.is_empty())
 }
 
 /// Formats the refusals only when the log level is enabled.

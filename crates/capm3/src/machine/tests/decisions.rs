@@ -506,7 +506,12 @@ fn required_failure_domain_blocks_the_machine_and_a_preferred_one_does_not() {
     };
     assert!(writes(&case("Preferred").decide()).contains(&"Claim h0".to_owned()));
     let strict = case("Required").decide();
-    assert!(writes(&strict).is_empty() && condition_of(&strict, HOST).1.contains("failure domain rack1"));
+    let message = condition_of(&strict, HOST).1;
+    assert!(writes(&strict).is_empty());
+    assert!(
+        message.contains("of 1 host, 1 not in failure domain rack1, which is required"),
+        "{message}"
+    );
 }
 
 fn anything() -> impl Strategy<Value = Value> {
