@@ -21,8 +21,9 @@ use state::{Limits, State, Woken};
 /// A request was not sent, because others are under way.
 const BUSY: Category = Category::new("workload_busy");
 /// What a key without a place waits for.
-pub const BUSY_MESSAGE: &str = "other requests to workload clusters are under way, and this one is sent when one of them ends; if \
-                                this lasts, see the API servers of the workload clusters of the namespace";
+pub const BUSY_MESSAGE: &str = "other requests to workload clusters are under way, and this one is sent when one of them \
+                                ends; if this lasts, API servers of workload clusters are slow or away, here or in other \
+                                namespaces: see those of the Clusters that report an unreachable workload cluster";
 /// When a key without a place is reconciled again if no end of another request enqueues it.
 pub const BUSY_POLL: Duration = Duration::from_secs(5);
 /// How long a worker waits for the server of a tenant.

@@ -61,9 +61,18 @@ pub(crate) fn plan_under(facts: &Facts, rules: &Rules) -> Plan {
     }
 }
 
-/// The status for a rejected write that the user must correct.
+/// Why an action was not performed.
+#[derive(Clone, Copy)]
+pub enum Undone<'a> {
+    /// Its request to the workload cluster waits for others.
+    Busy,
+    /// What the user must correct.
+    Failed(&'a str),
+}
+
+/// The status after an action that was not performed.
 #[must_use]
-pub fn after_failure(facts: &Facts, failed: &Action, why: &str) -> Plan {
+pub fn after_failure(facts: &Facts, failed: &Action, why: Undone<'_>) -> Plan {
     let Some(before) = facts.machine.as_deref() else {
         return Plan::default();
     };

@@ -2,10 +2,11 @@
 
 use metal3_api::infrastructure::conditions::machine;
 use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineStatus};
+use metal3_capi::workload::BUSY_MESSAGE;
 use metal3_runtime::work::Next;
 
 use super::events::events_of;
-use super::{HostOwnership, Plan, Planner};
+use super::{HostOwnership, Plan, Planner, Undone};
 use crate::machine::action::{Action, HostChange, Reads, StatusWrite, Urgency};
 use crate::machine::conditions::{Conditions, Data, Deletion, Labels, Node, Request, Stage, wait_at};
 
@@ -85,9 +86,19 @@ impl Planner<'_> {
         Some(StatusWrite { status, urgency })
     }
 
-    pub(super) fn stage_of_failure(&mut self, failed: &Action, why: &str) -> Option<Stage> {
-        let why = why.to_owned();
+    pub(super) fn stage_of_failure(&mut self, failed: &Action, why: Undone<'_>) -> Option<Stage> {
         let unchanged = Labels::Unchanged;
+        let why = match (why, failed) {
+            // Only these send a request to the workload cluster.
+            (Undone::Busy, Action::CopyLabels { .. }) => {
+                return Some(self.failed_hosted(Request::Made, Node::Known, Labels::Busy));
+            }
+            (Undone::Busy, _) => {
+                let node = Node::Waiting(BUSY_MESSAGE.to_owned());
+                return Some(self.failed_hosted(Request::Made, node, unchanged));
+            }
+            (Undone::Failed(why), _) => why.to_owned(),
+        };
         let change = match failed {
             Action::PatchMachine(_) => return None,
             Action::PatchHost { change, .. } => *change,

@@ -27,7 +27,7 @@ use crate::controller::caches::{Caches, host_of};
 use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, associated, template_of};
-use crate::machine::plan::{after_failure, plan};
+use crate::machine::plan::{Undone, after_failure, plan};
 use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
 use crate::reasons::machine as reasons;
@@ -199,7 +199,8 @@ impl Machines {
         let is_reported = !waits || self.debounce.remaining(key, act::RECOUNT).is_none();
         if let Some(why) = why.filter(|_| is_reported) {
             facts.now = self.now();
-            let plan = after_failure(&facts, &action, &why);
+            let why = if waits { Undone::Busy } else { Undone::Failed(&why) };
+            let plan = after_failure(&facts, &action, why);
             if let (Some(before), Some(write)) = (latest, plan.status) {
                 self.write_status(&before, write, &plan.events, writer).await?;
             }

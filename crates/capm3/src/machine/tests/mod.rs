@@ -11,3 +11,4 @@ mod races;
 mod reuse;
 mod simulation;
 mod template;
+mod undone;
