@@ -1,5 +1,7 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
+mod preflight;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -8,7 +10,7 @@ use super::identity::{changed, identity};
 use super::logs::{Order, Verb, Write};
 use super::managers::{Family, Way, products};
 use super::record::{Mark, Secret, Version, Versions};
-use super::stage::{FAILED, FEWER_WORKERS, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host, stops};
+use super::stage::{FAILED, FEWER_WORKERS, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released.
@@ -381,48 +383,6 @@ impl Turn {
             }
         }
         none(violations, String::new())
-    }
-
-    fn stopped(&self) -> Proof {
-        let expected = stops(self.to);
-        anyhow::ensure!(
-            self.stops == expected,
-            "preflight stops for {:?}, expected {expected:?}",
-            self.stops
-        );
-        Ok(expected.into_iter().collect::<Vec<_>>().join(", "))
-    }
-
-    fn refusals(&self) -> Proof {
-        let wrong = self.refusals.iter().filter(|one| one.is_refused && !one.is_named);
-        let violations = wrong.map(|one| format!("{} is refused, and preflight does not say so", one.plain));
-        let refused = self.refusals.iter().filter(|one| one.is_refused).count();
-        none(
-            violations.collect(),
-            format!("{refused} of {} refused", self.refusals.len()),
-        )
-    }
-
-    fn predicted(&self) -> Proof {
-        let by_user = ["reboot", "power"];
-        let of_user = self.work.hosts().into_iter();
-        let of_user = of_user.filter(|(_, what)| by_user.iter().any(|word| what.contains(word)));
-        let of_user: BTreeSet<String> = of_user.map(|(number, _)| host(number)).collect();
-        let acted: BTreeSet<&String> = self
-            .orders
-            .iter()
-            .filter(|order| order.what.acts())
-            .map(|order| &order.host)
-            .collect();
-        let is_surprise = |name: &&&String| {
-            let was_there = self.host_at(name, 1).is_some();
-            was_there && !self.named.contains(**name) && !of_user.contains(**name) && !self.taken().contains(**name)
-        };
-        let surprises: Vec<String> = acted.iter().filter(is_surprise).map(|name| (**name).clone()).collect();
-        none(
-            surprises,
-            format!("{} hosts named, orders to {}", self.named.len(), acted.len()),
-        )
     }
 }
 

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::super::record::{MachineState, Secret};
 use super::*;
+use crate::lifecycle::swap::stage::stops;
 
 /// A switch in which nothing happens except what was ordered.
 fn quiet() -> Turn {
