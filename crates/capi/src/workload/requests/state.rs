@@ -58,32 +58,32 @@ pub(super) struct State {
     /// those that did not come in time, until they come.
     tickets: BTreeMap<Key, Ticket>,
     namespaces: BTreeMap<String, Namespace>,
-    last: Turn,
+    last: Order,
     servers: BTreeMap<Key, Server>,
 }
 
 /// A number in the order of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn(u64);
+struct Order(u64);
 
 #[derive(Clone)]
 struct Ticket {
     cluster: Key,
-    arrival: Turn,
+    arrival: Order,
 }
 
 /// A namespace with clusters for which keys wait.
 struct Namespace {
     /// The last time at which it had a place, or the beginning of its wait.
-    turn: Turn,
+    served: Order,
     clusters: BTreeMap<Key, Queue>,
 }
 
 struct Queue {
     /// As of a namespace.
-    turn: Turn,
+    served: Order,
     /// By arrival.
-    keys: BTreeMap<Turn, Key>,
+    keys: BTreeMap<Order, Key>,
 }
 
 struct Held {
@@ -121,7 +121,7 @@ impl State {
             held: BTreeMap::new(),
             tickets: BTreeMap::new(),
             namespaces: BTreeMap::new(),
-            last: Turn::default(),
+            last: Order::default(),
             servers: BTreeMap::new(),
         }
     }
@@ -235,12 +235,12 @@ impl State {
             let is_next = |(cluster, _): &(&Key, &Queue)| room.permits(usage.is_quick(cluster));
             let queues = namespace.clusters.iter().filter(is_next);
             let held = |cluster: &Key| usage.of_cluster.get(cluster).copied().unwrap_or_default();
-            let (_, queue) = queues.min_by_key(|(cluster, queue)| (held(cluster), queue.turn))?;
+            let (_, queue) = queues.min_by_key(|(cluster, queue)| (held(cluster), queue.served))?;
             let (_, key) = queue.keys.first_key_value()?;
-            Some((room.slow, namespace.turn, key.clone()))
+            Some((room.slow, namespace.served, key.clone()))
         };
         let firsts = self.namespaces.iter().filter_map(first);
-        let next = firsts.min_by_key(|(slow, turn, _)| (*slow, *turn));
+        let next = firsts.min_by_key(|(slow, served, _)| (*slow, *served));
         next.map(|(.., key)| key)
     }
 
@@ -251,25 +251,25 @@ impl State {
     }
 
     /// The cluster gets a place, or has had one until now: others go first. Namespaces compete for the places of slow servers
-    /// only, so a place for a quick one is no turn of its namespace.
+    /// only, so a place for a quick one does not put its namespace behind others.
     fn served(&mut self, cluster: &Key, now: Instant) {
         if !self.namespaces.contains_key(&cluster.namespace) {
             return;
         }
-        let turn = self.turn();
+        let order = self.next_order();
         let is_quick = self.usage(now).is_quick(cluster);
         if let Some(namespace) = self.namespaces.get_mut(&cluster.namespace) {
             if !is_quick {
-                namespace.turn = turn;
+                namespace.served = order;
             }
             if let Some(queue) = namespace.clusters.get_mut(cluster) {
-                queue.turn = turn;
+                queue.served = order;
             }
         }
     }
 
-    const fn turn(&mut self) -> Turn {
-        self.last = Turn(self.last.0.wrapping_add(1));
+    const fn next_order(&mut self) -> Order {
+        self.last = Order(self.last.0.wrapping_add(1));
         self.last
     }
 
@@ -280,19 +280,19 @@ impl State {
     }
 
     fn wait(&mut self, key: &Key, cluster: &Key) {
-        let turn = self.turn();
+        let order = self.next_order();
         let ticket = self.tickets.entry(key.clone()).or_insert_with(|| Ticket {
             cluster: cluster.clone(),
-            arrival: turn,
+            arrival: order,
         });
         let arrival = ticket.arrival;
         let namespace = self.namespaces.entry(cluster.namespace.clone());
         let namespace = namespace.or_insert_with(|| Namespace {
-            turn,
+            served: order,
             clusters: BTreeMap::new(),
         });
         let queue = namespace.clusters.entry(cluster.clone()).or_insert_with(|| Queue {
-            turn,
+            served: order,
             keys: BTreeMap::new(),
         });
         queue.keys.insert(arrival, key.clone());

@@ -195,7 +195,7 @@ fn who_does_not_wait_any_more_is_passed_over() {
     assert_eq!(state.leave(&fourth, now), []);
     assert_eq!(state.end(&first, now), std::slice::from_ref(&third));
     assert_eq!(state.leave(&third, now), std::slice::from_ref(&fifth));
-    // Its Cluster changes, and so does its turn.
+    // Its Cluster changes, and so does its place in the queue.
     let (has_place, woken) = state.begin(&fifth, &key("one", "other"), now);
     assert_eq!((has_place, woken), (false, vec![sixth]));
 }

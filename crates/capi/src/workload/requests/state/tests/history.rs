@@ -147,9 +147,9 @@ impl History {
         let waiting = self.state.tickets.values().filter(|one| one.cluster == *cluster);
         let front = u32::try_from(1 + waiting.count()).unwrap();
         // With the times until the next steps, for its begin and for its end.
-        let turn = LONGEST + KEPT + Duration::from_secs(8);
+        let longest_wait = LONGEST + KEPT + Duration::from_secs(8);
         let clusters = u32::from(CLUSTERS);
-        [clusters, clusters * (1 + u32::from(NAMESPACES))].map(|others| turn * others * front)
+        [clusters, clusters * (1 + u32::from(NAMESPACES))].map(|others| longest_wait * others * front)
     }
 
     fn answer(&mut self, key: &Key) {
