@@ -188,6 +188,29 @@ fn change_that_existing_machines_do_not_take_over_is_named() {
 }
 
 #[test]
+fn members_of_a_cluster_without_effect_are_named_with_the_fix() {
+    let endpoint = json!({ "host": "192.0.2.249", "port": 6443 });
+    for (member, value) in [
+        ("identityRef", json!({ "name": "elsewhere" })),
+        ("hostAPI", json!("HostClaim")),
+        ("deploymentZones", json!([{ "name": "rack1" }])),
+    ] {
+        let spec = json!({ "controlPlaneEndpoint": endpoint, member: value });
+        for (kind, spec) in [
+            ("Metal3Cluster", spec.clone()),
+            // It has no status: nothing else can tell.
+            ("Metal3ClusterTemplate", json!({ "template": { "spec": spec } })),
+        ] {
+            let warnings = create(kind, &spec).warnings();
+            assert!(
+                warnings.iter().any(|one| one.contains(member)),
+                "{kind} {member}: {warnings:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn members_of_a_machine_without_effect_are_named_with_the_fix() {
     let image = json!({ "url": "https://images/os.raw", "checksum": "https://images/os.sums" });
     let with = |name: &str, value: Value| json!({ "image": image, name: value });

@@ -16,6 +16,7 @@ pub mod needs;
 pub mod node;
 pub mod reasons;
 pub mod remediation;
+mod served;
 
 #[cfg(test)]
 mod tests;

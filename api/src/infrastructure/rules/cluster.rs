@@ -6,7 +6,7 @@ use super::references::check_object;
 use super::selectors;
 use crate::infrastructure::label_prefixes;
 use crate::infrastructure::names::LABEL_PREFIXES_ANNOTATION;
-use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, Metal3Cluster, Metal3ClusterSpec};
+use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, HostApi, Metal3Cluster, Metal3ClusterSpec};
 use crate::rules::{AdmissionRules, Defaulting, FieldPath, Findings, Rule, WriteRequest};
 
 const CLUSTER_NAME_LABEL: &str = "cluster.x-k8s.io/cluster-name";
@@ -62,6 +62,10 @@ impl AdmissionRules for Metal3Cluster {
             label_prefixes_are_readable,
         )
         .differing("label-sync-reported"),
+        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |cluster, findings| {
+            warn_of_unserved("spec", &cluster.new.spec, findings);
+        })
+        .differing("cluster-unserved-members"),
     ];
     const DEFAULTS: &'static [Defaulting<Self>] = &[
         Defaulting {
@@ -81,6 +85,42 @@ impl AdmissionRules for Metal3Cluster {
             },
         },
     ];
+}
+
+pub(super) const EFFECTIVE: &str =
+    "A warning is returned for members without effect: `deploymentZones`, `identityRef` and `hostAPI: HostClaim`.";
+
+/// Warns about members that are stored without effect.
+pub(super) fn warn_of_unserved(path: &str, spec: &Metal3ClusterSpec, findings: &mut Findings) {
+    let path = FieldPath::new(path);
+    for (member, is_used, what, cure) in [
+        (
+            "deploymentZones",
+            !spec.deployment_zones.is_empty(),
+            "machines are not spread over zones",
+            "remove them, and label hosts with their failure domain",
+        ),
+        (
+            "identityRef",
+            spec.identity_ref.is_some(),
+            "hosts of another cluster are not used",
+            "remove it, or machines get hosts of their own namespace",
+        ),
+        (
+            "hostAPI",
+            spec.host_api == Some(HostApi::HostClaim),
+            "HostClaims are not created",
+            "remove it, or machines get hosts of their own namespace",
+        ),
+    ] {
+        if is_used {
+            findings.warn(
+                path.child(member),
+                format!("{path}.{member} has no effect yet: {what}"),
+                cure,
+            );
+        }
+    }
 }
 
 impl Metal3ClusterSpec {

@@ -1,16 +1,23 @@
 //! Metal3ClusterTemplate: clusters created from it must have an endpoint.
 
+use super::cluster::{EFFECTIVE, warn_of_unserved};
 use crate::infrastructure::v1beta2::Metal3ClusterTemplate;
 use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
 
 impl AdmissionRules for Metal3ClusterTemplate {
-    const RULES: &'static [Rule<Self>] = &[Rule {
-        name: "endpoint-known",
-        description: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless `controlPlaneEndpointSource` \
-            is set. The port has no default.",
-        on: On::Spec(endpoint_is_known),
-        differs: Some("cluster-template-repair"),
-    }];
+    const RULES: &'static [Rule<Self>] = &[
+        Rule {
+            name: "endpoint-known",
+            description: "`spec.template.spec.controlPlaneEndpoint` has host and port, unless \
+                `controlPlaneEndpointSource` is set. The port has no default.",
+            on: On::Spec(endpoint_is_known),
+            differs: Some("cluster-template-repair"),
+        },
+        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |template, findings| {
+            warn_of_unserved("spec.template.spec", &template.new.spec.template.spec, findings);
+        })
+        .differing("cluster-unserved-members"),
+    ];
 }
 
 fn endpoint_is_known(template: &WriteRequest<'_, Metal3ClusterTemplate>, findings: &mut Findings) {

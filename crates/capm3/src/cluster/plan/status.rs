@@ -11,9 +11,7 @@ use super::draft::Draft;
 use crate::cluster::facts::Facts;
 use crate::controller::events::{EventRule, events_between};
 use crate::endpoint::conditions::{Drift, EndpointState, with_message};
-
-/// Whether every set field has an effect.
-const SPEC_SERVED: &str = "SpecServed";
+use crate::served::{self, Unserved};
 
 const KNOWN: &str = "the endpoint of the control plane is known";
 
@@ -161,11 +159,7 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
         set_condition(&mut standard, condition);
     }
     remove_obsolete(&mut standard, report);
-    let unsupported_fields = unsupported_fields(&facts.object);
-    standard.retain(|one| one.type_ != SPEC_SERVED || unsupported_fields.is_some());
-    if let Some(statement) = unsupported_fields {
-        set_condition(&mut standard, statement.standard(generation, now));
-    }
+    served::report(&mut standard, &unsupported_fields(&facts.object), generation, now);
     after.status.conditions = standard;
     // differs (`failure-cleared`): the Go manager never clears these fields.
     after.status.deprecated = (!conditions.is_empty()).then(|| DeprecatedStatus {
@@ -191,26 +185,14 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
 }
 
 /// The fields that are stored without effect.
-fn unsupported_fields(object: &Metal3Cluster) -> Option<ConditionBuilder> {
+fn unsupported_fields(object: &Metal3Cluster) -> Unserved {
     let spec = &object.spec;
-    let all = [
+    let fields = [
         ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
         ("spec.identityRef", spec.identity_ref.is_some()),
         ("spec.hostAPI: HostClaim", spec.host_api == Some(HostApi::HostClaim)),
     ];
-    let used: Vec<&str> = all
-        .into_iter()
-        .filter(|(_, is_used)| *is_used)
-        .map(|(name, _)| name)
-        .collect();
-    let message = || {
-        format!(
-            "without effect yet: {}; it is stored, and machines are created as without it",
-            used.join(", ")
-        )
-    };
-    let reason = cluster::REASON_NOT_YET;
-    (!used.is_empty()).then(|| ConditionBuilder::mark_false(SPEC_SERVED, reason, Severity::Info, message()))
+    Unserved::of(fields, "it is stored, and machines are created as without it")
 }
 
 /// The conditions of objects that share a control plane.

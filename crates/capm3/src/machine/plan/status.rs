@@ -1,7 +1,7 @@
 //! The status that a plan writes.
 
 use metal3_api::infrastructure::conditions::machine;
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineStatus};
+use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, LegacyStatus, Metal3MachineSpec, Metal3MachineStatus};
 use metal3_capi::workload::BUSY_MESSAGE;
 use metal3_runtime::work::Next;
 
@@ -9,6 +9,7 @@ use super::events::events_of;
 use super::{HostOwnership, Plan, Planner, Undone};
 use crate::machine::action::{Action, HostChange, Reads, StatusWrite, Urgency};
 use crate::machine::conditions::{Conditions, Data, Deletion, Labels, Node, Request, Stage, wait_at};
+use crate::served::{self, Unserved};
 
 impl Planner<'_> {
     /// The plan with the actions so far and the status of a stage.
@@ -45,6 +46,13 @@ impl Planner<'_> {
         };
         let conditions = conditions.at(stage, self.before.metadata.generation, self.facts.now);
         status.conditions = conditions.standard;
+        let unserved = unserved(&self.before.spec);
+        served::report(
+            &mut status.conditions,
+            &unserved,
+            self.before.metadata.generation,
+            self.facts.now,
+        );
         // differs (`failure-cleared`): a failure written by the Go manager is permanent and stops the Machine.
         status.deprecated = Some(DeprecatedStatus {
             v1beta1: Some(LegacyStatus {
@@ -148,6 +156,20 @@ impl Planner<'_> {
             labels,
         }
     }
+}
+
+/// The fields that are stored without effect. The webhook warns, and only of a write that a person makes.
+fn unserved(spec: &Metal3MachineSpec) -> Unserved {
+    let selector = spec.host_selector.as_ref();
+    let namespace = selector.and_then(|selector| selector.in_namespace.as_ref());
+    let fields = [
+        ("spec.hostSelector.inNamespace", namespace.is_some()),
+        ("spec.identityRef", spec.identity_ref.is_some()),
+    ];
+    Unserved::of(
+        fields,
+        "the machine gets a host of its own namespace; remove it from the template",
+    )
 }
 
 /// A status whose conditions have no messages.

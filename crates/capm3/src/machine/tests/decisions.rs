@@ -514,6 +514,30 @@ fn required_failure_domain_blocks_the_machine_and_a_preferred_one_does_not() {
     );
 }
 
+/// No webhook saw such a machine, or the MachineSet that made it dropped the warning.
+#[test]
+fn members_of_a_machine_without_effect_are_named_in_a_condition() {
+    for (spec, member) in [
+        (
+            json!({ "hostSelector": { "inNamespace": "other" } }),
+            "spec.hostSelector.inNamespace",
+        ),
+        (json!({ "identityRef": { "name": "elsewhere" } }), "spec.identityRef"),
+    ] {
+        let plan = Case::new()
+            .machine(json!({ "spec": spec }))
+            .with(|case| case.confirmed = true)
+            .decide();
+        let status = &plan.status.as_ref().unwrap().status;
+        let served = status.conditions.iter().find(|one| one.type_ == "SpecServed");
+        assert!(
+            served.is_some_and(|one| one.message.contains(member)),
+            "{member}: {:?}",
+            status.conditions
+        );
+    }
+}
+
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -83,7 +83,6 @@ fn each_member_of_a_machine_changes_its_plan() {
         silent,
         [
             "spec.dataTemplate.namespace",
-            "spec.hostSelector.inNamespace",
             "spec.identityRef.context",
             "spec.identityRef.name",
             "spec.metaData.namespace",
