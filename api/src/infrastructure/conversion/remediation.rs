@@ -119,6 +119,19 @@ mod tests {
     }
 
     #[test]
+    fn timeout_becomes_seconds_and_back() {
+        let older = spoke::Metal3RemediationSpec {
+            strategy: Some(spoke::RemediationStrategy {
+                timeout: Some("5m0s".to_owned()),
+                ..Default::default()
+            }),
+        };
+        let newer = spec_from_spoke(&older).unwrap();
+        assert_eq!(newer.strategy.as_ref().unwrap().timeout_seconds, Some(300));
+        assert_eq!(spec_to_spoke(&newer), older);
+    }
+
+    #[test]
     fn each_phase_survives_a_round_trip() {
         let known = [
             RemediationPhase::Running,
