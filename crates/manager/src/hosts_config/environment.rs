@@ -245,13 +245,14 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         Some(text)
     }
 
-    /// A boolean in Go's form.
+    /// The word true or false. The Go manager takes any other word for false, which `1` is not meant to be.
     fn switch(&mut self, variable: &'static str) -> bool {
         match self.text(variable).as_deref() {
-            None | Some("0" | "f" | "F" | "false" | "FALSE" | "False") => false,
-            Some("1" | "t" | "T" | "true" | "TRUE" | "True") => true,
+            None | Some("0" | "f" | "F") => false,
+            Some(word) if word.eq_ignore_ascii_case("false") => false,
+            Some(word) if word.eq_ignore_ascii_case("true") => true,
             Some(other) => {
-                self.wrong(variable, &format!("{other:?} is not true or false"));
+                self.wrong(variable, &format!("is {other:?}; write true or false"));
                 false
             }
         }

@@ -190,3 +190,27 @@ fn documented_variables_are_exactly_those_that_are_read() {
     let documented: Vec<&str> = metal3_flags::VARIABLES.iter().map(|variable| variable.name).collect();
     assert_eq!(requested.into_inner().into_iter().collect::<Vec<_>>(), documented);
 }
+
+/// The Go manager compares with the word true only, so that another word left the verification of certificates on.
+#[test]
+fn only_the_word_true_turns_verification_and_the_provisioning_network_off() {
+    for variable in ["IRONIC_INSECURE", "PROVISIONING_NETWORK_DISABLED"] {
+        for (value, expected) in [
+            ("true", true),
+            ("TRUE", true),
+            ("false", false),
+            ("0", false),
+            ("", false),
+        ] {
+            let read = read(&[ENDPOINT, (variable, value)], &[]).unwrap();
+            let found = [read.ironic.trust.insecure, read.node.provisioning_network_disabled];
+            assert_eq!(found.contains(&true), expected, "{variable}={value}");
+        }
+        for value in ["1", "t", "T", "yes"] {
+            let Err(error) = read(&[ENDPOINT, (variable, value)], &[]) else {
+                panic!("{variable}={value} is accepted");
+            };
+            assert!(format!("{error:?}").contains(variable), "{error:?}");
+        }
+    }
+}
