@@ -113,12 +113,12 @@ pub(crate) fn complete_object(planner: &mut Planner<'_>) -> PlanResult<()> {
     }
 }
 
-/// Imports external hardware details, then removes the annotation.
+/// Imports hardware details that a user supplies, or that a restored host lost, then removes the annotation.
 fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
     let disabled = planner.host().inspection_disabled();
     let text = planner.host().annotation(HARDWARE_DETAILS_ANNOTATION);
     let is_unset = planner.host().status.hardware.is_none();
-    if !disabled && (!is_unset || text.is_none()) {
+    if !disabled && !is_unset {
         if text.is_some() {
             remove_annotation(planner, HARDWARE_DETAILS_ANNOTATION);
             planner.record_event(
@@ -129,6 +129,8 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     }
     let recorded = match planner.facts.hardware_data {
+        // The cache tells when it comes.
+        Observed::Unknown(_) if !disabled && text.is_none() => return Ok(()),
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
         Observed::Present(data) => data.spec.hardware.clone(),
         Observed::Absent => None,

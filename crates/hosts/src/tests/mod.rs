@@ -4,6 +4,7 @@ mod deprovision_attempts;
 mod destinations;
 pub(crate) mod fixture;
 mod graph;
+mod hardware_data;
 mod held_nodes;
 mod left_nodes;
 mod live_spec;

@@ -1,0 +1,40 @@
+//! Hosts whose HardwareData was there before their status.
+
+use metal3_api::metal3::v1alpha1::HardwareData;
+use serde_json::json;
+
+use super::fixture::{Fixture, image};
+
+fn with_data(fixture: Fixture) -> Fixture {
+    let data: HardwareData = serde_json::from_value(json!({
+        "metadata": { "name": "h", "namespace": "metal", "resourceVersion": "20" },
+        "spec": { "hardware": { "cpu": { "arch": "aarch64" }, "nics": [{ "name": "eth0", "mac": "52:54:00:00:00:09", "ip": "192.0.2.77" }] } },
+    }))
+    .unwrap();
+    fixture.with(|fixture| fixture.hardware_data = Some(Some(data)))
+}
+
+/// Its status was restored before the HardwareData, or a user supplies the data before the inspection.
+#[test]
+fn host_without_hardware_in_its_status_takes_that_of_its_hardware_data() {
+    for fixture in [
+        Fixture::new("registering"),
+        Fixture::new("registering").spec(json!({ "externallyProvisioned": true })),
+        // Restored from a saved status, which has no hardware, before the HardwareData was there.
+        Fixture::new("available"),
+        Fixture::new("provisioned")
+            .spec(json!({ "image": image("a") }))
+            .status_image("a"),
+    ] {
+        let bare = fixture
+            .status(json!({ "hardware": null }))
+            .spec(json!({ "architecture": null }));
+        let state = bare.state();
+        let imported = with_data(bare).performed();
+        assert_eq!(
+            imported.host["status"]["hardware"]["nics"][0]["ip"], "192.0.2.77",
+            "{state}"
+        );
+        assert_eq!(imported.performed().host["spec"]["architecture"], "aarch64", "{state}");
+    }
+}
