@@ -25,5 +25,6 @@ mod secrets;
 mod services;
 mod slot_use;
 mod tables;
+mod taken_over;
 mod unsupported;
 mod upstream_defects;

@@ -28,6 +28,7 @@ pub(crate) use host_ports::is_port_left_out;
 
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
+    set_operational_status(planner);
     match planner.state() {
         // differs: `host-restored-deletion`. The Go manager goes on with a deletion that was not ordered.
         state @ (State::PoweringOffBeforeDelete | State::Deleting)
@@ -61,6 +62,16 @@ pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
                  changed. Return to the version that wrote it"
             ),
         )),
+    }
+}
+
+/// The Go manager sets it at the end of the registration, and may have been replaced before.
+fn set_operational_status(planner: &mut Planner<'_>) {
+    use OperationalStatus::{Discovered, Ok, Unset};
+    let is_managed = !matches!(planner.state(), State::None | State::Unmanaged);
+    let status = &mut planner.draft.status.operational_status;
+    if is_managed && matches!(status, Unset | Discovered) {
+        *status = Ok;
     }
 }
 
