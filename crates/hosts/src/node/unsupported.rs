@@ -68,12 +68,7 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
     let spec = &host.spec;
     let features = [
         (UnsupportedFeature::OciImage, spec.image.as_ref().is_some_and(is_oci)),
-        (
-            UnsupportedFeature::CustomDeploy,
-            spec.custom_deploy
-                .as_ref()
-                .is_some_and(|deploy| !deploy.method.is_empty()),
-        ),
+        (UnsupportedFeature::CustomDeploy, has_custom_deploy(host)),
         (
             UnsupportedFeature::FastInspection,
             !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),
@@ -83,6 +78,13 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
         .into_iter()
         .filter_map(|(feature, is_used)| is_used.then_some(Unsupported(feature)))
         .collect()
+}
+
+/// Whether the host asks for a deployment by a step of its own.
+#[must_use]
+pub fn has_custom_deploy(host: &BareMetalHost) -> bool {
+    let deploy = host.spec.custom_deploy.as_ref();
+    deploy.is_some_and(|deploy| !deploy.method.is_empty())
 }
 
 pub(super) fn is_oci(image: &Image) -> bool {

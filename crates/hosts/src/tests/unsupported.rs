@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, image};
+use super::fixture::{Fixture, UID, image};
 
 /// Each field with a wish. Without an image nothing is provisioned.
 fn wishes() -> [(&'static str, Value); 3] {
@@ -61,5 +61,24 @@ fn removed_wish_is_not_taken_for_the_failure_that_the_node_shows() {
             let message = failed.host["status"]["errorMessage"].as_str().unwrap();
             assert!(message.ends_with("no disk"), "{field}, {state}: {message}");
         }
+    }
+}
+
+/// No user took the deployment back: another manager that served the field was replaced.
+#[test]
+fn deployment_by_a_custom_step_that_a_go_manager_began_is_not_torn_down() {
+    for node in ["available", "deploying", "wait call-back", "active"] {
+        let left = Fixture::new("provisioning")
+            .spec(json!({ "customDeploy": { "method": "install_coreos" } }))
+            .node_with(
+                node,
+                json!({ "instance_uuid": UID, "deploy_interface": "custom-agent", "power_state": "power on" }),
+            )
+            .live();
+        let after = left.clone().performed();
+        // `active`: the next plan is "requests deleted", which erases the system that was just installed.
+        assert_eq!(after.state().to_string(), "provisioning", "{node}: {}", after.summary());
+        let message = after.host["status"]["errorMessage"].as_str().unwrap();
+        assert!(message.starts_with("spec.customDeploy"), "{node}: {message:?}");
     }
 }

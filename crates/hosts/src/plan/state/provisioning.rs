@@ -26,7 +26,7 @@ use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
+use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints, raid, unsupported};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -37,7 +37,7 @@ const WHY: &str = "spec.image";
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let Some(image) = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty()) else {
-        return Ok(Decision::ChangeState(Trigger::Cancelled));
+        return without_image(planner);
     };
     let instance = instance(planner, image)?;
     let node = ensure_registered(planner)?;
@@ -99,6 +99,15 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "End the hold or the rescue in Ironic, so that the node continues",
         )),
     }
+}
+
+/// The image was taken back, unless another manager began a deployment by a custom step: no user took that back, so what
+/// it installs is not removed, but rejected by name.
+fn without_image(planner: &mut Planner<'_>) -> PlanResult {
+    if unsupported::has_custom_deploy(planner.host()) {
+        ensure_registered(planner)?;
+    }
+    Ok(Decision::ChangeState(Trigger::Cancelled))
 }
 
 /// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
