@@ -289,7 +289,7 @@ pub struct Outage {
 pub const EQUAL_REFUSALS: u32 = 3;
 /// A shorter failure may be a restart of Ironic.
 pub const REFUSAL_THRESHOLD: Duration = Duration::from_secs(60);
-/// A lock of a node that lasts shorter may be an operation of Ironic.
+/// A lock of a node, or a lack of workers, that lasts shorter may be an operation of Ironic.
 pub const LOCK_THRESHOLD: Duration = Duration::from_secs(900);
 /// A rejected port that is left out is requested again after this time: nothing reports that another node lost it.
 pub const PORT_RETRY: Duration = Duration::from_hours(1);

@@ -4,6 +4,7 @@
 
 mod access;
 mod audit;
+mod busy;
 mod defects;
 mod disturbances;
 mod env;
