@@ -234,6 +234,7 @@ impl HostReconciler {
         for _ in 0..ROUNDS {
             let planned = self.clock.monotonic();
             self.observer.renew_node(key, &mut observed, planned);
+            self.observer.forget_changed_data(key, &mut observed);
             let plan = self.plan(key, &observed);
             if !plan.reads.is_empty() {
                 match self.read_all(key, &plan, &mut observed, writer).await? {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::clock::{Clock, Monotonic};
@@ -84,6 +85,24 @@ impl Observer {
         let newest = self.ironic.observed_node(key, aged.uuid.as_str());
         if let Some((node, freshness)) = newest.filter(|(node, _)| self.is_own(&observed.host, node)) {
             observed.set_node(Observed::Present(FoundNode::Own(node, freshness)), now);
+        }
+    }
+
+    /// Removes the content of Secrets for the config drive that changed during a slow step of this reconcile.
+    pub(super) fn forget_changed_data(&self, key: &Key, observed: &mut Observations) {
+        let version = |metadata: &ObjectMeta| ResourceVersion::parse(metadata.resource_version.as_deref()?).ok();
+        for which in [Read::UserData, Read::NetworkData, Read::MetaData] {
+            let Some(Observed::Present(secret)) = observed.secrets.get_mut(&which) else {
+                continue;
+            };
+            let ObservedSecret::Whole(whole) = &*secret else {
+                continue;
+            };
+            let name = whole.metadata.name.as_deref().unwrap_or_default();
+            let cached = self.caches.secrets.find(&key.sibling(name)).into_present();
+            if let Some(cached) = cached.filter(|cached| version(&cached.metadata) > version(&whole.metadata)) {
+                *secret = ObservedSecret::Metadata(Arc::new(cached.metadata.clone()));
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::SendPermit;
 use metal3_sim_faults::{Fault, Plan, Rule};
@@ -186,4 +187,32 @@ async fn image_that_another_user_of_ironic_sets_during_a_slow_validation_is_not_
         assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
         assert_eq!(machine.counts.written, 1);
     });
+}
+
+#[tokio::test(start_paused = true)]
+async fn machine_gets_the_user_data_that_was_changed_during_a_slow_validation() {
+    let env = TestEnv::new(Setup::default());
+    env.make::<Secret>(json!({ "metadata": { "name": "data" }, "stringData": { "userData": "#!old" } }))
+        .await;
+    Phase::Enrol.begin(&env, 1).await;
+    Phase::Enrol.end(&env, 1).await;
+    let before = env.interceptor.log().asked.len();
+    env.interceptor.log().late = Some("GET nodes/_/validate");
+    env.edit(
+        1,
+        json!({ "spec": { "image": image(), "userData": { "name": "data" } } }),
+    )
+    .await;
+    let is_validation = |asked: &String| asked.ends_with("validate");
+    while !env.interceptor.log().asked[before..].iter().any(is_validation) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    sleep(Duration::from_secs(2)).await;
+    // Thirteen seconds before the order, and delivered by the watch at once.
+    let changed = Patch::Merge(json!({ "stringData": { "userData": "#!new" } }));
+    let secrets = env.api::<Secret>();
+    secrets.patch("data", &PatchParams::default(), &changed).await.unwrap();
+    Phase::Provision.end(&env, 1).await;
+    let disk = env.machine(1, |machine| machine.disk.clone()).unwrap();
+    assert_eq!(disk.config_drive.unwrap()["user_data"], "#!new");
 }
