@@ -216,9 +216,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Completes a wait for the node when the plan ends with an observation of it that is older than a request.
+    /// Completes a wait for the node when the plan ends with an observation of it that is older than a request, or when the
+    /// status names the node for the first time: the feed wakes only hosts that name the node.
     fn recheck_stale_node(&self, next: Next) -> Next {
-        let was_stale = matches!(self.facts.own_node(), Some((_, NodeFreshness::Stale)));
+        let (recorded, now) = (&self.facts.host.status.provisioning, &self.draft.status.provisioning);
+        let is_unnamed = self.facts.own_node().is_some() && recorded.id != now.id;
+        let was_stale = is_unnamed || matches!(self.facts.own_node(), Some((_, NodeFreshness::Stale)));
         let is_stale = self.actions.iter().fold(was_stale, |is_stale, action| match action {
             Action::Ironic(order) => match order.request {
                 // The response is the node, or confirms that it is deleted.

@@ -6,7 +6,9 @@ use metal3_runtime::work::{Next, WaitingOn};
 use serde_json::json;
 
 use super::fixture::{Fixture, node};
-use super::rows::given::{deprovisioning, inspecting, powering_off, provisioned, provisioning, written};
+use super::rows::given::{
+    deleting, deprovisioning, inspecting, powering_off, provisioned, provisioning, registering, written,
+};
 use crate::facts::NodeFreshness;
 use crate::plan::wait::FEED_RECHECK;
 
@@ -72,5 +74,26 @@ fn reason_of_a_failure_is_waited_for_until_the_reservation_is_too_old() {
             "{state}: {message}"
         );
         assert_eq!(status.error_count, 1, "{state}");
+    }
+}
+
+/// The feed wakes the hosts whose status names the node. A change between the read of the node and that write wakes no host.
+#[test]
+fn node_is_checked_again_after_the_status_names_it_first() {
+    let unnamed = |fixture: Fixture| fixture.status(json!({ "provisioning": { "ID": "" } }));
+    for (fixture, node) in [
+        (unnamed(registering()), "verifying"),
+        (unnamed(deleting()), "verifying"),
+        (unnamed(deleting()), "inspecting"),
+    ] {
+        // Found by its name, in this reconcile.
+        let found = fixture.node(node).live();
+        let plan = found.plan();
+        let after = found.after(&plan).status.provisioning.id;
+        assert!(!after.is_empty(), "{}", found.summary());
+        let Next::Waiting(WaitingOn { recheck, .. }) = plan.next else {
+            panic!("{}", found.summary())
+        };
+        assert_eq!(recheck, Some(FEED_RECHECK), "{node}: {}", found.summary());
     }
 }
