@@ -18,6 +18,7 @@ pub mod ip;
 pub mod mac;
 pub mod names;
 pub mod network_data;
+pub mod objectives;
 pub mod provider_id;
 pub mod reason;
 pub mod selector;

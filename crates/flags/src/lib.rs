@@ -11,6 +11,8 @@
 mod contradictions;
 mod entry;
 mod flag;
+mod foreign;
+mod objectives;
 mod options;
 mod page;
 mod parse;
@@ -20,7 +22,8 @@ mod variables;
 pub mod version;
 
 pub use flag::{Flag, Handling, Owner, Shape};
-pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, ForeignDeployment, Options, Tls};
+pub use foreign::ForeignDeployment;
+pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, Options, Tls};
 pub use page::page;
 pub use parse::{FlagError, Request, parse};
 pub use table::TABLE;

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use metal3_domain::allowed::Allowed;
+use metal3_domain::objectives::Objectives;
 
 use super::contradictions;
 use super::flag::Owner;
+use super::foreign::{self, ForeignDeployment};
+use super::objectives;
 use super::parse::{FlagError, Given};
 use super::span;
 
@@ -67,17 +70,6 @@ pub struct AtOnce {
     pub remediations: usize,
 }
 
-/// The Deployment of a Go manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignDeployment {
-    /// The controllers it runs.
-    pub controllers: Owner,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
 /// Options of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -125,6 +117,8 @@ pub struct Options {
     pub insecure_ironic: bool,
     /// Whether fake hosts are accepted.
     pub fake_hardware: bool,
+    /// How long hosts and machines stay in each state at most.
+    pub objectives: Objectives,
     /// Address of the probes.
     pub health: Option<String>,
     /// Address of the metrics.
@@ -212,6 +206,7 @@ impl Reader<'_> {
             wakes_control_planes: given.switch("nudge-control-plane"),
             insecure_ironic: given.switch("allow-insecure-ironic"),
             fake_hardware: given.switch("lab-fake-hardware"),
+            objectives: self.objectives(),
             health: address(given.text("health-addr")),
             diagnostics: address(given.text("diagnostics-address")),
             insecure_diagnostics: given.switch("insecure-diagnostics"),
@@ -259,7 +254,7 @@ impl Reader<'_> {
     fn foreign(&mut self) -> Vec<ForeignDeployment> {
         let mut found: Vec<ForeignDeployment> = Vec::new();
         for item in self.given.list("foreign-deployments") {
-            match parse_foreign(&item) {
+            match foreign::parse(&item) {
                 Some(foreign) if found.iter().all(|known| known.controllers != foreign.controllers) => {
                     found.push(foreign)
                 }
@@ -271,6 +266,18 @@ impl Reader<'_> {
             }
         }
         found
+    }
+
+    fn objectives(&mut self) -> Objectives {
+        let mut replaced = Objectives::default();
+        for item in self.given.list("state-objectives") {
+            if !objectives::replace(&mut replaced, &item) {
+                let wanted = "host/STATE=DURATION or machine/STATE=DURATION, such as host/inspecting=40m, with a state of \
+                              docs/metrics.md";
+                self.invalid("state-objectives", item, wanted);
+            }
+        }
+        replaced
     }
 
     /// differs (`flags-pace`): the Go managers limit their requests by default.
@@ -371,19 +378,6 @@ impl Reader<'_> {
             wanted: wanted.to_owned(),
         });
     }
-}
-
-/// Parses `ipam=namespace/name`.
-fn parse_foreign(item: &str) -> Option<ForeignDeployment> {
-    let (group, rest) = item.split_once('=')?;
-    let (namespace, name) = rest.split_once('/')?;
-    let controllers = Owner::ALL.into_iter().find(|owner| owner.name() == group)?;
-    let is_whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
-    is_whole.then(|| ForeignDeployment {
-        controllers,
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-    })
 }
 
 fn non_empty(text: String) -> Option<String> {

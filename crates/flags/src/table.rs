@@ -245,6 +245,14 @@ pub const TABLE: &[Flag] = &[
     span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
         "watches report every change, so there is no periodic resync",
     )),
+    // differs (`state-objectives`): the Go managers have no objectives.
+    list(
+        NO_GO_MANAGER,
+        "state-objectives",
+        "How long a host or machine stays in a state at most while all is well, for the metrics \
+         `metal3_hosts_above_objective` and `metal3_machines_above_objective`: `host/STATE=DURATION` or \
+         `machine/STATE=DURATION`; `0` for no objective. The others keep their defaults",
+    ),
     switch(HOSTS, "test-mode", "").handled(NO_PLUGINS),
     list(
         ALL,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use metal3_domain::objectives::{Objectives, Subject};
 use metal3_flags::{
     AtOnce, BmcSecrets, CertificateSource, FlagError, ForeignDeployment, Handling, Options, Owner, Request, Shape,
     TABLE, parse,
@@ -239,7 +240,7 @@ fn values_are_typed() {
 }
 
 /// A flag and a value of it, where the type alone allows values that are invalid, or are set already.
-const VALUES: [(&str, &str); 11] = [
+const VALUES: [(&str, &str); 12] = [
     ("allowed-bmc-networks", "192.0.2.0/24"),
     ("bmc-secrets", "any"),
     ("controllers", "capm3"),
@@ -249,6 +250,7 @@ const VALUES: [(&str, &str); 11] = [
     ("lease-duration-seconds", "7"),
     ("renew-deadline-seconds", "7"),
     ("retry-period-seconds", "7"),
+    ("state-objectives", "host/inspecting=7s"),
     ("tls-min-version", "VersionTLS13"),
     ("webhook-certificates", "self-managed"),
 ];
@@ -510,4 +512,30 @@ fn errors_can_be_matched_by_variant() {
         parse(["--x".to_owned()]).unwrap_err().first(),
         Some(&FlagError::Unknown("x".into()))
     );
+}
+
+#[test]
+fn objectives_of_states_are_replaced_one_by_one() {
+    let given = options(
+        "--controllers=hosts --state-objectives=host/inspecting=40m,machine/pending=0 --state-objectives=host/registering=90s",
+    );
+    let of = |subject, state| given.objectives.of(subject, state);
+    assert_eq!(of(Subject::Host, "inspecting"), Some(Duration::from_mins(40)));
+    assert_eq!(of(Subject::Host, "registering"), Some(Duration::from_secs(90)));
+    assert_eq!(of(Subject::Machine, "pending"), None);
+    assert_eq!(
+        of(Subject::Host, "deprovisioning"),
+        Objectives::default().of(Subject::Host, "deprovisioning")
+    );
+    for item in [
+        "host/inspecting",
+        "host/inspecting=40",
+        "host/none of these=1m",
+        "inspecting=1m",
+    ] {
+        let arguments = ["--controllers=hosts".to_owned(), format!("--state-objectives={item}")];
+        let faults = parse(arguments).unwrap_err();
+        let text = faults.iter().map(ToString::to_string).collect::<String>();
+        assert!(text.contains(item) && text.contains("host/STATE=DURATION"), "{text}");
+    }
 }

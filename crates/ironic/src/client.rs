@@ -5,6 +5,8 @@
 //! repeatable changes are retried, and only when the connection broke. The microversion follows from Ironic's responses,
 //! without a request of its own (differs: `ironic-no-readiness-probe`).
 
+mod headers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,7 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::calls;
@@ -22,14 +24,11 @@ use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
 use crate::send_permit::{SendPermit, SendPermits};
+use crate::statistics::{Ending, Statistics};
 use crate::text::printable;
 use crate::transport::Transport;
-use crate::version::{self, Features, Microversion, Range};
-
-const VERSION_HEADER: &str = "x-openstack-ironic-api-version";
-const MINIMUM_HEADER: &str = "x-openstack-ironic-api-minimum-version";
-const MAXIMUM_HEADER: &str = "x-openstack-ironic-api-maximum-version";
-const REQUEST_ID_HEADER: &str = "x-openstack-request-id";
+use crate::version::{self, Features, Microversion};
+use headers::{REQUEST_ID_HEADER, headers, parse_date, range, text};
 
 /// How often the files are checked: a rotated certificate is in use within this time.
 /// differs (`ironic-credentials-reread`): the Go manager reads the files that its environment names at its start only.
@@ -62,6 +61,7 @@ struct Shared {
     microversion: Mutex<Option<Microversion>>,
     send_permits: SendPermits,
     sent: AtomicU64,
+    statistics: Mutex<Statistics>,
 }
 
 /// How requests are sent.
@@ -118,6 +118,7 @@ impl Client {
             microversion: Mutex::new(None),
             send_permits: SendPermits::new(CONNECTIONS),
             sent: AtomicU64::new(0),
+            statistics: Mutex::new(Statistics::at_zero()),
         }))
     }
 
@@ -125,6 +126,18 @@ impl Client {
     #[must_use]
     pub fn requests_sent(&self) -> u64 {
         self.0.sent.load(Ordering::Relaxed)
+    }
+
+    /// The requests so far, each attempt counted.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.0.statistics.lock().clone()
+    }
+
+    /// The microversion in use, after the first response.
+    #[must_use]
+    pub fn microversion(&self) -> Option<Microversion> {
+        *self.0.microversion.lock()
     }
 
     /// The features of this Ironic. Requests its root if nothing was requested before.
@@ -188,10 +201,6 @@ impl Client {
         }
     }
 
-    fn microversion(&self) -> Option<Microversion> {
-        *self.0.microversion.lock()
-    }
-
     /// Sends with the known microversion; a second time with another one if Ironic rejects the first.
     async fn negotiated(&self, request: &Request) -> Result<Exchange, Error> {
         let microversion = self.microversion_for(request)?;
@@ -234,10 +243,15 @@ impl Client {
 
     async fn exchange(&self, request: &Request, microversion: Microversion) -> Result<Exchange, Error> {
         self.0.sent.fetch_add(1, Ordering::Relaxed);
-        match &self.0.connection {
+        let began = self.0.clock.monotonic();
+        let exchange = match &self.0.connection {
             Connection::Transport(transport) => self.over_transport(transport.as_ref(), request, microversion).await,
             Connection::Http(live) => self.over_http(live, request, microversion).await,
-        }
+        };
+        let took = self.0.clock.monotonic().since(began);
+        let ending = Ending::of(exchange.as_ref().map(|exchange| exchange.status));
+        self.0.statistics.lock().record(request.method(), ending, took);
+        exchange
     }
 
     async fn over_transport(
@@ -368,31 +382,6 @@ fn method(request: &Request) -> reqwest::Method {
         Method::Patch => reqwest::Method::PATCH,
         Method::Delete => reqwest::Method::DELETE,
     }
-}
-
-fn headers(microversion: Microversion) -> [(&'static str, String); 3] {
-    [
-        (VERSION_HEADER, microversion.to_string()),
-        ("openstack-api-version", format!("baremetal {microversion}")),
-        ("accept", "application/json".to_owned()),
-    ]
-}
-
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
-    let value = headers.get(name).map(HeaderValue::to_str)?.ok()?;
-    Some(value.chars().take(200).collect())
-}
-
-fn range(headers: &HeaderMap) -> Option<Range> {
-    let read = |name| text(headers, name).and_then(|text| Microversion::parse(&text));
-    Some(Range {
-        minimum: read(MINIMUM_HEADER)?,
-        maximum: read(MAXIMUM_HEADER)?,
-    })
-}
-
-fn parse_date(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc())
 }
 
 #[cfg(test)]

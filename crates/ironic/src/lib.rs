@@ -20,6 +20,7 @@ pub mod model;
 pub mod request;
 mod send_permit;
 pub mod slots;
+pub mod statistics;
 pub mod text;
 pub mod transport;
 pub mod version;

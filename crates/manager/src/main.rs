@@ -279,7 +279,9 @@ async fn serve(options: Options, verbosity: Verbosity) -> Result<Ended> {
 
 async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let metrics = Metrics::new();
+    let metrics = Metrics::with_objectives(options.objectives.clone());
+    let controllers: Vec<&str> = options.controllers.iter().map(|owner| owner.name()).collect();
+    metrics.program(&version(), &controllers.join(","), Arc::clone(&clock));
     let config = load_config(options.kubeconfig.as_deref()).await?;
     let mut settings = Settings::new("capm3", &version());
     settings.rate_limit = options.pace.and_then(|(rate, burst)| RateLimit::new(rate, burst));

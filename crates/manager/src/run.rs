@@ -135,9 +135,10 @@ impl Process {
         });
     }
 
-    /// Adds the watches of a product to the liveness probe.
+    /// Adds the watches of a product to the liveness probe and to the metrics.
     fn add_watch_checks(&self, name: &str, watch_health: &[WatchHealth]) {
         for pulse in watch_health {
+            pulse.report(&self.session.metrics);
             let pulse = pulse.clone();
             self.alive.add(format!("watch-{name}-{}", pulse.kind()), move || {
                 let seconds = pulse.silent_for().as_secs();

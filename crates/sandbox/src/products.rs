@@ -11,6 +11,7 @@ use metal3_capm3::data::reconciler as data;
 use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::{Machines, Remediations};
 use metal3_domain::clock::Clock;
+use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_runtime::access::Role;
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::{EventRecorder, Publisher};
@@ -20,6 +21,7 @@ use metal3_runtime::watch::{WatchConfig, WatchSet};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
 use metal3_sim_cluster::Cluster;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -36,19 +38,28 @@ pub(super) struct Products {
     pub(super) ironic: metal3_ironic::Client,
     pub(super) workloads: WorkloadClusters,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) deprovision_budget: DeprovisionBudget,
+    /// The metrics of the running products.
+    pub(super) metrics: Arc<Mutex<Metrics>>,
 }
 
 impl Products {
-    /// Starts all of them. Dropping the set kills them.
+    /// Starts all of them, with new metrics as in a new process. Dropping the set kills them.
     pub(super) fn start(&self) -> JoinSet<()> {
-        let mut tasks = JoinSet::new();
+        let metrics = Metrics::new();
+        metrics.program("sandbox", "ipam,capm3,hosts", Arc::clone(&self.clock));
+        self.metrics.lock().clone_from(&metrics);
+        let mut tasks = Tasks {
+            running: JoinSet::new(),
+            metrics,
+        };
         self.addresses(&mut tasks);
         self.hosts(&mut tasks);
         self.machines(&mut tasks);
-        tasks
+        tasks.running
     }
 
-    fn addresses(&self, tasks: &mut JoinSet<()>) {
+    fn addresses(&self, tasks: &mut Tasks) {
         use metal3_ipam::reconciler::{Parts, caches::Caches, controller};
         let (client, caches, stop) = (self.cluster.client("ipam"), Caches::default(), CancellationToken::new());
         let (events, inbox) = EventRecorder::bounded(EVENTS);
@@ -58,7 +69,7 @@ impl Products {
             caches: caches.clone(),
             clock: Arc::clone(&self.clock),
             events,
-            metrics: Metrics::new(),
+            metrics: tasks.metrics.clone(),
             identity: "sandbox".to_owned(),
             watch_filter: None,
             workers: WORKERS,
@@ -70,8 +81,8 @@ impl Products {
         });
     }
 
-    fn hosts(&self, tasks: &mut JoinSet<()>) {
-        use metal3_hosts::reconciler::{DeprovisionBudget, Parts, caches::Caches, controller};
+    fn hosts(&self, tasks: &mut Tasks) {
+        use metal3_hosts::reconciler::{Parts, caches::Caches, controller};
         let (client, caches, stop) = (
             self.cluster.client("hosts"),
             Caches::default(),
@@ -92,9 +103,9 @@ impl Products {
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,
-            metrics: Metrics::new(),
+            metrics: tasks.metrics.clone(),
             settings: metal3_hosts::settings::Settings::default(),
-            deprovision_budget: DeprovisionBudget::default(),
+            deprovision_budget: self.deprovision_budget,
             slots: SLOTS,
             workers: WORKERS,
         };
@@ -105,7 +116,7 @@ impl Products {
         });
     }
 
-    fn machines(&self, tasks: &mut JoinSet<()>) {
+    fn machines(&self, tasks: &mut Tasks) {
         let (client, stop) = (self.cluster.client("capm3"), CancellationToken::new());
         let (caches, watch_config) = (
             caches::Caches::default(),
@@ -133,7 +144,7 @@ impl Products {
                 secrets,
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),
-                metrics: Metrics::new(),
+                metrics: tasks.metrics.clone(),
                 watch_filter: None,
                 adopts_namesakes: false,
                 touch_writer: None,
@@ -147,7 +158,7 @@ impl Products {
                 workloads: Arc::<Remote<Machines>>::clone(&workloads),
                 clock: Arc::clone(&self.clock),
                 events,
-                metrics: Metrics::new(),
+                metrics: tasks.metrics.clone(),
                 settings: metal3_capm3::machine::facts::Settings::default(),
                 watch_filter: None,
                 workers: WORKERS,
@@ -163,7 +174,7 @@ impl Products {
 
     fn remediations(
         &self,
-        tasks: &mut JoinSet<()>,
+        tasks: &mut Tasks,
         caches: &caches::Caches,
         (workloads, events): (&Arc<Remote<Machines>>, &EventRecorder),
         stop: &CancellationToken,
@@ -177,7 +188,7 @@ impl Products {
             workloads: Arc::new(Repairs::new(Arc::clone(workloads))),
             clock: Arc::clone(&self.clock),
             events: events.clone(),
-            metrics: Metrics::new(),
+            metrics: tasks.metrics.clone(),
             watch_filter: None,
             workers: WORKERS,
         };
@@ -191,7 +202,7 @@ impl Products {
 
     fn data(
         &self,
-        tasks: &mut JoinSet<()>,
+        tasks: &mut Tasks,
         caches: data::caches::Caches,
         events: &EventRecorder,
         writer: &Writer<metal3_capm3::needs::Data>,
@@ -201,7 +212,7 @@ impl Products {
             caches,
             clock: Arc::clone(&self.clock),
             events: events.clone(),
-            metrics: Metrics::new(),
+            metrics: tasks.metrics.clone(),
             naming: metal3_capm3::data::claims::Naming::Data,
             watch_filter: None,
             template_workers: WORKERS,
@@ -209,18 +220,27 @@ impl Products {
         };
         let (templates, objects) = data::controllers(parts, writer);
         let stop = stop.clone();
-        tasks.spawn(async move {
+        tasks.running.spawn(async move {
             futures::join!(templates.run(stop.clone()), objects.run(stop));
         });
     }
 }
 
+/// The tasks of one start of the products, and their metrics.
+struct Tasks {
+    running: JoinSet<()>,
+    metrics: Metrics,
+}
+
 /// Starts the watches and the work of a product.
-fn spawn<R: Role>(tasks: &mut JoinSet<()>, watches: WatchSet<R>, work: impl Future<Output = ()> + Send + 'static) {
-    for task in watches.into_tasks() {
-        tasks.spawn(task);
+fn spawn<R: Role>(tasks: &mut Tasks, watches: WatchSet<R>, work: impl Future<Output = ()> + Send + 'static) {
+    for health in watches.health() {
+        health.report(&tasks.metrics);
     }
-    tasks.spawn(work);
+    for task in watches.into_tasks() {
+        tasks.running.spawn(task);
+    }
+    tasks.running.spawn(work);
 }
 
 /// Connects to workload clusters by the endpoint in their kubeconfig.

@@ -8,13 +8,16 @@ use metal3_api::catalog;
 use metal3_api::cluster::names::IPAM_GROUP;
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
-pub use metal3_sim_bmc::fault::Faults;
+use metal3_hosts::reconciler::DeprovisionBudget;
+use metal3_runtime::metrics::Metrics;
+pub use metal3_sim_bmc::fault::{Fault, Faults};
 use metal3_sim_capi::kinds::Kind;
 use metal3_sim_capi::program::Providers;
 use metal3_sim_capi::workload::WorkloadClusters;
 use metal3_sim_capi::{byoh, kamaji, kinds, kubelet, program};
 use metal3_sim_cluster::{Cluster, Options, cluster_api};
 use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -43,6 +46,8 @@ pub struct Setup {
     pub namespace: String,
     /// Whether a load balancer and the agents of BYOH hosts run. Otherwise the user does their work.
     pub automated: bool,
+    /// Provisioned hosts of a namespace that may be deprovisioned per hour.
+    pub deprovision_budget: u32,
 }
 
 impl Setup {
@@ -56,6 +61,7 @@ impl Setup {
             boot: Duration::from_secs(60),
             namespace: NAMESPACE.to_owned(),
             automated: true,
+            deprovision_budget: DeprovisionBudget::default().limit,
         }
     }
 
@@ -99,6 +105,7 @@ pub struct World {
     pub workloads: WorkloadClusters,
     user: kube::Client,
     namespace: String,
+    metrics: Arc<Mutex<Metrics>>,
     /// Counts the starts of the products.
     starts: watch::Sender<u64>,
     _tasks: JoinSet<()>,
@@ -143,11 +150,17 @@ impl World {
         let ironic = Ironic::start(metal);
         let workloads = WorkloadClusters::new(*seed, Arc::clone(clock));
         let starts = watch::Sender::new(0);
+        let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let products = Products {
             cluster: cluster.clone(),
             ironic: ironic.client()?,
             workloads: workloads.clone(),
             clock: Arc::clone(clock),
+            metrics: Arc::clone(&metrics),
+            deprovision_budget: DeprovisionBudget {
+                limit: setup.deprovision_budget,
+                ..DeprovisionBudget::default()
+            },
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(keep_running(products, starts.subscribe(), cluster.crashes()));
@@ -161,9 +174,16 @@ impl World {
             workloads,
             user,
             namespace: setup.namespace.clone(),
+            metrics,
             starts,
             _tasks: tasks,
         })
+    }
+
+    /// The metrics of the running products. After a restart these are others, as in a new process.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.metrics.lock().clone()
     }
 
     /// Kills and restarts the products.

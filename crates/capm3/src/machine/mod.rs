@@ -10,6 +10,7 @@
 //! | conditions | [`conditions`] |
 //! | observation and execution | [`reconciler`] |
 //! | what enqueues a machine | `watches` |
+//! | the state in the metrics | `states` |
 //! | which host it would choose, for users | [`select`] |
 
 pub mod action;
@@ -21,6 +22,7 @@ pub mod resolve;
 pub mod reuse;
 mod rules;
 pub mod select;
+mod states;
 mod watches;
 
 #[cfg(test)]

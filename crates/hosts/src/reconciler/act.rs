@@ -14,8 +14,9 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
+use super::budget::DeprovisionBudget;
 use super::caches::Caches;
-use super::index::{DeprovisionBudget, HostIndex};
+use super::index::HostIndex;
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};

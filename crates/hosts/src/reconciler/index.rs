@@ -17,29 +17,9 @@ use metal3_ironic::model::state::PowerState;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
 
+use super::budget::{Budgets, DeprovisionBudget};
 use crate::facts::{Budget, NodeMark, PreviousView, Read, RequestedReboot};
 use crate::plan::object::is_moving;
-
-/// How many provisioned hosts of a namespace may be deprovisioned per period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeprovisionBudget {
-    /// The number.
-    pub limit: u32,
-    /// The period.
-    pub period: TimeDelta,
-    /// The name of the period: `hour`.
-    pub period_name: &'static str,
-}
-
-impl Default for DeprovisionBudget {
-    fn default() -> Self {
-        Self {
-            limit: 100,
-            period: TimeDelta::hours(1),
-            period_name: "hour",
-        }
-    }
-}
 
 /// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
 const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
@@ -212,6 +192,13 @@ impl HostIndex {
             limit: budget.limit,
             period: budget.period_name,
         }
+    }
+
+    /// What is left of the budget in all namespaces.
+    pub(super) fn budgets(&self, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budgets {
+        let inner = self.0.lock();
+        let namespaces = inner.deprovisioned.keys();
+        Budgets::of(budget, namespaces.map(|namespace| inner.left(namespace, budget, now)))
     }
 
     /// Reserves one unit of the budget for a host, if one is left. Two reconciles never get the same unit.
@@ -443,6 +430,27 @@ mod tests {
         assert!(!index.reserve(&key("z"), &budget(), at(61)));
         observe(&index, "a", &json!({ "deprovision": { "start": at(61) } }));
         assert_eq!(left_for(&index, "a", 62), 0);
+    }
+
+    #[test]
+    fn budgets_of_all_namespaces_are_summarized() {
+        let index = HostIndex::default();
+        let summary = |minute| {
+            let Budgets { least, spent } = index.budgets(&budget(), at(minute));
+            (least, spent)
+        };
+        assert_eq!(summary(60), (3, 0));
+        let other = Key {
+            namespace: "other".to_owned(),
+            name: "a".to_owned(),
+        };
+        assert!(index.reserve(&other, &budget(), at(60)));
+        assert_eq!(summary(61), (2, 0));
+        for name in ["a", "b", "c"] {
+            assert!(index.reserve(&key(name), &budget(), at(60)));
+        }
+        assert_eq!(summary(61), (0, 1));
+        assert_eq!(summary(121), (3, 0), "an hour later");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
@@ -13,7 +14,8 @@ use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::request::Call;
 use metal3_ironic::slots::{SlotState, Slots};
-use metal3_ironic::version::Features;
+use metal3_ironic::statistics::Statistics;
+use metal3_ironic::version::{Features, Microversion};
 use metal3_ironic::{Client, Error, Response, SendPermit};
 use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
@@ -123,6 +125,21 @@ impl IronicSession {
     /// The features of this Ironic, as far as it has responded.
     pub(super) fn features(&self) -> Features {
         self.0.client.known_features()
+    }
+
+    /// The requests so far.
+    pub(super) fn statistics(&self) -> Statistics {
+        self.0.client.statistics()
+    }
+
+    /// How far the cached nodes may be behind Ironic, while the session runs.
+    pub(super) fn lag(&self) -> Option<Duration> {
+        self.0.feed.lag()
+    }
+
+    /// The API version in use.
+    pub(super) fn microversion(&self) -> Option<Microversion> {
+        self.0.client.microversion()
     }
 
     /// Waits until a request can be sent at once.

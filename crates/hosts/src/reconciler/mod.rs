@@ -12,8 +12,10 @@
 mod act;
 mod agent_networks;
 mod boot_ports;
+mod budget;
 pub mod caches;
 mod credential_versions;
+mod gauges;
 mod index;
 mod ironic_session;
 mod metrics;
@@ -51,13 +53,14 @@ use crate::plan::state::is_failure;
 use crate::settings::Settings;
 
 pub use act::Permit;
-pub use index::DeprovisionBudget;
+pub use budget::DeprovisionBudget;
 
 use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
+use gauges::Gauges;
 use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
 use metrics::HostMetrics;
@@ -154,6 +157,12 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals.clone(),
         queue.waker(),
         parts.slots,
+    );
+    Gauges::register(
+        &parts.metrics,
+        &parts.caches.hosts,
+        (ironic.clone(), index.clone(), parts.deprovision_budget),
+        Arc::clone(&parts.clock),
     );
     let observer = Observer {
         secrets: ObjectReader::new(parts.client, &parts.caches.secrets),

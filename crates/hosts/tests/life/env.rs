@@ -107,6 +107,8 @@ pub(crate) struct TestEnv {
     inboxes: Arc<Mutex<Vec<EventQueue>>>,
     /// The client of the running controller.
     to_ironic: Arc<Mutex<Option<Client>>>,
+    /// The metrics of the running controller.
+    pub(crate) metrics: Arc<Mutex<Metrics>>,
     user: kube::Client,
     /// Dropping it stops the controller.
     _tasks: JoinSet<()>,
@@ -125,12 +127,14 @@ impl TestEnv {
         let ironic = Ironic::start(options);
         let interceptor = Interceptor::on(ironic.clone());
         let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
+        let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let program = Program {
             client: cluster.client(CONTROLLER_USER),
             interceptor: interceptor.clone(),
             clock,
             inboxes: Arc::clone(&inboxes),
             to_ironic: Arc::clone(&to_ironic),
+            metrics: Arc::clone(&metrics),
             slots: setup.slots,
             unserved: setup.unserved,
             plain_node_names: setup.plain_node_names,
@@ -152,6 +156,7 @@ impl TestEnv {
             interceptor,
             inboxes,
             to_ironic,
+            metrics,
             user,
             _tasks: tasks,
         }
@@ -322,6 +327,7 @@ pub(crate) struct Program {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
+    pub(crate) metrics: Arc<Mutex<Metrics>>,
     pub(crate) slots: usize,
     pub(crate) unserved: bool,
     pub(crate) plain_node_names: bool,
@@ -345,6 +351,8 @@ impl Program {
         if self.unserved {
             self.start_unserved(&mut tasks, ironic.clone(), events.clone());
         }
+        let metrics = Metrics::new();
+        self.metrics.lock().clone_from(&metrics);
         let parts = Parts {
             client: self.client.clone(),
             caches: caches.clone(),
@@ -352,7 +360,7 @@ impl Program {
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,
-            metrics: Metrics::new(),
+            metrics,
             settings: Settings {
                 plain_node_names: self.plain_node_names,
                 ..Settings::default()

@@ -10,6 +10,7 @@ mod disturbances;
 mod env;
 mod faults;
 mod firmware;
+mod gauges;
 mod happy_path;
 mod interceptor;
 mod late_edits;

@@ -28,6 +28,7 @@ mod tracker;
 mod watermark;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::{Clock, Monotonic};
@@ -54,6 +55,8 @@ struct Shared {
     clock: Arc<dyn Clock>,
     tracker: Mutex<ChangeTracker>,
     failing_since: Mutex<Option<DateTime<Utc>>>,
+    /// When the loop began, while it runs.
+    running_since: Mutex<Option<Monotonic>>,
     poll_requested: Notify,
     /// Notified when every node was listed once.
     listed: Notify,
@@ -68,6 +71,7 @@ impl Feed {
             clock,
             tracker: Mutex::new(ChangeTracker::new()),
             failing_since: Mutex::default(),
+            running_since: Mutex::default(),
             poll_requested: Notify::new(),
             listed: Notify::new(),
         }))
@@ -75,6 +79,7 @@ impl Feed {
 
     /// Polls and sends events until the receiver is closed.
     pub async fn run(&self, events: mpsc::Sender<FeedEvent>) {
+        let _running = Running::begin(&self.0);
         while !events.is_closed() {
             let next = self.tracker().next(self.0.clock.monotonic());
             let request = match next {
@@ -190,6 +195,15 @@ impl Feed {
         *self.since()
     }
 
+    /// How far the cached nodes may be behind Ironic: the time since the last completed poll began, or since the start of
+    /// the loop. `None` while the loop does not run, as in a process that does not lead.
+    #[must_use]
+    pub fn lag(&self) -> Option<Duration> {
+        let running = (*self.0.running_since.lock())?;
+        let polled = self.tracker().polled().unwrap_or(running);
+        Some(self.0.clock.monotonic().since(polled.max(running)))
+    }
+
     fn note_error(&self) {
         let has_failed = self.last_error().is_some();
         let mut since = self.since();
@@ -202,6 +216,22 @@ impl Feed {
 
     fn tracker(&self) -> MutexGuard<'_, ChangeTracker> {
         self.0.tracker.lock()
+    }
+}
+
+/// The loop runs while this exists, also when its future is dropped.
+struct Running<'a>(&'a Shared);
+
+impl<'a> Running<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        *shared.running_since.lock() = Some(shared.clock.monotonic());
+        Self(shared)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        *self.0.running_since.lock() = None;
     }
 }
 

@@ -211,6 +211,12 @@ impl ChangeTracker {
         }
     }
 
+    /// When the last completed poll began.
+    #[must_use]
+    pub const fn polled(&self) -> Option<Monotonic> {
+        self.round_began
+    }
+
     /// The error of the last attempt.
     #[must_use]
     pub const fn last_error(&self) -> Option<&Error> {

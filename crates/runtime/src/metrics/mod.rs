@@ -13,26 +13,35 @@
 //! of the API server, so the program bounds the number of series.
 
 mod controllers;
+mod expiry;
 mod leases;
 mod process;
 mod queues;
 mod requests;
 mod servers;
+mod states;
+mod watches;
 
 use std::fmt;
 use std::sync::Arc;
 
+use metal3_domain::clock::Clock;
+use metal3_domain::objectives::{Objectives, Subject};
 use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry};
 
 pub use controllers::{ActiveReconcile, ControllerMetrics, ReconcileResult};
 pub use leases::LeaseMetrics;
 pub use requests::RequestMetrics;
 pub use servers::{CertificateMetrics, InFlight, ServerMetrics};
+pub use states::StateRecorder;
+pub use watches::WatchFigures;
 
 use crate::queue::QueueStats;
 
@@ -66,6 +75,8 @@ pub struct Metrics {
 
 struct Inner {
     registry: Mutex<Registry>,
+    objectives: Objectives,
+    watches: watches::Watches,
     controllers: controllers::Families,
     queues: queues::Families,
     requests: RequestMetrics,
@@ -80,11 +91,19 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A registry with all metrics of the toolkit, at zero.
+    /// A registry with all metrics of the toolkit, at zero, and the default objectives.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_objectives(Objectives::default())
+    }
+
+    /// The same with these objectives of states.
+    #[must_use]
+    pub fn with_objectives(objectives: Objectives) -> Self {
         let mut registry = Registry::default();
         let inner = Inner {
+            objectives,
+            watches: watches::Watches::default(),
             controllers: controllers::Families::register(&mut registry),
             queues: queues::Families::register(&mut registry),
             requests: RequestMetrics::register(&mut registry),
@@ -92,8 +111,10 @@ impl Metrics {
             servers: ServerMetrics::register(&mut registry),
             registry: Mutex::new(registry),
         };
-        inner.registry.lock().register_collector(Box::new(process::Process));
-        Self { inner: Arc::new(inner) }
+        let own: [Box<dyn Collector>; 2] = [Box::new(process::Process), Box::new(inner.watches.clone())];
+        let metrics = Self { inner: Arc::new(inner) };
+        own.into_iter().for_each(|collector| metrics.collect(collector));
+        metrics
     }
 
     /// The handle for the workers of a controller. `workers` is the number of concurrent reconciles.
@@ -136,6 +157,39 @@ impl Metrics {
     #[must_use]
     pub fn servers(&self) -> ServerMetrics {
         self.inner.servers.clone()
+    }
+
+    /// Reports a watch of this kind: `figures` is called at every scrape. `kind` is a name of a CRD, never text of an
+    /// object.
+    pub fn watch(&self, kind: &str, figures: impl Fn() -> WatchFigures + Send + Sync + 'static) {
+        self.inner.watches.show(kind, Box::new(figures));
+    }
+
+    /// The recorder of the states of all hosts, or of all machines. Call it once for each.
+    #[must_use]
+    pub fn states(&self, subject: Subject, clock: Arc<dyn Clock>) -> StateRecorder {
+        let recorder = StateRecorder::new(subject, self.inner.objectives.clone(), clock);
+        self.collect(recorder.collector());
+        recorder
+    }
+
+    /// Reports the version and the controllers of the process, and how long its certificate is valid.
+    pub fn program(&self, version: &str, controllers: &str, clock: Arc<dyn Clock>) {
+        let labels = vec![("version", version.to_owned()), ("controllers", controllers.to_owned())];
+        let help = "Version and controllers of the process";
+        self.inner
+            .registry
+            .lock()
+            .register("metal3_build", help, Info::new(labels));
+        self.collect(Box::new(expiry::DaysLeft {
+            certificates: self.inner.servers.certificates(),
+            clock,
+        }));
+    }
+
+    /// Adds metrics that are computed at each scrape.
+    pub fn collect(&self, collector: Box<dyn Collector>) {
+        self.inner.registry.lock().register_collector(collector);
     }
 
     /// Adds a metric of a product. The name of a counter goes without `_total`.

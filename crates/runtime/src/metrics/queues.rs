@@ -143,7 +143,7 @@ const COUNTERS: [Row<u64>; 2] = [
     }),
 ];
 
-const GAUGES: [Row<f64>; 4] = [
+const GAUGES: [Row<f64>; 5] = [
     (
         "workqueue_unfinished_work_seconds",
         "Seconds spent so far on keys that are still worked on: it grows when workers are stuck",
@@ -153,6 +153,11 @@ const GAUGES: [Row<f64>; 4] = [
         "workqueue_longest_running_processor_seconds",
         "Seconds the longest of them has taken so far",
         |stats| stats.longest_unfinished.as_secs_f64(),
+    ),
+    (
+        "metal3_workqueue_oldest_ready_seconds",
+        "Seconds that the oldest ready key has waited for a worker",
+        |stats| stats.oldest_ready.as_secs_f64(),
     ),
     (
         "metal3_workqueue_failing_keys",

@@ -1,7 +1,10 @@
 //! Metrics of webhook requests and of certificates.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -70,6 +73,7 @@ impl ServerMetrics {
                     "certwatcher_read_certificate_errors",
                     "Times that failed, so that the pair before stayed in use",
                 ),
+                valid_until: Arc::default(),
             },
         }
     }
@@ -129,6 +133,7 @@ impl Drop for InFlight {
 pub struct CertificateMetrics {
     reads: Counter,
     failures: Counter,
+    valid_until: Arc<Mutex<Option<DateTime<Utc>>>>,
 }
 
 impl CertificateMetrics {
@@ -138,5 +143,14 @@ impl CertificateMetrics {
         if !usable {
             self.failures.inc();
         }
+    }
+
+    /// The certificate in use is valid until then; `None` if that cannot be read.
+    pub fn expires(&self, until: Option<DateTime<Utc>>) {
+        *self.valid_until.lock() = until;
+    }
+
+    pub(super) fn valid_until(&self) -> Option<DateTime<Utc>> {
+        *self.valid_until.lock()
     }
 }

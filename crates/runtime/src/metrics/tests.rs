@@ -1,10 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use metal3_domain::clock::ManualClock;
+
 use super::*;
+use crate::cache::Key;
+
+mod states;
 
 /// Name on the wire, type, labels. The dashboards and alerts of the Go managers query these.
-const TABLE: [(&str, &str, &str); 35] = [
+const TABLE: [(&str, &str, &str); 50] = [
     ("certwatcher_read_certificate_errors_total", "counter", ""),
     ("certwatcher_read_certificate_total", "counter", ""),
     ("controller_runtime_active_workers", "gauge", "controller"),
@@ -22,6 +27,21 @@ const TABLE: [(&str, &str, &str); 35] = [
     ("controller_runtime_webhook_panics_total", "counter", ""),
     ("controller_runtime_webhook_requests_in_flight", "gauge", "webhook"),
     ("controller_runtime_webhook_requests_total", "counter", "code,webhook"),
+    ("metal3_build_info", "info", "controllers,version"),
+    ("metal3_cache_age_seconds", "gauge", "kind"),
+    ("metal3_certificate_days_left", "gauge", ""),
+    ("metal3_host_state_age_seconds", "histogram", "state"),
+    ("metal3_host_state_objective_seconds", "gauge", "state"),
+    ("metal3_host_state_oldest_seconds", "gauge", "state"),
+    ("metal3_hosts", "gauge", "state"),
+    ("metal3_hosts_above_objective", "gauge", "state"),
+    ("metal3_machine_state_age_seconds", "histogram", "state"),
+    ("metal3_machine_state_objective_seconds", "gauge", "state"),
+    ("metal3_machine_state_oldest_seconds", "gauge", "state"),
+    ("metal3_machines", "gauge", "state"),
+    ("metal3_machines_above_objective", "gauge", "state"),
+    ("metal3_watch_failures_total", "counter", "kind"),
+    ("metal3_workqueue_oldest_ready_seconds", "gauge", "controller,name"),
     ("leader_election_master_status", "gauge", "name"),
     ("leader_election_slowpath_total", "counter", "name"),
     ("metal3_controller_faults_total", "counter", "category,controller"),
@@ -73,6 +93,15 @@ fn exercised() -> Metrics {
         .requests()
         .answered(http::StatusCode::OK, "GET", "10.0.0.1:6443");
     metrics.lease("controller-leader-election-capm3").leading(true);
+    let clock: Arc<dyn Clock> = Arc::new(ManualClock::at(chrono::DateTime::UNIX_EPOCH));
+    let [hosts, _] = Subject::ALL.map(|subject| metrics.states(subject, Arc::clone(&clock)));
+    hosts.set(key("h"), "registering", None);
+    metrics.watch("BareMetalHost", WatchFigures::default);
+    metrics.program("v1", "hosts", clock);
+    metrics
+        .servers()
+        .certificates()
+        .expires(Some(chrono::DateTime::UNIX_EPOCH));
     metrics.servers().begin("/convert").end(200, Duration::from_millis(1));
     let delayed = prometheus_client::metrics::counter::Counter::<u64>::default();
     metrics.register("metal3_delayed__provisioning", "Provisionings put off", delayed);
@@ -82,6 +111,13 @@ fn exercised() -> Metrics {
         prometheus_client::metrics::gauge::Gauge::<i64>::default(),
     );
     metrics
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        namespace: "metal".to_owned(),
+        name: name.to_owned(),
+    }
 }
 
 /// A sample line, split into name, ordered labels and value.
@@ -115,7 +151,12 @@ fn names_types_and_labels_are_those_of_the_table() {
             .iter()
             .find_map(|suffix| name.strip_suffix(suffix))
             .filter(|stem| types.get(stem) == Some(&"histogram"));
-        let family = stem.unwrap_or_else(|| name.strip_suffix("_total").unwrap_or(name));
+        let of_counter = || {
+            name.strip_suffix("_total")
+                .or(name.strip_suffix("_info"))
+                .unwrap_or(name)
+        };
+        let family = stem.unwrap_or_else(of_counter);
         labels.retain(|label| *label != "le");
         labels.sort_unstable();
         seen.insert((
@@ -231,4 +272,35 @@ fn the_process_metrics_are_plausible() {
     assert!(of("process_open_fds") >= 3.0);
     // 2020 or later, so the sum of boot time and ticks has the right unit.
     assert!(of("process_start_time_seconds") > 1_577_836_800.0);
+}
+
+#[test]
+fn watches_of_one_kind_are_one_series() {
+    let metrics = Metrics::new();
+    for (kind, seconds, failures) in [("BareMetalHost", 3, 1), ("BareMetalHost", 7, 2), ("Machine", 1, 0)] {
+        metrics.watch(kind, move || WatchFigures {
+            silent: Duration::from_secs(seconds),
+            failures,
+        });
+    }
+    let text = metrics.render();
+    let of = |name: &str, kind: &str| value(&text, &format!("{name}{{kind=\"{kind}\"}}"));
+    assert_eq!(of("metal3_cache_age_seconds", "BareMetalHost").as_deref(), Some("7.0"));
+    assert_eq!(of("metal3_watch_failures_total", "BareMetalHost").as_deref(), Some("3"));
+    assert_eq!(of("metal3_cache_age_seconds", "Machine").as_deref(), Some("1.0"));
+}
+
+#[test]
+fn certificate_shows_its_days_and_nothing_when_its_end_is_not_known() {
+    let (metrics, clock) = (Metrics::new(), Arc::new(ManualClock::at(chrono::DateTime::UNIX_EPOCH)));
+    metrics.program("v1", "hosts", clock);
+    let days = || value(&metrics.render(), "metal3_certificate_days_left");
+    assert_eq!(days(), None);
+    for (seconds, expected) in [(86_400 * 3, "3.0"), (-43_200, "-0.5")] {
+        let until = chrono::DateTime::from_timestamp(seconds, 0);
+        metrics.servers().certificates().expires(until);
+        assert_eq!(days().as_deref(), Some(expected));
+    }
+    metrics.servers().certificates().expires(None);
+    assert_eq!(days(), None);
 }

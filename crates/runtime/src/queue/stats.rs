@@ -48,4 +48,6 @@ pub struct QueueStats {
     pub unfinished: Duration,
     /// The longest of these.
     pub longest_unfinished: Duration,
+    /// How long the oldest ready key has been ready.
+    pub oldest_ready: Duration,
 }

@@ -307,6 +307,9 @@ impl<K: Ord + Clone> WorkQueue<K> {
                 .held
                 .saturating_add(usize::from(matches!(entry.place, Place::Held { .. })));
             stats.failing = stats.failing.saturating_add(usize::from(entry.backoff.is_some()));
+            if let Place::Ready { since, .. } = entry.place {
+                stats.oldest_ready = stats.oldest_ready.max(now.since(since));
+            }
             if let Place::Working { since, .. } = entry.place {
                 let so_far = now.since(since);
                 stats.working = stats.working.saturating_add(1);

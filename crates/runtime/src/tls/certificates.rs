@@ -9,6 +9,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::key_pair::{self, KeyPairError, KeyPairFiles};
+use super::validity::valid_until;
 use crate::metrics::CertificateMetrics;
 
 /// How often the files are read again. Polling, because Kubernetes swaps a symbolic link above the files, which file
@@ -38,7 +39,7 @@ impl Certificates {
     /// When the files contain no key pair.
     pub async fn read(files: KeyPairFiles, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
         let pair = key_pair::read(&files).await;
-        metrics.read(pair.is_ok());
+        count(&metrics, &pair);
         Ok(Self {
             files,
             pair: Arc::new(ArcSwap::new(pair?)),
@@ -53,7 +54,7 @@ impl Certificates {
     pub fn from_pem(origin: &str, chain: &str, key: &str, metrics: CertificateMetrics) -> Result<Self, KeyPairError> {
         let files = KeyPairFiles::mounted_at(origin);
         let pair = key_pair::parse(&files, chain.as_bytes(), key.as_bytes());
-        metrics.read(pair.is_ok());
+        count(&metrics, &pair);
         Ok(Self {
             files,
             pair: Arc::new(ArcSwap::new(pair?)),
@@ -67,7 +68,7 @@ impl Certificates {
     /// When it is no key pair: the one before stays in use.
     pub fn replace(&self, chain: &str, key: &str) -> Result<(), KeyPairError> {
         let pair = key_pair::parse(&self.files, chain.as_bytes(), key.as_bytes());
-        self.metrics.read(pair.is_ok());
+        count(&self.metrics, &pair);
         self.pair.store(pair?);
         Ok(())
     }
@@ -78,7 +79,7 @@ impl Certificates {
     /// When the files contain no key pair: the one before stays in use.
     pub async fn reload(&self) -> Result<bool, KeyPairError> {
         let pair = key_pair::read(&self.files).await;
-        self.metrics.read(pair.is_ok());
+        count(&self.metrics, &pair);
         let pair = pair?;
         if self.pair.load().cert == pair.cert {
             return Ok(false);
@@ -112,6 +113,14 @@ impl Certificates {
                 }
             }
         }
+    }
+}
+
+/// Counts a read, and reports how long the certificate in use is valid.
+fn count(metrics: &CertificateMetrics, pair: &Result<Arc<CertifiedKey>, KeyPairError>) {
+    metrics.read(pair.is_ok());
+    if let Ok(pair) = pair {
+        metrics.expires(pair.cert.first().and_then(|own| valid_until(own)));
     }
 }
 

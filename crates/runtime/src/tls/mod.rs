@@ -20,6 +20,7 @@ mod connections;
 mod key_pair;
 mod options;
 mod server;
+mod validity;
 
 pub use certificates::{Certificates, RELOAD_PERIOD};
 pub use client::{ClientAddress, ClientName};

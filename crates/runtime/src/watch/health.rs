@@ -7,6 +7,7 @@ use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::metrics::{Metrics, WatchFigures};
 use crate::work::Class;
 
 /// The longest silence of a watch. Servers send a bookmark within 75 seconds; this is two missed bookmarks.
@@ -148,6 +149,15 @@ impl WatchHealth {
             Service::Failing(failing) => Some(failing.clone()),
             Service::Starting | Service::Served => None,
         }
+    }
+
+    /// Reports the watch to `metrics`.
+    pub fn report(&self, metrics: &Metrics) {
+        let health = self.clone();
+        metrics.watch(&self.kind, move || WatchFigures {
+            silent: health.silent_for(),
+            failures: health.stats().failures,
+        });
     }
 
     /// The counters.

@@ -28,6 +28,7 @@ use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, associated, template_of};
 use crate::machine::plan::{Undone, after_failure, plan};
+use crate::machine::states;
 use crate::machine::watches::{machines_of_data, machines_of_machine};
 use crate::needs::Machines as Role;
 use crate::reasons::machine as reasons;
@@ -71,6 +72,7 @@ pub struct Machines {
 /// The controller. The caller starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     let caches = parts.caches;
+    states::report(&caches.metal3_machines, &parts.metrics, &parts.clock);
     let machines = Machines {
         caches: caches.clone(),
         workloads: Arc::clone(&parts.workloads),

@@ -165,3 +165,15 @@ fn finishing_a_key_that_is_not_in_work_changes_nothing() {
     assert_eq!(queue.next_due(), None);
     assert_eq!(take(&mut queue, NOW), Some("a"));
 }
+
+#[test]
+fn oldest_ready_key_counts_from_when_it_became_ready() {
+    let mut queue = WorkQueue::default();
+    queue.add("a", Lane::Low, NOW);
+    queue.add("b", Lane::High, at(5));
+    assert_eq!(queue.stats(at(9)).oldest_ready, Duration::from_millis(9));
+    assert_eq!(take(&mut queue, at(9)), Some("b"));
+    assert_eq!(queue.stats(at(10)).oldest_ready, Duration::from_millis(10));
+    assert_eq!(take(&mut queue, at(10)), Some("a"));
+    assert_eq!(queue.stats(at(20)).oldest_ready, Duration::ZERO);
+}

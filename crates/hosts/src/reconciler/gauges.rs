@@ -1,0 +1,305 @@
+//! Metrics of hosts and of Ironic that a scrape reads: states, errors, the deprovision budget, requests to Ironic and the
+//! change feed. None has a label with text of an object or of Ironic.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
+use metal3_domain::clock::Clock;
+use metal3_domain::objectives::{NEW, Subject};
+use metal3_ironic::statistics::{BOUNDS, Statistics};
+use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::metrics::{Metrics, StateRecorder};
+use parking_lot::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+use super::budget::DeprovisionBudget;
+use super::index::HostIndex;
+use super::ironic_session::IronicSession;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByError {
+    error_type: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByMethod {
+    method: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByEnding {
+    method: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByVersion {
+    microversion: String,
+}
+
+/// In the order of the API.
+const ERRORS: [ErrorType; 7] = [
+    ErrorType::ProvisionedRegistration,
+    ErrorType::Registration,
+    ErrorType::Inspection,
+    ErrorType::Preparation,
+    ErrorType::Provisioning,
+    ErrorType::PowerManagement,
+    ErrorType::Servicing,
+];
+
+const fn error_name(error: ErrorType) -> &'static str {
+    match error {
+        ErrorType::ProvisionedRegistration => "provisioned registration error",
+        ErrorType::Registration => "registration error",
+        ErrorType::Inspection => "inspection error",
+        ErrorType::Preparation => "preparation error",
+        ErrorType::Provisioning => "provisioning error",
+        ErrorType::PowerManagement => "power management error",
+        ErrorType::Servicing => "servicing error",
+    }
+}
+
+/// The sources of the metrics.
+pub(super) struct Gauges {
+    pub(super) ironic: IronicSession,
+    pub(super) index: HostIndex,
+    pub(super) budget: DeprovisionBudget,
+    pub(super) clock: Arc<dyn Clock>,
+    errors: Errors,
+}
+
+/// The error of each host that has one.
+type Errors = Arc<Mutex<BTreeMap<Key, ErrorType>>>;
+
+impl Gauges {
+    /// Registers the metrics, which follow the cache. Call it before the cache is filled.
+    pub(super) fn register(
+        metrics: &Metrics,
+        hosts: &SharedCache<BareMetalHost>,
+        (ironic, index, budget): (IronicSession, HostIndex, DeprovisionBudget),
+        clock: Arc<dyn Clock>,
+    ) {
+        let (states, errors) = (metrics.states(Subject::Host, Arc::clone(&clock)), Errors::default());
+        let of_errors = Arc::clone(&errors);
+        hosts.subscribe(move |change| note(change, &states, &of_errors));
+        metrics.collect(Box::new(Self {
+            ironic,
+            index,
+            budget,
+            clock,
+            errors,
+        }));
+    }
+}
+
+fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, errors: &Errors) {
+    match change {
+        Change::Applied { new, .. } => {
+            let (key, state) = (Key::of(*new), new.status.provisioning.state.to_string());
+            let state = if state.is_empty() { NEW } else { &state };
+            match new.status.error_type {
+                Some(error) => errors.lock().insert(key.clone(), error),
+                None => errors.lock().remove(&key),
+            };
+            states.set(key, state, began(new));
+        }
+        Change::Deleted { key, .. } => {
+            states.remove(key);
+            errors.lock().remove(*key);
+        }
+        // The cached object stays.
+        Change::Unreadable { .. } | Change::Synced => {}
+    }
+}
+
+/// When the present state began, if the host records it: an operation that has not ended, or the deletion.
+fn began(host: &BareMetalHost) -> Option<DateTime<Utc>> {
+    let history = &host.status.operation_history;
+    let operation = match host.status.provisioning.state {
+        State::Registering => &history.register,
+        State::Inspecting => &history.inspect,
+        State::Provisioning => &history.provision,
+        State::Deprovisioning => &history.deprovision,
+        State::PoweringOffBeforeDelete | State::Deleting => {
+            return deletion(host);
+        }
+        State::None
+        | State::Unmanaged
+        | State::MatchProfile
+        | State::Preparing
+        | State::Available
+        | State::Ready
+        | State::Provisioned
+        | State::ExternallyProvisioned
+        | State::Other(_) => return None,
+    };
+    let start = operation.start?.get();
+    let has_ended = operation.end.is_some_and(|end| end.get() >= start);
+    (!has_ended).then_some(start)
+}
+
+fn deletion(host: &BareMetalHost) -> Option<DateTime<Utc>> {
+    let seconds = host.metadata.deletion_timestamp.as_ref()?.0.as_second();
+    DateTime::from_timestamp(seconds, 0)
+}
+
+impl fmt::Debug for Gauges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gauges").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Gauges {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        self.errors(&mut encoder)?;
+        self.budget(&mut encoder)?;
+        requests(&mut encoder, &self.ironic.statistics())?;
+        if let Some(lag) = self.ironic.lag() {
+            let help = "Seconds since the last completed poll of Ironic began, in the process that leads";
+            let name = "metal3_ironic_feed_lag_seconds";
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            metric.encode_gauge(&lag.as_secs_f64())?;
+        }
+        if let Some(microversion) = self.ironic.microversion() {
+            let labels = ByVersion {
+                microversion: microversion.to_string(),
+            };
+            let help = "API version in use with Ironic";
+            let mut metric = encoder.encode_descriptor("metal3_ironic", help, None, MetricType::Info)?;
+            metric.encode_info(&labels)?;
+        }
+        Ok(())
+    }
+}
+
+impl Gauges {
+    fn errors(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Hosts with an error, by its type";
+        let mut metric = encoder.encode_descriptor("metal3_hosts_by_error", help, None, MetricType::Gauge)?;
+        let errors = self.errors.lock();
+        for error_type in ERRORS {
+            let hosts = errors.values().filter(|error| **error == error_type).count();
+            let by = ByError {
+                error_type: error_name(error_type),
+            };
+            metric.encode_family(&by)?.encode_gauge(&number(hosts))?;
+        }
+        Ok(())
+    }
+
+    fn budget(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let budgets = self.index.budgets(&self.budget, self.clock.now());
+        let gauges = [
+            (
+                "metal3_deprovision_budget_limit",
+                "Provisioned hosts of a namespace that may be deprovisioned per hour, by --deprovision-budget",
+                f64::from(self.budget.limit),
+            ),
+            (
+                "metal3_deprovision_budget_left",
+                "What is left of it in the namespace with the least",
+                f64::from(budgets.least),
+            ),
+            (
+                "metal3_deprovision_budget_spent_namespaces",
+                "Namespaces of which none is left: their hosts wait",
+                number(budgets.spent),
+            ),
+        ];
+        for (name, help, value) in gauges {
+            encoder
+                .encode_descriptor(name, help, None, MetricType::Gauge)?
+                .encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+}
+
+fn requests(encoder: &mut DescriptorEncoder<'_>, statistics: &Statistics) -> Result<(), fmt::Error> {
+    let help = "Requests to Ironic, by method and result";
+    let mut metric = encoder.encode_descriptor("metal3_ironic_requests", help, None, MetricType::Counter)?;
+    for ((method, ending), requests) in &statistics.requests {
+        let by = ByEnding {
+            method: method.name(),
+            result: ending.name(),
+        };
+        metric
+            .encode_family(&by)?
+            .encode_counter::<NoLabelSet, u64, u64>(requests, None)?;
+    }
+    let (name, help) = (
+        "metal3_ironic_request_seconds",
+        "Seconds a request to Ironic took, by method",
+    );
+    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for (method, latency) in &statistics.latencies {
+        let by = ByMethod { method: method.name() };
+        let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(latency.buckets).collect();
+        metric.encode_family(&by)?.encode_histogram::<NoLabelSet>(
+            latency.total.as_secs_f64(),
+            latency.count,
+            &buckets,
+            None,
+        )?;
+    }
+    Ok(())
+}
+
+/// Metrics are floating-point numbers.
+fn number(count: usize) -> f64 {
+    u32::try_from(count).unwrap_or(u32::MAX).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn host(status: &serde_json::Value) -> BareMetalHost {
+        serde_json::from_value(json!({
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": { "name": "h", "namespace": "metal", "deletionTimestamp": "2026-01-01T00:00:00Z" },
+            "spec": { "online": true }, "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn status(state: &str, history: &serde_json::Value) -> serde_json::Value {
+        json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+            "operationHistory": history, "provisioning": { "state": state, "ID": "", "image": { "url": "" } } })
+    }
+
+    #[test]
+    fn state_began_with_its_operation_unless_that_has_ended() {
+        let running = json!({ "inspect": { "start": "2026-01-01T01:00:00Z", "end": null } });
+        let repeated = json!({ "inspect": { "start": "2026-01-01T03:00:00Z", "end": "2026-01-01T02:00:00Z" } });
+        let ended = json!({ "inspect": { "start": "2026-01-01T01:00:00Z", "end": "2026-01-01T02:00:00Z" } });
+        let rows = [
+            ("inspecting", &running, Some("2026-01-01T01:00:00+00:00")),
+            ("inspecting", &repeated, Some("2026-01-01T03:00:00+00:00")),
+            ("inspecting", &ended, None),
+            ("provisioned", &running, None),
+            ("deleting", &running, Some("2026-01-01T00:00:00+00:00")),
+            ("a state of tomorrow", &running, None),
+        ];
+        for (state, history, expected) in rows {
+            let began = began(&host(&status(state, history))).map(|at| at.to_rfc3339());
+            assert_eq!(began.as_deref(), expected, "{state} {history}");
+        }
+    }
+
+    #[test]
+    fn errors_have_the_spelling_of_the_api() {
+        for error in ERRORS {
+            assert_eq!(serde_json::to_value(error).unwrap(), error_name(error));
+        }
+    }
+}
