@@ -251,7 +251,7 @@ pub const TABLE: &[Flag] = &[
         "state-objectives",
         "How long a host or machine stays in a state at most while all is well, for the metrics \
          `metal3_hosts_above_objective` and `metal3_machines_above_objective`: `host/STATE=DURATION` or \
-         `machine/STATE=DURATION`; `0` for no objective. The others keep their defaults",
+         `machine/STATE=DURATION`; `0` for no objective. The others keep the defaults of [metrics.md](metrics.md)",
     ),
     switch(HOSTS, "test-mode", "").handled(NO_PLUGINS),
     list(

@@ -31,6 +31,7 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     let runbooks = root.join(RUNBOOKS);
     let pages = metal3_explain::runbook::pages();
     wanted.extend(pages.into_iter().map(|(name, text)| (runbooks.join(name), text)));
+    wanted.insert(root.join("docs/metrics.md"), metal3_monitoring::page());
     let kustomizations = kustomize::files()?.into_iter();
     wanted.extend(kustomizations.map(|(path, text)| (root.join(path), text)));
     let mut owned = vec![root.join(CRDS), root.join(WEBHOOKS), runbooks];

@@ -51,6 +51,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-files",
     "metal3-flags",
     "metal3-grants",
+    "metal3-monitoring",
     "metal3-manager",
     "metal3-sandbox",
     "metal3-sim-cluster",
@@ -82,6 +83,8 @@ pub(super) const PACKAGES: &[Package] = &[
     pure("metal3-explain", KINDS),
     // Independent of the products too: their rules about features reach it as functions.
     pure("metal3-preflight", &["metal3-domain", "metal3-api", "metal3-flags"]),
+    // Independent of the products too: tests compare its table with their registry.
+    pure("metal3-monitoring", VOCABULARY),
     pure("metal3-files", &[]),
     pure("metal3-flags", &["metal3-domain"]),
     package(
@@ -122,6 +125,7 @@ pub(super) const PACKAGES: &[Package] = &[
             "metal3-files",
             "metal3-flags",
             "metal3-grants",
+            "metal3-monitoring",
         ],
     ),
     // End-to-end tests run the released program, so they depend on no product. Other providers are simulated there too.

@@ -199,4 +199,16 @@ mod tests {
             ["metal3_a", "metal3_c"]
         );
     }
+
+    #[test]
+    fn metrics_of_the_source_are_the_rows_of_the_page() {
+        let found = all(&metal3_files::workspace::root().unwrap()).unwrap();
+        let found: BTreeSet<String> = found
+            .into_iter()
+            .filter(|entry| entry.subject == METRICS)
+            .map(|entry| entry.name)
+            .collect();
+        let rows = metal3_monitoring::metrics::all();
+        assert_eq!(found, rows.iter().map(|row| row.name.to_owned()).collect());
+    }
 }
