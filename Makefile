@@ -418,6 +418,15 @@ chart-check: stack-tools chart ## lint and render the charts with the real Helm,
 kustomize-check: stack-tools ## render manifests/default and its overlays with kubectl, and compare with the components
 	@kubectl=$$($(STACK) tool kubectl) && $(XTASK) kustomize-check --kubectl "$$kubectl"
 
+# ALERTS: folder of the tests. DAYS: days of the simulated world without faults.
+ALERTS ?= $(or $(CARGO_TARGET_DIR),target)/alerts
+DAYS ?= 24
+.PHONY: alerts-check
+alerts-check: rust ## raise each alert by faults of the simulated world, and none in DAYS=24 days without; with promtool
+	@rm -rf "$(ALERTS)"
+	@$(SCENARIOS) alerts "$(ALERTS)" --days $(DAYS)
+	@$(XTASK) alerts-check "$(ALERTS)"
+
 .PHONY: sbom sums
 sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE
 	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json"

@@ -17,7 +17,8 @@ fn index() -> String {
     let mut text = format!(
         "# Runbooks\n\n{NOTE}\n\nWhat each reason of a condition, an Event or a wait means, who has to act, and what to do. \
          `kubectl metal3 why KIND/NAME` follows the reasons from an object to the last one and names its section here \
-         ([why](../why.md)).\n\n| Page | Reasons |\n| --- | --- |\n"
+         ([why](../why.md)). \
+         [alerts.md](alerts.md) has a section for each alert.\n\n| Page | Reasons |\n| --- | --- |\n"
     );
     for area in Area::ALL {
         text.push_str(&format!(

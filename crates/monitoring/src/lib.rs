@@ -1,8 +1,12 @@
-//! What the program offers to Prometheus: the table of its metrics, from which `xtask codegen` writes a page. The crate is
-//! pure and has no product: a test compares the table with the source.
+//! What the program offers to Prometheus and Grafana: the table of its metrics, the alerts and the dashboards.
+//!
+//! Each is a table here, from which `xtask codegen` and `make release` write files. The crate is pure and has no product:
+//! tests compare the table of metrics with the registry of the running products, and every query with the table.
 #![warn(missing_docs)]
 
+pub mod alerts;
 pub mod metrics;
 mod page;
+pub mod query;
 
 pub use page::page;

@@ -2,13 +2,14 @@
 
 use metal3_domain::objectives::{Objectives, Subject};
 
+use crate::alerts::ALERTS;
 use crate::metrics::{Metric, Origin, all};
 
 /// `docs/metrics.md`.
 #[must_use]
 pub fn page() -> String {
     format!(
-        "# Metrics\n\nWritten by `cargo run -p xtask -- codegen` from the tables in `crates/monitoring`. \
+        "# Metrics and alerts\n\nWritten by `cargo run -p xtask -- codegen` from the tables in `crates/monitoring`. \
          Do not edit.\n\n\
          The metrics are served at `/metrics` of `--diagnostics-address`, in the format OpenMetrics. *Since* is the product that \
          introduced the name: a metric of the Go managers has their name, type and labels, so that existing dashboards and alerts \
@@ -16,9 +17,10 @@ pub fn page() -> String {
          program. Objects are named where the Go managers do so, and pools.\n\n\
          Every replica watches, so that standbys report the same states as the leader: queries take `max`, not `sum`. What a scrape \
          reads is in memory; it sends no request.\n\n\
-         ## Metrics\n\n| Metric | Type | Labels | Controllers | Since | What |\n| --- | --- | --- | --- | --- | --- |\n{}\n{}",
+         ## Metrics\n\n| Metric | Type | Labels | Controllers | Since | What |\n| --- | --- | --- | --- | --- | --- |\n{}\n{}\n{}",
         all().iter().map(row).collect::<String>(),
-        objectives()
+        objectives(),
+        alerts()
     )
 }
 
@@ -67,5 +69,25 @@ fn objectives() -> String {
          hardware. Ironic gives up an operation after half an hour without news.\n\n\
          | Of | State | Objective |\n| --- | --- | --- |\n{}",
         Subject::ALL.into_iter().flat_map(of).collect::<String>()
+    )
+}
+
+fn alerts() -> String {
+    let rows = ALERTS.iter().map(|alert| {
+        format!(
+            "| [`{}`]({}) | {} | {} m | {} |\n",
+            alert.name,
+            alert.runbook(),
+            alert.severity.name(),
+            alert.minutes,
+            alert.meaning
+        )
+    });
+    format!(
+        "## Alerts\n\n`manifests/monitoring/rules.yaml` is for Prometheus, `manifests/monitoring/prometheusrule.yaml` for its \
+         operator; the chart has it as `prometheusRule.enabled`. `make alerts-check` raises each alert that a fault of the simulated \
+         world can raise, and none in a world without faults.\n\n\
+         | Alert | Severity | After | What |\n| --- | --- | --- | --- |\n{}",
+        rows.collect::<String>()
     )
 }

@@ -10,6 +10,7 @@ use metal3_webhooks::manifest::configurations;
 use metal3_webhooks::table::SUITES;
 
 use metal3_files::workspace;
+use metal3_monitoring::alerts;
 
 use crate::pages;
 use crate::release::kustomize;
@@ -17,6 +18,8 @@ use crate::release::kustomize;
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
 const RUNBOOKS: &str = "docs/runbooks";
+/// Rules of alerts.
+const MONITORING: &str = "manifests/monitoring";
 
 /// Writes the generated files, or with `check` reports whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<bool> {
@@ -31,10 +34,11 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     let runbooks = root.join(RUNBOOKS);
     let pages = metal3_explain::runbook::pages();
     wanted.extend(pages.into_iter().map(|(name, text)| (runbooks.join(name), text)));
-    wanted.insert(root.join("docs/metrics.md"), metal3_monitoring::page());
+    wanted.extend(monitoring(&root));
     let kustomizations = kustomize::files()?.into_iter();
     wanted.extend(kustomizations.map(|(path, text)| (root.join(path), text)));
     let mut owned = vec![root.join(CRDS), root.join(WEBHOOKS), runbooks];
+    owned.push(root.join(MONITORING));
     owned.extend(kustomize::folders().map(|folder| root.join(folder)));
     let drift = differences(&owned, &wanted)?;
     if check {
@@ -92,6 +96,17 @@ fn webhooks(folder: &Path) -> BTreeMap<PathBuf, String> {
             (path, format!("{}{documents}", header("webhooks")))
         })
         .collect()
+}
+
+/// The pages about metrics and alerts, and the rules.
+fn monitoring(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut wanted = BTreeMap::from([
+        (root.join("docs/metrics.md"), metal3_monitoring::page()),
+        (root.join("docs").join(alerts::RUNBOOK), alerts::page()),
+    ]);
+    let rules = crate::release::monitoring::files().into_iter();
+    wanted.extend(rules.map(|(name, text)| (root.join(MONITORING).join(name), text)));
+    wanted
 }
 
 pub(crate) fn header(source: &str) -> String {

@@ -1,5 +1,6 @@
 //! The project's tools: `cargo run --bin xtask -- COMMAND`.
 
+mod alerts;
 mod arrows;
 mod codegen;
 mod fields;
@@ -24,6 +25,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Have promtool check the rules of alerts, and run the tests of a folder
+    AlertsCheck {
+        /// Folder that `scenarios alerts` wrote
+        folder: PathBuf,
+    },
     /// Check the direction of dependencies between packages
     Arrows,
     /// Write the Helm charts
@@ -120,6 +126,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::AlertsCheck { folder } => alerts::check(&folder),
         Command::Arrows => arrows::run(),
         Command::Chart { folder, image } => release::chart::run(&folder, &image),
         Command::ChartCheck { folder, image, helm } => release::chart::check::run(&folder, &image, &helm),

@@ -1,5 +1,6 @@
 //! Runs scenarios on the simulators and compares their reports with those of the real services.
 
+mod alerts;
 mod asked;
 mod marks;
 mod observed;
@@ -20,6 +21,8 @@ struct Cli {
 enum Command {
     /// Run scenarios on the simulators
     Run(scenario::Options),
+    /// Scrape the products while faults are injected, and write tests for the rules of alerts
+    Alerts(alerts::Options),
     /// Compare the requests of the products on the simulators with those on the real services
     Asked(asked::Options),
     /// Compare the statuses of objects on the simulators with those on the real services
@@ -29,6 +32,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(options) => scenario::run(&options),
+        Command::Alerts(options) => alerts::run(&options),
         Command::Asked(options) => asked::run(&options),
         Command::Observed(options) => observed::run(&options),
     };

@@ -18,6 +18,7 @@ mod form;
 mod install;
 pub(crate) mod kustomize;
 mod layout;
+pub(crate) mod monitoring;
 mod namespaced;
 mod policies;
 mod rules;
@@ -79,6 +80,8 @@ fn files(image: &str, metadata: String) -> Result<Files> {
         let text = documents::text(&workspace::root()?.join(TEMPLATES).join(name))?;
         files.insert(PathBuf::from(name), text);
     }
+    let rules = monitoring::files().into_iter();
+    files.extend(rules.map(|(name, text)| (Path::new("monitoring").join(name), text)));
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
         for (certificates, form) in [
             (CertificateSource::Mounted, ""),

@@ -65,7 +65,7 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
 }
 
 /// Values, and the text at a member of the only object of a kind.
-const EFFECTS: [(&[&str], &str, &str, &str); 15] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 17] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -140,6 +140,19 @@ const EFFECTS: [(&[&str], &str, &str, &str); 15] = [
         "ServiceMonitor",
         "/metadata/labels/a",
         "\"b\"",
+    ),
+    (
+        &["prometheusRule.enabled=true", "prometheusRule.labels.a=b"],
+        "PrometheusRule",
+        "/metadata/labels/a",
+        "\"b\"",
+    ),
+    // Helm leaves the braces of Prometheus, and the link has the value.
+    (
+        &["prometheusRule.enabled=true", "prometheusRule.runbooks=https://a/"],
+        "PrometheusRule",
+        "/spec/groups/0/rules/1/annotations",
+        r#"{"description":"Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.","runbook_url":"https://a/runbooks/alerts.md#metal3noleader","summary":"No process holds the lease {{ $labels.name }}."}"#,
     ),
 ];
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::slots::NAMESPACE;
 use crate::release::form::Form;
+use crate::release::monitoring;
 
 /// Printed after `helm install`.
 pub(super) const NOTES: &str = "\
@@ -22,7 +23,11 @@ pub(super) fn templates() -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("Service", when(monitor, &service())),
         ("ClusterRole", when(monitor, &reader())),
-        ("ServiceMonitor", labelled(&when(monitor, &service_monitor()))),
+        (
+            "ServiceMonitor",
+            labelled(&when(monitor, &service_monitor()), "serviceMonitor"),
+        ),
+        ("PrometheusRule", rules()),
     ];
     all.extend([
         (
@@ -48,8 +53,16 @@ pub(super) fn templates() -> Vec<(&'static str, String)> {
     all
 }
 
+/// The rules of alerts. What stands before the path of a runbook is a value.
+fn rules() -> String {
+    let text = when(".Values.prometheusRule.enabled", &monitoring::rule(NAMESPACE));
+    labelled(&text, "prometheusRule").replace("@runbooks@", "{{ $.Values.prometheusRule.runbooks }}")
+}
+
+/// The object, if the condition holds. Braces in its texts are for Prometheus, not for Helm.
 fn when(condition: &str, object: &Value) -> String {
-    let text = yaml::document(object).replace(NAMESPACE, "{{ .Release.Namespace }}");
+    let text = yaml::document(object).replace("{{", "{{ `{{` }}");
+    let text = text.replace(NAMESPACE, "{{ .Release.Namespace }}");
     format!("{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n")
 }
 
@@ -107,9 +120,12 @@ fn service_monitor() -> Value {
     })
 }
 
-fn labelled(text: &str) -> String {
+/// The labels of the object are a value of this group.
+fn labelled(text: &str, group: &str) -> String {
     text.replace(
         "  labels: \"@labels@\"\n",
-        "{{- with .Values.serviceMonitor.labels }}\n  labels:\n{{- toYaml . | nindent 4 }}\n{{- end }}\n",
+        &format!(
+            "{{{{- with .Values.{group}.labels }}}}\n  labels:\n{{{{- toYaml . | nindent 4 }}}}\n{{{{- end }}}}\n"
+        ),
     )
 }

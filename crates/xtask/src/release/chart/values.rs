@@ -174,6 +174,21 @@ fn objects() -> Vec<Row> {
             json!({}),
             "labels by which your Prometheus finds it",
         ),
+        switch(
+            "prometheusRule.enabled",
+            false,
+            "a PrometheusRule with the alerts of docs/metrics.md",
+        ),
+        map(
+            "prometheusRule.labels",
+            json!({}),
+            "labels by which your Prometheus finds it",
+        ),
+        text(
+            "prometheusRule.runbooks",
+            "docs/",
+            "what stands before the path in links to runbooks: the URL of the folder docs",
+        ),
     ]
 }
 

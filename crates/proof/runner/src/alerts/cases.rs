@@ -1,0 +1,318 @@
+//! The cases: what is done to the world, and the alerts that fire.
+
+use std::time::Duration;
+
+use metal3_runtime::metrics::{Metrics, ReconcileResult};
+use metal3_runtime::queue::QueueStats;
+use metal3_sandbox::world::Fault;
+use metal3_sim_faults::{Fault as Broken, Plan, Rule};
+
+/// A case.
+pub(super) struct Case {
+    /// One word.
+    pub(super) name: &'static str,
+    /// What happens.
+    pub(super) about: &'static str,
+    /// The steps.
+    pub(super) steps: &'static [Step],
+    /// All alerts that fire.
+    pub(super) alerts: &'static [&'static str],
+}
+
+/// A step.
+pub(super) enum Step {
+    /// Adds hosts, after the machine of each got this fault.
+    Hosts(u32, Option<Fault>),
+    /// Applies the reference cluster with this number of workers, and this last address of its pool.
+    Cluster(&'static str, &'static str),
+    /// Deletes the cluster.
+    DeleteCluster,
+    /// All machines have this fault from now on.
+    Fault(Fault),
+    /// Scrapes once a minute for this many minutes.
+    Minutes(u32),
+    /// Prometheus reaches no process for this many minutes.
+    Unscraped(u32),
+    /// Ironic does not answer for this many minutes.
+    IronicDown(u64),
+    /// Requests of the products to Ironic fail so.
+    Ironic(fn() -> Plan),
+    /// Requests of the products to the API server fail so.
+    Server(fn() -> Plan),
+    /// Of each namespace only this many hosts may be deprovisioned per hour. The first step of a case.
+    Budget(u32),
+    /// Sets metrics that no fault of the world changes, at each scrape from now on.
+    Registry(fn(&Metrics)),
+    /// Days without faults: a worker is added and removed each day.
+    Days,
+}
+
+use Step::{
+    Budget, Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server,
+    Unscraped,
+};
+
+const IN_ERROR: &str = "Metal3HostsInError";
+const LATE_HOSTS: &str = "Metal3HostsAboveObjective";
+const LATE_MACHINES: &str = "Metal3MachinesAboveObjective";
+const IRONIC: &str = "Metal3IronicUnreachable";
+const IRONIC_ERRORS: &str = "Metal3IronicErrors";
+
+/// The last address of a pool for all machines.
+const ENOUGH: &str = "192.0.2.200";
+
+const fn enrolment(name: &'static str, about: &'static str, steps: &'static [Step]) -> Case {
+    Case {
+        name,
+        about,
+        steps,
+        alerts: &[LATE_HOSTS, IN_ERROR],
+    }
+}
+
+const fn case(
+    name: &'static str,
+    about: &'static str,
+    steps: &'static [Step],
+    alerts: &'static [&'static str],
+) -> Case {
+    Case {
+        name,
+        about,
+        steps,
+        alerts,
+    }
+}
+
+/// Days without a fault.
+pub(super) const CLEAN: Case = case(
+    "clean",
+    "Days without a fault raise no alert",
+    &[Hosts(4, None), Days],
+    &[],
+);
+
+/// The cases with a fault. Those of machines are the faults of docs/host-faults.md.
+pub(super) const CASES: &[Case] = &[
+    enrolment(
+        "dead-bmc",
+        "A BMC that is not reached",
+        &[Hosts(1, None), Hosts(1, Some(Fault::DeadBmc)), Minutes(40)],
+    ),
+    enrolment(
+        "wrong-password",
+        "A BMC that rejects the login",
+        &[Hosts(1, Some(Fault::WrongPassword)), Minutes(40)],
+    ),
+    enrolment(
+        "bmc-503",
+        "A BMC that answers 503",
+        &[Hosts(1, Some(Fault::BmcStatus(503))), Minutes(40)],
+    ),
+    case(
+        "slow-bmc",
+        "A BMC that takes 30 seconds for an answer is slow, and no fault",
+        &[Hosts(1, Some(Fault::SlowBmc(30))), Minutes(40)],
+        &[],
+    ),
+    enrolment(
+        "power-stuck",
+        "A machine whose power does not change",
+        &[Hosts(1, Some(Fault::PowerStuck)), Minutes(90)],
+    ),
+    enrolment(
+        "no-boot",
+        "A machine that never boots",
+        &[Hosts(1, Some(Fault::NoBoot)), Minutes(90)],
+    ),
+    enrolment(
+        "foreign-mac",
+        "A machine with other MAC addresses",
+        &[Hosts(1, Some(Fault::ForeignMac)), Minutes(90)],
+    ),
+    enrolment(
+        "inspection-error",
+        "A machine whose inventory cannot be collected",
+        &[Hosts(1, Some(Fault::InspectionError)), Minutes(90)],
+    ),
+    case(
+        "checksum-mismatch",
+        "An image that does not match its checksum",
+        &[
+            Hosts(1, None),
+            Minutes(30),
+            Faulty(Fault::ChecksumMismatch),
+            Cluster("0", ENOUGH),
+            Minutes(120),
+        ],
+        &[IN_ERROR, LATE_MACHINES],
+    ),
+    case(
+        "disk-too-small",
+        "No disk is large enough",
+        &[
+            Hosts(1, None),
+            Minutes(30),
+            Faulty(Fault::DiskTooSmall),
+            Cluster("0", ENOUGH),
+            Minutes(120),
+        ],
+        &[IN_ERROR, LATE_MACHINES],
+    ),
+    case(
+        "no-heartbeat",
+        "An agent that sends no heartbeat during a deployment",
+        &[
+            Hosts(1, None),
+            Minutes(30),
+            Faulty(Fault::NoHeartbeat),
+            Cluster("0", ENOUGH),
+            Minutes(120),
+        ],
+        &[LATE_HOSTS, IN_ERROR, LATE_MACHINES],
+    ),
+    case(
+        "clean-step-fails",
+        "A released host cannot be cleaned",
+        &[
+            Hosts(1, None),
+            Minutes(20),
+            Cluster("0", ENOUGH),
+            Minutes(20),
+            Faulty(Fault::CleanStepFails),
+            DeleteCluster,
+            Minutes(120),
+        ],
+        &[LATE_HOSTS, IN_ERROR, LATE_MACHINES],
+    ),
+    case(
+        "no-host",
+        "A cluster without hosts",
+        &[Cluster("0", ENOUGH), Minutes(60)],
+        &["Metal3NoHostForMachine", LATE_MACHINES],
+    ),
+    case(
+        "full-pool",
+        "A pool with one address for two machines",
+        &[Hosts(2, None), Minutes(20), Cluster("1", "192.0.2.100"), Minutes(40)],
+        &["Metal3PoolHasNoAddress"],
+    ),
+    case(
+        "ironic-down",
+        "Ironic does not answer for half an hour",
+        &[Hosts(1, None), Minutes(30), IronicDown(30), Minutes(60)],
+        &[IRONIC_ERRORS, IRONIC],
+    ),
+    case(
+        "ironic-slow",
+        "Ironic takes 15 seconds for an answer",
+        &[Hosts(1, None), Minutes(30), Ironic(slow), Minutes(60)],
+        &["Metal3IronicSlow"],
+    ),
+    case(
+        "budget-spent",
+        "More hosts are released than the budget allows",
+        &[
+            Budget(1),
+            Hosts(2, None),
+            Minutes(20),
+            Cluster("1", ENOUGH),
+            Minutes(40),
+            DeleteCluster,
+            Minutes(40),
+        ],
+        &["Metal3DeprovisionBudgetSpent"],
+    ),
+    case(
+        "stale-caches",
+        "The API server refuses lists and watches",
+        &[Hosts(1, None), Minutes(30), Server(no_reads), Minutes(60)],
+        &["Metal3CacheStale"],
+    ),
+    case(
+        "failing-writes",
+        "The API server fails at each write",
+        &[Server(no_writes), Hosts(1, None), Minutes(90)],
+        &[LATE_HOSTS, "Metal3ReconcilesFail"],
+    ),
+    case(
+        "absent",
+        "No process is scraped",
+        &[Minutes(20), Unscraped(40)],
+        &["Metal3ProgramAbsent"],
+    ),
+    case(
+        "panics",
+        "A reconcile panics (registry)",
+        &[Minutes(5), Registry(panics), Minutes(20)],
+        &["Metal3Panics"],
+    ),
+    case(
+        "no-leader",
+        "No process holds the lease (registry)",
+        &[Registry(idle), Minutes(20)],
+        &["Metal3NoLeader"],
+    ),
+    case(
+        "busy-workers",
+        "An object waits for a worker (registry)",
+        &[Registry(waiting), Minutes(20)],
+        &["Metal3QueueStuck"],
+    ),
+    case(
+        "certificate",
+        "A certificate that is not renewed (registry)",
+        &[Registry(expiring), Minutes(90)],
+        &["Metal3CertificateExpires"],
+    ),
+    case(
+        "webhooks",
+        "A webhook that fails (registry)",
+        &[Registry(failing), Minutes(40)],
+        &["Metal3WebhooksFail"],
+    ),
+];
+
+fn slow() -> Plan {
+    Plan::seeded(1).with(Rule::random(1000, Broken::Delay(Duration::from_secs(15))))
+}
+
+const UNAVAILABLE: Broken = Broken::Refused {
+    code: 503,
+    retry_after: None,
+};
+
+fn no_reads() -> Plan {
+    let plan = Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("list"));
+    plan.with(Rule::random(1000, UNAVAILABLE).verb("watch"))
+}
+
+fn no_writes() -> Plan {
+    Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("patch"))
+}
+
+fn panics(metrics: &Metrics) {
+    let active = metrics.controller("baremetalhost", 1).begin(Duration::ZERO);
+    active.end(ReconcileResult::Panicked, Duration::ZERO);
+}
+
+fn idle(metrics: &Metrics) {
+    metrics.lease("capm3").leading(false);
+}
+
+fn waiting(metrics: &Metrics) {
+    metrics.queue("baremetalhost", || QueueStats {
+        oldest_ready: Duration::from_mins(11),
+        ..QueueStats::default()
+    });
+}
+
+fn expiring(metrics: &Metrics) {
+    // The simulated world begins on 1 January 2026.
+    let until = chrono::DateTime::from_timestamp(1_767_225_600 + 3 * 86_400, 0);
+    metrics.servers().certificates().expires(until);
+}
+
+fn failing(metrics: &Metrics) {
+    metrics.servers().begin("/validate").end(500, Duration::ZERO);
+}

@@ -1,0 +1,216 @@
+//! Plays a case in the simulated world under paused time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use http::Method;
+use metal3_domain::clock::Clock;
+use metal3_files::{documents, workspace};
+use metal3_runtime::clock::TimerClock;
+use metal3_runtime::metrics::Metrics;
+use metal3_sandbox::variables::substitute;
+use metal3_sandbox::world::{Fault, Faults, NAMESPACE, Setup, World, collection};
+use metal3_sim_faults::Plan;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::cases::{Case, Step};
+use super::scrape::Recording;
+use super::{complaints, leaks, scraped};
+
+const MINUTE: Duration = Duration::from_mins(1);
+/// Between two looks at the world without faults, while its cluster is created.
+const LOOK: Duration = Duration::from_secs(5);
+/// The looks of an hour.
+const LOOKS: u32 = 720;
+/// The looks from one scrape to the next.
+const LOOKS_OF_A_SCRAPE: u32 = 60;
+/// Minutes between two scrapes of many days: the longest distance that rates of ten minutes allow.
+const LONG: u32 = 5;
+const DAY: u32 = 1440;
+const CLUSTER: &str = "e2e/scenarios/objects/cluster.yaml";
+/// Client names of the products.
+const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
+
+/// Plays a case, of which the days last this long.
+pub(super) fn play(case: &Case, days: u32) -> Result<Recording> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .context("start the async runtime")?;
+    runtime.block_on(async {
+        let is_long = case.steps.iter().any(|step| matches!(step, Step::Days));
+        let mut player = Player::start(case, if is_long { LONG } else { 1 })?;
+        for step in case.steps {
+            player.perform(step, days).await?;
+        }
+        Ok(player.recording)
+    })
+}
+
+struct Player {
+    world: World,
+    hosts: u32,
+    recording: Recording,
+    wanted: BTreeSet<String>,
+    registry: Option<fn(&Metrics)>,
+}
+
+impl Player {
+    fn start(case: &Case, minutes: u32) -> Result<Self> {
+        let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
+        let mut setup = Setup::real_time(1, clock);
+        if let Some(Step::Budget(limit)) = case.steps.first() {
+            setup.deprovision_budget = *limit;
+        }
+        Ok(Self {
+            world: World::start(&setup)?,
+            hosts: 0,
+            recording: Recording::every(minutes),
+            wanted: scraped(),
+            registry: None,
+        })
+    }
+
+    async fn perform(&mut self, step: &Step, days: u32) -> Result<()> {
+        match step {
+            Step::Budget(_) => Ok(()),
+            Step::Hosts(count, fault) => self.add_hosts(*count, *fault).await,
+            Step::Cluster(workers, last) => self.cluster(workers, last).await,
+            Step::DeleteCluster => self.send(Method::DELETE, "Cluster", &json!({})).await,
+            Step::Fault(fault) => {
+                (1..=self.hosts).for_each(|host| self.inject(host, *fault));
+                Ok(())
+            }
+            Step::Minutes(minutes) => self.minutes(*minutes).await,
+            Step::Unscraped(minutes) => {
+                for _ in 0..*minutes {
+                    sleep(MINUTE).await;
+                    self.recording.add("", &self.wanted);
+                }
+                Ok(())
+            }
+            Step::IronicDown(minutes) => {
+                self.world.ironic.restart(Duration::from_mins(*minutes));
+                Ok(())
+            }
+            Step::Ironic(plan) => {
+                self.world.ironic.inject(plan());
+                Ok(())
+            }
+            Step::Server(plan) => {
+                let plan: Plan = plan();
+                self.world.cluster.inject_for(&PRODUCTS, plan);
+                Ok(())
+            }
+            Step::Registry(set) => {
+                self.registry = Some(*set);
+                Ok(())
+            }
+            Step::Days => self.days(days).await,
+        }
+    }
+
+    fn inject(&self, host: u32, fault: Fault) {
+        self.world
+            .machine(host, |machine| machine.faults = Faults::from_iter([fault]));
+    }
+
+    async fn add_hosts(&mut self, count: u32, fault: Option<Fault>) -> Result<()> {
+        for _ in 0..count {
+            self.hosts = self.hosts.saturating_add(1);
+            if let Some(fault) = fault {
+                self.inject(self.hosts, fault);
+            }
+            self.world.add_host(self.hosts, &json!({})).await?;
+        }
+        Ok(())
+    }
+
+    async fn cluster(&self, workers: &str, last: &str) -> Result<()> {
+        let file = workspace::root()?.join(CLUSTER);
+        let with = [
+            ("CLUSTER_NAME", "edge"),
+            ("WORKER_MACHINE_COUNT", workers),
+            ("POOL_START", "192.0.2.100"),
+            ("POOL_END", last),
+        ];
+        let with = with.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let text = substitute(&documents::text(&file)?, &with);
+        let text = text.map_err(|missing| anyhow::anyhow!("no value for {}", missing.join(", ")))?;
+        for document in documents::parse(&text, &file)? {
+            self.world
+                .apply(&document.value)
+                .await
+                .with_context(|| document.label())?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request about the object `edge` of a kind of Cluster API.
+    async fn send(&self, method: Method, kind: &str, body: &Value) -> Result<()> {
+        let place = collection("cluster.x-k8s.io/v1beta2", kind, NAMESPACE).map_err(anyhow::Error::msg)?;
+        let media = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let sent = self.world.send(method, &format!("{place}/edge"), media, body).await;
+        Ok(sent.map(drop)?)
+    }
+
+    async fn minutes(&mut self, minutes: u32) -> Result<()> {
+        for _ in 0..minutes.div_ceil(self.recording.minutes()) {
+            sleep(MINUTE.saturating_mul(self.recording.minutes())).await;
+            self.scrape()?;
+        }
+        Ok(())
+    }
+
+    fn scrape(&mut self) -> Result<()> {
+        let metrics = self.world.metrics();
+        if let Some(set) = self.registry {
+            set(&metrics);
+        }
+        let text = metrics.render();
+        let leaks = leaks(&text);
+        ensure!(leaks.is_empty(), "a metric contains {}", leaks.join(", "));
+        if self.recording.scrapes() == 0 {
+            let found = complaints(&text);
+            ensure!(found.is_empty(), "{}", found.join("\n"));
+        }
+        self.recording.add(&text, &self.wanted);
+        Ok(())
+    }
+
+    async fn days(&mut self, days: u32) -> Result<()> {
+        self.look().await?;
+        self.cluster("1", "192.0.2.200").await?;
+        self.look().await?;
+        for day in 0..days {
+            let workers = if day % 2 == 0 { 2 } else { 1 };
+            let replicas = json!({ "spec": { "replicas": workers } });
+            self.send(Method::PATCH, "MachineDeployment", &replicas).await?;
+            self.minutes(DAY).await?;
+        }
+        let found = complaints(&self.world.metrics().render());
+        ensure!(found.is_empty(), "{}", found.join("\n"));
+        Ok(())
+    }
+
+    /// Looks often, because a state may last for seconds, and scrapes at the usual distance.
+    async fn look(&mut self) -> Result<()> {
+        for number in 1..=LOOKS {
+            sleep(LOOK).await;
+            let text = self.world.metrics().render();
+            self.recording.look(&text, &self.wanted);
+            if number % LOOKS_OF_A_SCRAPE == 0 {
+                self.scrape()?;
+            }
+        }
+        Ok(())
+    }
+}
