@@ -426,6 +426,9 @@ alerts-check: rust ## raise each alert by faults of the simulated world, and non
 	@rm -rf "$(ALERTS)"
 	@$(SCENARIOS) alerts "$(ALERTS)" --days $(DAYS)
 	@$(XTASK) alerts-check "$(ALERTS)"
+.PHONY: dashboards-check
+dashboards-check: ## validate the dashboards against Grafana's schema, with Go
+	@cd e2e/grafana && GOFLAGS=-mod=readonly go run . $(abspath $(wildcard manifests/dashboards/*.json))
 
 .PHONY: sbom sums
 sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE

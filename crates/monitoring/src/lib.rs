@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod alerts;
+pub mod dashboards;
 pub mod metrics;
 mod page;
 pub mod query;

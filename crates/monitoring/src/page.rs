@@ -3,13 +3,14 @@
 use metal3_domain::objectives::{Objectives, Subject};
 
 use crate::alerts::ALERTS;
+use crate::dashboards::DASHBOARDS;
 use crate::metrics::{Metric, Origin, all};
 
 /// `docs/metrics.md`.
 #[must_use]
 pub fn page() -> String {
     format!(
-        "# Metrics and alerts\n\nWritten by `cargo run -p xtask -- codegen` from the tables in `crates/monitoring`. \
+        "# Metrics, alerts and dashboards\n\nWritten by `cargo run -p xtask -- codegen` from the tables in `crates/monitoring`. \
          Do not edit.\n\n\
          The metrics are served at `/metrics` of `--diagnostics-address`, in the format OpenMetrics. *Since* is the product that \
          introduced the name: a metric of the Go managers has their name, type and labels, so that existing dashboards and alerts \
@@ -17,10 +18,11 @@ pub fn page() -> String {
          program. Objects are named where the Go managers do so, and pools.\n\n\
          Every replica watches, so that standbys report the same states as the leader: queries take `max`, not `sum`. What a scrape \
          reads is in memory; it sends no request.\n\n\
-         ## Metrics\n\n| Metric | Type | Labels | Controllers | Since | What |\n| --- | --- | --- | --- | --- | --- |\n{}\n{}\n{}",
+         ## Metrics\n\n| Metric | Type | Labels | Controllers | Since | What |\n| --- | --- | --- | --- | --- | --- |\n{}\n{}\n{}\n{}",
         all().iter().map(row).collect::<String>(),
         objectives(),
-        alerts()
+        alerts(),
+        dashboards()
     )
 }
 
@@ -88,6 +90,17 @@ fn alerts() -> String {
          operator; the chart has it as `prometheusRule.enabled`. `make alerts-check` raises each alert that a fault of the simulated \
          world can raise, and none in a world without faults.\n\n\
          | Alert | Severity | After | What |\n| --- | --- | --- | --- |\n{}",
+        rows.collect::<String>()
+    )
+}
+
+fn dashboards() -> String {
+    let rows = DASHBOARDS
+        .iter()
+        .map(|dashboard| format!("| `{}` | {} |\n", dashboard.file, dashboard.about));
+    format!(
+        "## Dashboards\n\nFor Grafana, in `manifests/dashboards`; the chart has them as `dashboards.enabled`: ConfigMaps with the label \
+         `grafana_dashboard`.\n\n| File | What |\n| --- | --- |\n{}",
         rows.collect::<String>()
     )
 }

@@ -18,8 +18,9 @@ use crate::release::kustomize;
 const CRDS: &str = "manifests/crds";
 const WEBHOOKS: &str = "manifests/webhooks";
 const RUNBOOKS: &str = "docs/runbooks";
-/// Rules of alerts.
+/// Rules of alerts, and dashboards.
 const MONITORING: &str = "manifests/monitoring";
+const DASHBOARDS: &str = "manifests/dashboards";
 
 /// Writes the generated files, or with `check` reports whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<bool> {
@@ -38,7 +39,7 @@ pub(crate) fn run(check: bool) -> Result<bool> {
     let kustomizations = kustomize::files()?.into_iter();
     wanted.extend(kustomizations.map(|(path, text)| (root.join(path), text)));
     let mut owned = vec![root.join(CRDS), root.join(WEBHOOKS), runbooks];
-    owned.push(root.join(MONITORING));
+    owned.extend([root.join(MONITORING), root.join(DASHBOARDS)]);
     owned.extend(kustomize::folders().map(|folder| root.join(folder)));
     let drift = differences(&owned, &wanted)?;
     if check {
@@ -98,7 +99,7 @@ fn webhooks(folder: &Path) -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
-/// The pages about metrics and alerts, and the rules.
+/// The pages about metrics and alerts, the rules and the dashboards.
 fn monitoring(root: &Path) -> BTreeMap<PathBuf, String> {
     let mut wanted = BTreeMap::from([
         (root.join("docs/metrics.md"), metal3_monitoring::page()),
@@ -106,6 +107,8 @@ fn monitoring(root: &Path) -> BTreeMap<PathBuf, String> {
     ]);
     let rules = crate::release::monitoring::files().into_iter();
     wanted.extend(rules.map(|(name, text)| (root.join(MONITORING).join(name), text)));
+    let dashboards = crate::release::monitoring::dashboards();
+    wanted.extend(dashboards.map(|(name, text)| (root.join(DASHBOARDS).join(name), text)));
     wanted
 }
 

@@ -82,6 +82,8 @@ fn files(image: &str, metadata: String) -> Result<Files> {
     }
     let rules = monitoring::files().into_iter();
     files.extend(rules.map(|(name, text)| (Path::new("monitoring").join(name), text)));
+    let dashboards = monitoring::dashboards();
+    files.extend(dashboards.map(|(name, text)| (Path::new("monitoring/dashboards").join(name), text)));
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
         for (certificates, form) in [
             (CertificateSource::Mounted, ""),

@@ -64,8 +64,8 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Values, and the text at a member of the only object of a kind.
-const EFFECTS: [(&[&str], &str, &str, &str); 17] = [
+/// Values, and the text at a member of the first object of a kind that has it.
+const EFFECTS: [(&[&str], &str, &str, &str); 18] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -153,6 +153,12 @@ const EFFECTS: [(&[&str], &str, &str, &str); 17] = [
         "PrometheusRule",
         "/spec/groups/0/rules/1/annotations",
         r#"{"description":"Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.","runbook_url":"https://a/runbooks/alerts.md#metal3noleader","summary":"No process holds the lease {{ $labels.name }}."}"#,
+    ),
+    (
+        &["dashboards.enabled=true"],
+        "ConfigMap",
+        "/metadata/labels/grafana_dashboard",
+        "\"1\"",
     ),
 ];
 
@@ -294,8 +300,8 @@ fn by_key(objects: impl Iterator<Item = Value>) -> Result<Objects> {
 fn effect(helm: &Helm, arguments: &[&str], kind: &str, pointer: &str, wanted: &str) -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().flat_map(|argument| ["--set", argument]).collect();
     let objects = helm.objects(PROGRAM, &arguments)?;
-    let object = objects.iter().find(|object| object["kind"] == kind);
-    let found = object.and_then(|object| object.pointer(pointer)).map(Value::to_string);
+    let mut of_kind = objects.iter().filter(|object| object["kind"] == kind);
+    let found = of_kind.find_map(|object| object.pointer(pointer)).map(Value::to_string);
     ensure!(
         found.as_deref() == Some(wanted),
         "{arguments:?}: {kind} has {found:?} at {pointer}, not {wanted}"

@@ -28,6 +28,13 @@ pub(super) fn templates() -> Vec<(&'static str, String)> {
             labelled(&when(monitor, &service_monitor()), "serviceMonitor"),
         ),
         ("PrometheusRule", rules()),
+        (
+            "ConfigMap",
+            labelled(
+                &when(".Values.dashboards.enabled", &monitoring::config_map(NAMESPACE)),
+                "dashboards",
+            ),
+        ),
     ];
     all.extend([
         (
@@ -59,7 +66,7 @@ fn rules() -> String {
     labelled(&text, "prometheusRule").replace("@runbooks@", "{{ $.Values.prometheusRule.runbooks }}")
 }
 
-/// The object, if the condition holds. Braces in its texts are for Prometheus, not for Helm.
+/// The object, if the condition holds. Braces in its texts are for Prometheus and Grafana, not for Helm.
 fn when(condition: &str, object: &Value) -> String {
     let text = yaml::document(object).replace("{{", "{{ `{{` }}");
     let text = text.replace(NAMESPACE, "{{ .Release.Namespace }}");

@@ -189,6 +189,12 @@ fn objects() -> Vec<Row> {
             "docs/",
             "what stands before the path in links to runbooks: the URL of the folder docs",
         ),
+        switch("dashboards.enabled", false, "a ConfigMap with dashboards for Grafana"),
+        map(
+            "dashboards.labels",
+            json!({ "grafana_dashboard": "1" }),
+            "labels by which your Grafana finds them",
+        ),
     ]
 }
 
