@@ -79,6 +79,10 @@ pub struct Facts<'a> {
     /// The host entered its present state before this process led, or this process did not see it enter: another one may have
     /// begun with its operation.
     pub began_elsewhere: bool,
+    /// Ironic accepted a request of this process that erases, or it may have, since the host entered its present state; or a
+    /// node of a host in `deprovisioning` shows that it did. Absent: this process saw the host enter that state, and Ironic
+    /// accepted none. Unknown: another process may have sent one.
+    pub erasing: Observed<()>,
     /// The last request that Ironic rejected for this host, while no later one was accepted and `metadata.generation`
     /// is unchanged.
     pub refused: Option<&'a Refused>,

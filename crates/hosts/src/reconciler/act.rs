@@ -16,6 +16,7 @@ use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
 
 use super::budget::DeprovisionBudget;
 use super::caches::Caches;
+use super::erasing::Erasing;
 use super::index::HostIndex;
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
@@ -36,6 +37,7 @@ pub(super) struct Executor<'a> {
     pub(super) index: &'a HostIndex,
     pub(super) refusals: &'a Refusals,
     pub(super) unanswered: &'a Unanswered,
+    pub(super) erasing: &'a Erasing,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,

@@ -107,6 +107,12 @@ impl HostIndex {
         self.0.lock().entered.get(host).map(|(_, at)| *at)
     }
 
+    /// The host enters a state.
+    #[cfg(test)]
+    pub(super) fn enter(&self, host: &Key, at: Monotonic) {
+        self.0.lock().entered.insert(host.clone(), (State::Available, at));
+    }
+
     /// This process begins to lead: what was observed until now was done by another one.
     pub(super) fn lead(&self) {
         let mut inner = self.0.lock();
@@ -524,11 +530,7 @@ mod tests {
         index.0.lock().registered_elsewhere.clear();
         index.lead();
         assert!(index.began_elsewhere(&host) && index.registered_elsewhere(&host));
-        index
-            .0
-            .lock()
-            .entered
-            .insert(host.clone(), (State::Available, Monotonic::default()));
+        index.enter(&host, Monotonic::default());
         observe(&index, "h", &json!({}));
         assert!(!index.began_elsewhere(&host));
     }

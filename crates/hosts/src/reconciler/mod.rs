@@ -15,6 +15,7 @@ mod boot_ports;
 mod budget;
 pub mod caches;
 mod credential_versions;
+mod erasing;
 mod gauges;
 mod index;
 mod ironic_session;
@@ -31,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Change, Key, SharedCache};
@@ -60,6 +61,8 @@ use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
+use erasing::Erasing;
+pub(crate) use erasing::shows_removal;
 use gauges::Gauges;
 use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
@@ -109,6 +112,7 @@ pub struct HostReconciler {
     refusals: Refusals,
     reservations: Reservations,
     unanswered: Unanswered,
+    erasing: Erasing,
     /// The first reconcile, which only the leader does.
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
@@ -178,6 +182,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals,
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
+        erasing: Erasing::default(),
         led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
@@ -314,6 +319,7 @@ impl HostReconciler {
             last_history_error: observed.history.as_deref(),
             firmware: observed.firmware.as_deref(),
             began_elsewhere: self.index.began_elsewhere(key),
+            erasing: self.erasing(key, observed),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
@@ -325,6 +331,15 @@ impl HostReconciler {
             now: Time::new(now),
         };
         plan(&facts)
+    }
+
+    /// Whether Ironic erases for the host, or did. The node shows it as well: the request may be of another process.
+    fn erasing(&self, key: &Key, observed: &Observations) -> Observed<()> {
+        let is_removed = observed.host.status.provisioning.state == State::Deprovisioning;
+        if is_removed && shows_removal(&observed.node) {
+            self.erasing.begin(key, &self.index);
+        }
+        self.erasing.of(key, &self.index)
     }
 
     fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
@@ -352,6 +367,7 @@ impl HostReconciler {
             index: &self.index,
             refusals: &self.refusals,
             unanswered: &self.unanswered,
+            erasing: &self.erasing,
             budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
@@ -369,6 +385,7 @@ impl HostReconciler {
         self.refusals.remove(key);
         self.reservations.remove(key);
         self.unanswered.remove(key);
+        self.erasing.remove(key);
         self.boot_ports.remove(key);
         self.metrics.remove(key);
     }

@@ -111,6 +111,9 @@ impl Executor<'_> {
         if let Some(rebooted) = sent.rebooted {
             self.index.request_reboot(self.key, rebooted, RequestedReboot::Accepted);
         }
+        if sent.impact == Impact::Erases {
+            self.erasing.begin(self.key, self.index);
+        }
         if sent.impact != Impact::None {
             let id = request_id.unwrap_or("none");
             tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
@@ -121,6 +124,9 @@ impl Executor<'_> {
         let Sent { verb, audit, .. } = sent;
         if sent.impact != Impact::None && error.may_have_happened() {
             tracing::info!(target: "audit", host = %self.key, verb, "perhaps done, the response is lost: {audit}");
+        }
+        if sent.impact == Impact::Erases && error.may_have_happened() {
+            self.erasing.begin(self.key, self.index);
         }
         if is_unanswered(error) {
             let why = without_logins(&error.to_string());

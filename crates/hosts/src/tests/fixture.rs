@@ -105,6 +105,7 @@ pub(crate) struct Fixture {
     pub(crate) outage: Option<Outage>,
     pub(crate) firmware: Observed<String>,
     pub(crate) began_elsewhere: bool,
+    pub(crate) erasing: Observed<()>,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -173,6 +174,7 @@ impl Fixture {
             outage: None,
             firmware: Observed::Absent,
             began_elsewhere: false,
+            erasing: Observed::Absent,
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -348,6 +350,10 @@ impl Fixture {
             outage: self.outage.as_ref(),
             firmware: self.firmware.as_deref(),
             began_elsewhere: self.began_elsewhere,
+            erasing: match &self.erasing {
+                Observed::Absent if self.began_elsewhere => Observed::Unknown(UnknownReason::NotRead),
+                known => known.clone(),
+            },
             slot: self.slot,
             budget: Budget {
                 left: self.left,

@@ -6,6 +6,7 @@ pub(crate) mod fixture;
 mod graph;
 mod hardware_data;
 mod held_nodes;
+mod image_restored;
 mod left_nodes;
 mod live_spec;
 mod lost_responses;

@@ -11,6 +11,7 @@ use crate::plan::state::graph::{EDGES, STATES, name};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::SlotState;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
 const FRESHNESS: [NodeFreshness; 5] = [
@@ -126,6 +127,7 @@ prop_compose! {
         secret in 0_u8..6, known in any::<[bool; 4]>(), slot in 0_u8..3, left in 0_u32..2, hours in 0_i64..3,
         refused in proptest::option::of(proptest::sample::select(vec!["manage", "soft power off"])),
         requested_power in proptest::option::of(any::<bool>()), requested_reboot in any::<bool>(), aborts_deployments in any::<bool>(),
+        erasing in proptest::sample::select(vec![Observed::Present(()), Observed::Absent, Observed::Unknown(UnknownReason::NotRead)]),
     ) -> Fixture {
         let status = json!({ "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "lastUpdated": at(0),
             "lastAttemptedImage": image("a"),
@@ -148,6 +150,7 @@ prop_compose! {
         fixture.requested_power = requested_power;
         fixture.requested_reboot = requested_reboot.then_some(RequestedReboot::Accepted);
         fixture.aborts_deployments = aborts_deployments;
+        fixture.erasing = erasing;
         fixture.hours_later(hours)
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::env::{Setup, TestEnv, bmc};
 use crate::interceptor::IronicFault;
-use crate::phases::{Phase, SOURCE, runs};
+use crate::phases::{Phase, SOURCE, image, runs};
 
 pub(crate) async fn provisioned(env: &TestEnv, number: u32) {
     env.host(number, json!({})).await;
@@ -272,4 +272,22 @@ async fn node_that_ironic_creates_after_the_deletion_of_its_host_is_deleted() {
             "a node is left after {seconds} s, restarted {restarts}"
         );
     }
+}
+
+/// Ironic is down, so the removal of the image is recorded and not ordered; the user takes it back; Ironic returns empty.
+#[tokio::test(start_paused = true)]
+async fn wanted_image_is_not_erased_when_ironic_loses_its_database_before_the_deprovisioning_begins() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let before = env.machine(1, |machine| machine.counts);
+    env.ironic.restart(Duration::from_mins(10));
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    env.until_state(1, "deprovisioning").await;
+    env.edit(1, json!({ "spec": { "image": image() } })).await;
+    env.ironic.lose_database();
+    sleep(Duration::from_hours(3)).await;
+    env.machine(1, |machine| {
+        assert_eq!(machine.counts, before);
+        assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
+    });
 }

@@ -5,6 +5,7 @@ use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::provisioned::next_image;
@@ -131,15 +132,68 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 /// Whether the running image is requested again before anything was removed.
 fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
     let host = planner.host();
-    let runs = matches!(planner.facts.own_node(), Some((node, freshness))
-        if node.provision_state == S::Active && freshness >= NodeFreshness::Current);
     // differs: `host-deprovision-taken-back`. The Go manager continues.
     let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);
-    if !runs || !is_wanted || !planner.rules.cancel_deprovisioning() {
+    let node = planner
+        .facts
+        .own_node()
+        .filter(|(_, freshness)| *freshness >= NodeFreshness::Current);
+    let Some((node, _)) = node.filter(|_| is_wanted && planner.rules.cancel_deprovisioning()) else {
         return Ok(false);
+    };
+    let is_running = match (&node.provision_state, &planner.facts.erasing) {
+        (state, _) if is_deployed(state) => true,
+        // Ironic lost its record of the machine, which nothing has touched since.
+        (state, Observed::Absent) => is_undeployed(state),
+        (S::Manageable, Observed::Unknown(_)) => {
+            planner.require_fresh_node()?;
+            return Err(unexpected_state(
+                planner,
+                node,
+                "The image is requested again, and it is not known whether its removal has begun: to keep the system of the \
+                 machine, adopt the node in Ironic; to deploy the image again, remove spec.image and set it once the host is \
+                 available",
+            ));
+        }
+        (_, Observed::Present(()) | Observed::Unknown(_)) => false,
+    };
+    if is_running {
+        planner.require_fresh_node()?;
     }
-    planner.require_fresh_node()?;
-    Ok(true)
+    Ok(is_running)
+}
+
+/// Whether the node has its instance in this state: Ironic leaves all of them when it removes the deployment.
+const fn is_deployed(state: &S) -> bool {
+    matches!(
+        state,
+        S::Active
+            | S::Servicing
+            | S::ServiceWait
+            | S::ServiceFailed
+            | S::ServiceHold
+            | S::Rescuing
+            | S::RescueWait
+            | S::Rescue
+            | S::RescueFailed
+            | S::Unrescuing
+            | S::UnrescueFailed
+    )
+}
+
+/// Whether the node is in a state of one that Ironic has never deployed or cleaned.
+const fn is_undeployed(state: &S) -> bool {
+    matches!(
+        state,
+        S::Enroll
+            | S::Verifying
+            | S::Manageable
+            | S::Adopting
+            | S::AdoptFailed
+            | S::Inspecting
+            | S::InspectWait
+            | S::InspectFailed
+    )
 }
 
 fn audit_reason(planner: &Planner<'_>) -> String {

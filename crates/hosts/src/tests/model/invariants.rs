@@ -127,6 +127,12 @@ impl ModelState {
             status["provisioning"]["state"].as_str().unwrap_or_default(),
             &status["errorType"],
         );
+        let is_left_to_user = status["errorMessage"]
+            .as_str()
+            .is_some_and(|message| message.contains("it is not known whether"));
+        if state == "deprovisioning" && is_left_to_user {
+            return Ok(());
+        }
         let runs = status["provisioning"]["image"]["url"]
             .as_str()
             .filter(|url| !url.is_empty());

@@ -43,6 +43,11 @@ const IMAGE_RESTORED: Bounds = Bounds {
     crashes: 1,
     ..RUNNING
 };
+/// The same, and Ironic loses its database meanwhile.
+const IMAGE_RESTORED_NODE_LOST: Bounds = Bounds {
+    changes: &[HostChange::RemoveImage, HostChange::LoseNode, HostChange::SetImage("a")],
+    ..IMAGE_RESTORED
+};
 const REPLACED: Bounds = Bounds {
     changes: &[HostChange::SetImage("b")],
     crashes: 1,
@@ -146,6 +151,7 @@ fn no_history_erases_a_requested_image_and_every_history_ends_as_requested() {
         ("running", RUNNING),
         ("enrolled", ENROLLED),
         ("image restored", IMAGE_RESTORED),
+        ("image restored, node lost", IMAGE_RESTORED_NODE_LOST),
         ("replaced", REPLACED),
         ("paused", PAUSED),
         ("moved", MOVED),

@@ -5,14 +5,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use metal3_runtime::patch::{MergePatch, apply};
+use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 use serde_json::{Value, json};
 
 use super::ironic;
 use super::state::ModelState;
 use crate::action::{Action, Impact, Order, Plan, Request};
-use crate::facts::{HostFreshness, NodeFreshness, PreviousView, Read};
+use crate::facts::{FoundNode, HostFreshness, NodeFreshness, PreviousView, Read};
 use crate::plan::rules::Rules;
+use crate::reconciler::shows_removal;
 use crate::tests::fixture::{Fixture, at, secret, without_version};
 use crate::tests::rows::given::port;
 use metal3_ironic::model::inventory::Inspection;
@@ -28,6 +30,8 @@ pub(super) struct Program {
     pub(super) is_in_state: bool,
     /// Whether a request went to the node since its observation.
     pub(super) is_stale: bool,
+    /// What it knows of requests that erase, in the present state of the host.
+    pub(super) erasing: Observed<()>,
     pub(super) previous: PreviousView,
     pub(super) reads: Vec<Read>,
 }
@@ -50,6 +54,7 @@ impl Program {
             },
             is_in_state: is_known && old_node.is_none(),
             is_stale: false,
+            erasing: Observed::Unknown(UnknownReason::NotRead),
             previous: PreviousView::default(),
             reads: Vec::new(),
         }
@@ -67,7 +72,9 @@ impl Program {
             };
         }
         let state = |host: Option<&Value>| host.map(|host| host["status"]["provisioning"]["state"].clone());
-        self.is_in_state &= state(self.host.as_ref()) == state(host);
+        if state(self.host.as_ref()) != state(host) {
+            (self.is_in_state, self.erasing) = (false, Observed::Absent);
+        }
         self.host = host.cloned();
     }
 
@@ -98,6 +105,8 @@ impl Program {
         fixture.left = model.budget;
         fixture.now = at(model.hour * 3600);
         for _ in 0..ROUNDS {
+            self.observe_removal(&fixture);
+            fixture.erasing = self.erasing.clone();
             let plan = planned(&fixture, &model.rules);
             if !plan.reads.is_empty() {
                 if !self.read_live(model, &mut fixture, &plan) {
@@ -128,6 +137,18 @@ impl Program {
         }
         model.violation = Some(format!("a reconcile does not end: {writes:?}"));
         writes
+    }
+
+    fn observe_removal(&mut self, fixture: &Fixture) {
+        let Some(Some((node, freshness))) = &fixture.node else {
+            return;
+        };
+        let node = FoundNode::Own(Arc::new(serde_json::from_value(node.clone()).unwrap()), *freshness);
+        if fixture.host["status"]["provisioning"]["state"] == "deprovisioning"
+            && shows_removal(&Observed::Present(node))
+        {
+            self.erasing = Observed::Present(());
+        }
     }
 
     fn read_live(&mut self, model: &ModelState, fixture: &mut Fixture, plan: &Plan) -> bool {
@@ -250,6 +271,9 @@ impl Program {
             return Some(request.verb().to_owned());
         }
         let is_taken = is_taken(model, request)?;
+        if is_taken && request.impact() == Impact::Erases {
+            self.erasing = Observed::Present(());
+        }
         if let Request::Provision(_, metal3_ironic::calls::provision::Transition::Deploy { .. }) = request
             && is_taken
         {
@@ -295,7 +319,7 @@ fn planned(fixture: &Fixture, rules: &Rules) -> Arc<Plan> {
             fixture.hardware_data.as_ref().map(Option::is_some)
         ),
         fixture.left,
-        fixture.now,
+        (fixture.now, &fixture.erasing),
     );
     PLANS.with_borrow_mut(|plans| {
         let plan = plans

@@ -162,6 +162,7 @@ impl ModelState {
             (
                 is_newest,
                 (program.is_in_state, program.is_stale),
+                format!("{:?}", program.erasing),
                 program.previous.paused,
                 program.previous.moving,
             )
