@@ -111,17 +111,51 @@ pub fn settled(host: &BareMetalHost) -> Option<RaidConfig> {
     })
 }
 
+/// What a cleaning that failed was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailedCleaning {
+    /// For the volumes.
+    Volumes,
+    /// For something else: settings of the BIOS, or what an operator ordered.
+    Other,
+    /// Nothing says it.
+    Unknown,
+}
+
 /// What stays recorded after a cleaning that failed: not the volumes that it should have changed. Which these are, the RAID
-/// interface says, whatever the host asks for by now. Without an order Ironic never had software volumes of this host.
+/// interface says, whatever the host asks for by now. Without an order Ironic never had software volumes of this host; with one,
+/// what Ironic reports is what the disks have.
 #[must_use]
-pub fn after_failure(host: &BareMetalHost, node: &Node) -> Option<RaidConfig> {
+pub fn after_failure(host: &BareMetalHost, node: &Node, failed: FailedCleaning) -> Option<RaidConfig> {
     let recorded = host.status.provisioning.raid.clone()?;
-    let was_software = node.raid_interface.as_deref() == Some(AGENT);
-    let keeps_software = !was_software || !may_have_software(node);
+    let was_software = was_software(node);
+    let is_reported = failed != FailedCleaning::Volumes && reports_order(node);
+    let keeps_software = !was_software || !may_have_software(node) || is_reported;
+    let keeps_hardware = was_software || failed != FailedCleaning::Volumes;
     Some(RaidConfig {
-        hardware_raid_volumes: recorded.hardware_raid_volumes.filter(|_| was_software),
+        hardware_raid_volumes: recorded.hardware_raid_volumes.filter(|_| keeps_hardware),
         software_raid_volumes: recorded.software_raid_volumes.filter(|_| keeps_software),
     })
+}
+
+/// Whether the volumes that the host asks for are hardware volumes that are recorded, and the last ones that were made: Ironic does
+/// not report which exist.
+#[must_use]
+pub fn relies_on_record_of_hardware(host: &BareMetalHost, node: &Node) -> bool {
+    wanted(host).0.is_some() && !differ(host) && !was_software(node)
+}
+
+/// Whether the last cleaning that changed volumes was for software volumes.
+fn was_software(node: &Node) -> bool {
+    node.raid_interface.as_deref() == Some(AGENT)
+}
+
+/// Whether the agent reported the software volumes that were ordered last.
+fn reports_order(node: &Node) -> bool {
+    let key = |disk: &Value| (disk.get("raid_level").cloned(), disk.get("size_gb").cloned());
+    software_of(&node.raid_config)
+        .map(key)
+        .eq(software_of(&node.target_raid_config).map(key))
 }
 
 /// What stays recorded when the disks were cleaned: software volumes that are asked for are made again.

@@ -88,6 +88,9 @@ impl Failure {
 pub(crate) const MAINTENANCE: &str = "the node is in maintenance (";
 pub(crate) const FAULT: &str = "Ironic reports a fault of the node (";
 pub(crate) const POWER_FAILURE: &str = "Ironic cannot reach the BMC (power failure)";
+/// The beginnings of the messages about a request that Ironic rejects, and about a node that is not changed.
+pub(crate) const REJECTED: &str = "Ironic rejected the request (";
+pub(crate) const IN_IRONIC: &str = "in Ironic the node ";
 
 /// Whether the message is about a node that Ironic does not operate, and not about an operation that failed.
 pub(crate) fn is_of_inoperable_node(message: &str) -> bool {

@@ -5,7 +5,7 @@ use metal3_ironic::model::node::Node;
 use serde_json::{Value, json};
 
 use super::super::BmcEndpoint;
-use super::super::raid::{self, RaidChange};
+use super::super::raid::{self, FailedCleaning, RaidChange};
 use super::{InvalidHost, settings, with_status};
 use crate::tests::fixture::node;
 
@@ -313,12 +313,15 @@ fn failed_cleaning_keeps_what_it_did_not_change() {
         ] {
             let mut host = host_with(&spec, &recorded);
             for _ in 0..2 {
-                host.status.provisioning.raid = raid::after_failure(&host, &node);
+                host.status.provisioning.raid = raid::after_failure(&host, &node, FailedCleaning::Volumes);
                 let found = serde_json::to_value(&host.status.provisioning.raid).unwrap();
                 assert_eq!(found, kept, "{interface}, {spec}");
             }
         }
     }
     let host = host_with(&json!({ "softwareRAIDVolumes": mirror() }), &Value::Null);
-    assert_eq!(raid::after_failure(&host, &node_with(&json!({}))), None);
+    assert_eq!(
+        raid::after_failure(&host, &node_with(&json!({})), FailedCleaning::Volumes),
+        None
+    );
 }

@@ -19,7 +19,7 @@ use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningSta
 use crate::action::{Action, Count};
 use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
-use crate::plan::error::{Failure, kind_in};
+use crate::plan::error::{Failure, REJECTED, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
 use crate::plan::{deletion, power, status, wait};
@@ -148,7 +148,7 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     }
     // differs: `host-refusals-reported`. The Go manager repeats the request without a word.
-    let message = format!("Ironic rejected the request ({}): {}", refused.request, refused.message);
+    let message = format!("{REJECTED}{}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
     // A power-off before the deletion comes after the cleaning: it has its attempts, and a lock ends.
     let is_last = *planner.state() == State::PoweringOffBeforeDelete && !refused.is_lock;

@@ -28,6 +28,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     volumes::observe_cleaning(planner, node)?;
     require_no_firmware_change(planner, node)?;
+    volumes::require_known(planner, node)?;
     require_idle(planner, node)?;
     ensure_ports(planner, node)?;
     volumes::make(planner, node)?;

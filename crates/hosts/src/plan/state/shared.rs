@@ -14,7 +14,7 @@ use crate::action::{Count, Request};
 use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
-use crate::plan::error::{FAULT, Failure, MAINTENANCE, POWER_FAILURE, kind_in};
+use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::require_live;
 use crate::plan::{status, wait};
@@ -73,7 +73,7 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
 /// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).
 pub(super) fn unexpected_state(planner: &Planner<'_>, node: &Node, cure: &str) -> Decision {
     let message = format!(
-        "in Ironic the node is in state {:?}, which is unexpected for a host in state {:?}; the node is not \
+        "{IN_IRONIC}is in state {:?}, which is unexpected for a host in state {:?}; the node is not \
          changed. {cure}",
         node.provision_state.as_str(),
         graph::name(planner.state()),

@@ -1,21 +1,23 @@
 //! The RAID volumes of a host that is prepared: a cleaning makes or removes them.
 //!
 //! The volumes are recorded when their cleaning is ordered, and not any more when it failed. A process that ends between the
-//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more.
+//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another error says
+//! nothing about them: they may hold data.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, RootDeviceHints};
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use super::register::invalid;
 use super::shared::{clear_error, request_transition, require_slot};
 use crate::action::Request;
-use crate::node::raid::{self, RaidChange};
-use crate::node::{BmcEndpoint, profile};
-use crate::plan::error::Failure;
+use crate::node::raid::{self, FailedCleaning, RaidChange};
+use crate::node::{BmcEndpoint, FailedStep, profile};
+use crate::plan::error::{Failure, IN_IRONIC, REJECTED};
 use crate::plan::firmware_record::is_of_firmware;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -32,9 +34,13 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
     let host = planner.host();
     match &node.provision_state {
         // differs: `host-raid-recorded`. The Go manager makes them again after any error of this state.
-        S::CleanFailed => planner.draft.status.provisioning.raid = raid::after_failure(host, node),
-        S::Manageable if has_failed_elsewhere(planner) => {
-            planner.draft.status.provisioning.raid = raid::after_failure(host, node);
+        S::CleanFailed => {
+            planner.draft.status.provisioning.raid = raid::after_failure(host, node, FailedCleaning::Volumes);
+        }
+        S::Manageable => {
+            if let Some(failed) = failed_elsewhere(planner) {
+                planner.draft.status.provisioning.raid = raid::after_failure(host, node, failed);
+            }
         }
         // One of an operator may destroy volumes that are reported already.
         S::Cleaning | S::CleanWait if raid::differ(host) && is_manual(node) && !raid::shows_wanted(host, node) => {
@@ -50,12 +56,46 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
     Ok(())
 }
 
-/// Whether another process recorded the failure of an operation. What this program rejects begins with a field, or is about
-/// the firmware.
-fn has_failed_elsewhere(planner: &Planner<'_>) -> bool {
-    let status = &planner.host().status;
-    let is_rejection = status.error_message.starts_with("spec.") || is_of_firmware(&status.error_message);
-    planner.facts.began_elsewhere && status.error_type == Some(ErrorType::Preparation) && !is_rejection
+/// The beginnings of this program's messages about the volumes.
+const OTHER_VOLUMES: &str = "Ironic reports other software volumes than those that were ordered";
+const UNKNOWN_CLEANING: &str = "it is not known whether the cleaning that failed in Ironic was for the RAID volumes";
+
+/// Requires that it is known whether hardware volumes are as recorded: nothing else shows it.
+pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
+    let is_relevant = raid::relies_on_record_of_hardware(planner.host(), node);
+    if !is_relevant
+        || node.provision_state != S::Manageable
+        || failed_elsewhere(planner) != Some(FailedCleaning::Unknown)
+    {
+        return Ok(());
+    }
+    let message = format!(
+        "{UNKNOWN_CLEANING} of spec.raid.hardwareRAIDVolumes, so none is deleted or made; to keep them, remove spec.raid and set it \
+         again once the host is available; to have them made again, change that list"
+    );
+    Err(Decision::reject(ErrorType::Preparation, message))
+}
+
+/// What a cleaning was for whose failure another process recorded before the node became manageable again, if one failed.
+fn failed_elsewhere(planner: &Planner<'_>) -> Option<FailedCleaning> {
+    let recorded = planner.recorded_error(ErrorType::Preparation);
+    let recorded = recorded.filter(|message| !is_of_this_program(message))?;
+    // What this process ordered, it saw end.
+    let is_left = matches!(planner.facts.erasing, Observed::Unknown(_));
+    if planner.host().status.provisioning.raid.is_none() || !is_left {
+        return None;
+    }
+    Some(match FailedStep::of(recorded) {
+        FailedStep::Raid => FailedCleaning::Volumes,
+        FailedStep::Other => FailedCleaning::Other,
+        FailedStep::Unnamed => FailedCleaning::Unknown,
+    })
+}
+
+/// Whether an error is not of an operation: this program found it itself, or before it requested one.
+fn is_of_this_program(message: &str) -> bool {
+    let begins = ["spec.", REJECTED, IN_IRONIC, OTHER_VOLUMES];
+    begins.iter().any(|begin| message.starts_with(begin)) || is_of_firmware(message)
 }
 
 /// Whether a client ordered the steps of the cleaning.
@@ -82,8 +122,7 @@ pub(super) fn make(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     require_ownership(planner, node, has_no_other_instance(planner, node))?;
     if raid::are_lost(&host, node) && raid::may_have_software(node) {
         // A cleaning that another one ended, or an agent that reports other volumes than those ordered.
-        let message = "Ironic reports other software volumes than those that were ordered; look at the agent's log of the last \
-                       cleaning, they are made again";
+        let message = format!("{OTHER_VOLUMES}; look at the agent's log of the last cleaning, they are made again");
         planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, message))?;
     }
     require_slot(planner)?;

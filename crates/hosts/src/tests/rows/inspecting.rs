@@ -374,7 +374,7 @@ pub(super) fn preparation() -> Vec<Row> {
                  look at the agent's log of the last cleaning, they are made again, waits for a time",
             ),
         has_volumes()
-            .status(failing("preparation error", "disk", 1))
+            .status(failing("preparation error", "Clean step raid.create_configuration failed on node x. disk", 1))
             .node_with(
                 "manageable",
                 json!({ "raid_interface": "agent", "raid_config": volumes_of_ironic(),
@@ -383,7 +383,7 @@ pub(super) fn preparation() -> Vec<Row> {
             .with(|fixture| fixture.began_elsewhere = true)
             .live()
             .row(
-                "another process left a failure",
+                "another process left a failure of the volumes",
                 "requests clean, writes the status, error cleared, waits for the node",
             ),
         has_volumes()

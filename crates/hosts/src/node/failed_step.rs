@@ -1,0 +1,88 @@
+//! Which step of a cleaning failed, by Ironic's error.
+
+/// The interfaces that have steps.
+const INTERFACES: [&str; 8] = [
+    "bios",
+    "boot",
+    "deploy",
+    "firmware",
+    "management",
+    "power",
+    "raid",
+    "vendor",
+];
+
+/// The step that Ironic's error names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailedStep {
+    /// One of the RAID interface.
+    Raid,
+    /// One of another interface.
+    Other,
+    /// None: so an agent that does not start, or an operator who ends the cleaning.
+    Unnamed,
+}
+
+impl FailedStep {
+    /// The step that this error names: as `raid.create_configuration`, or as the dictionary of the step.
+    #[must_use]
+    pub fn of(error: &str) -> Self {
+        let mut named = INTERFACES.into_iter().filter(|interface| is_named(error, interface));
+        match (is_named(error, "raid"), named.next()) {
+            (true, _) => Self::Raid,
+            (false, Some(_)) => Self::Other,
+            (false, None) => Self::Unnamed,
+        }
+    }
+}
+
+fn is_named(error: &str, interface: &str) -> bool {
+    let forms = [
+        format!("step {interface}."),
+        format!("step: {interface}."),
+        format!("'interface': '{interface}'"),
+    ];
+    forms.iter().any(|form| error.contains(form))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_is_recognised_in_each_form_that_ironic_uses() {
+        for (error, expected) in [
+            (
+                "Clean step raid.create_configuration failed on node N. no disk",
+                FailedStep::Raid,
+            ),
+            (
+                "Agent returned error for clean step {'step': 'delete_configuration', 'priority': 0, 'interface': 'raid'} on node N",
+                FailedStep::Raid,
+            ),
+            (
+                "node does not support this clean step: raid.create_configuration",
+                FailedStep::Raid,
+            ),
+            (
+                "Clean step deploy.erase_devices_metadata failed on node N. raid: the disk does not answer",
+                FailedStep::Other,
+            ),
+            (
+                "Failed step {'interface': 'bios', 'step': 'apply_configuration', 'priority': 0}: no",
+                FailedStep::Other,
+            ),
+            (
+                "Timeout reached while cleaning the node. Failed on step {}.",
+                FailedStep::Unnamed,
+            ),
+            (
+                "Failed to prepare node N for cleaning: https://raid.example does not answer",
+                FailedStep::Unnamed,
+            ),
+            ("", FailedStep::Unnamed),
+        ] {
+            assert_eq!(FailedStep::of(error), expected, "{error}");
+        }
+    }
+}
