@@ -16,6 +16,7 @@ mod on_enter;
 mod other_ports;
 mod port_limits;
 mod properties;
+mod raid_after_other_cleaning;
 mod raid_after_other_errors;
 mod reboots;
 mod recheck;

@@ -89,7 +89,13 @@ fn volumes_are_made_again_after_a_failed_cleaning_of_another_process_that_was_fo
 #[test]
 fn hardware_volumes_of_an_unnamed_step_are_an_error_until_the_user_decides() {
     let [_, hardware] = fixtures();
-    for (state, node) in [("manageable", json!({ "automated_clean": false }))] {
+    for (state, node) in [
+        ("manageable", json!({ "automated_clean": false })),
+        (
+            "clean failed",
+            json!({ "automated_clean": false, "last_error": "Failed on step {}." }),
+        ),
+    ] {
         let unknown = |fixture: &mut Fixture| fixture.erasing = Observed::Unknown(UnknownReason::NotRead);
         let error = failing("preparation error", "Failed on step {}.", 1);
         let waits = hardware

@@ -1,7 +1,7 @@
 //! The RAID volumes of a host that is prepared: a cleaning makes or removes them.
 //!
 //! The volumes are recorded when their cleaning is ordered, and not any more when it failed. A process that ends between the
-//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another error says
+//! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another failure says
 //! nothing about them: they may hold data.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, RootDeviceHints};
@@ -15,6 +15,7 @@ use metal3_runtime::work::Next;
 use super::register::invalid;
 use super::shared::{clear_error, request_transition, require_slot};
 use crate::action::Request;
+use crate::facts::Read;
 use crate::node::raid::{self, FailedCleaning, RaidChange};
 use crate::node::{BmcEndpoint, FailedStep, profile};
 use crate::plan::error::{Failure, IN_IRONIC, REJECTED};
@@ -34,11 +35,8 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
     let host = planner.host();
     match &node.provision_state {
         // differs: `host-raid-recorded`. The Go manager makes them again after any error of this state.
-        S::CleanFailed => {
-            planner.draft.status.provisioning.raid = raid::after_failure(host, node, FailedCleaning::Volumes);
-        }
-        S::Manageable => {
-            if let Some(failed) = failed_elsewhere(planner) {
+        S::CleanFailed | S::Manageable => {
+            if let Some(failed) = failed_cleaning(planner, node)? {
                 planner.draft.status.provisioning.raid = raid::after_failure(host, node, failed);
             }
         }
@@ -63,10 +61,7 @@ const UNKNOWN_CLEANING: &str = "it is not known whether the cleaning that failed
 /// Requires that it is known whether hardware volumes are as recorded: nothing else shows it.
 pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let is_relevant = raid::relies_on_record_of_hardware(planner.host(), node);
-    if !is_relevant
-        || node.provision_state != S::Manageable
-        || failed_elsewhere(planner) != Some(FailedCleaning::Unknown)
-    {
+    if !is_relevant || failed_cleaning(planner, node)? != Some(FailedCleaning::Unknown) {
         return Ok(());
     }
     let message = format!(
@@ -76,20 +71,31 @@ pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()
     Err(Decision::reject(ErrorType::Preparation, message))
 }
 
-/// What a cleaning was for whose failure another process recorded before the node became manageable again, if one failed.
-fn failed_elsewhere(planner: &Planner<'_>) -> Option<FailedCleaning> {
+/// What the cleaning that failed last was for, if one failed: as the node shows, or as another process recorded before the node
+/// became manageable again.
+fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<FailedCleaning>> {
+    let has_failed = node.provision_state == S::CleanFailed;
     let recorded = planner.recorded_error(ErrorType::Preparation);
-    let recorded = recorded.filter(|message| !is_of_this_program(message))?;
+    let recorded = recorded.filter(|message| !is_of_this_program(message));
     // What this process ordered, it saw end.
-    let is_left = matches!(planner.facts.erasing, Observed::Unknown(_));
-    if planner.host().status.provisioning.raid.is_none() || !is_left {
-        return None;
+    let is_left = recorded.is_some() && matches!(planner.facts.erasing, Observed::Unknown(_));
+    if planner.host().status.provisioning.raid.is_none() || !(has_failed || is_left) {
+        return Ok(None);
     }
-    Some(match FailedStep::of(recorded) {
-        FailedStep::Raid => FailedCleaning::Volumes,
-        FailedStep::Other => FailedCleaning::Other,
-        FailedStep::Unnamed => FailedCleaning::Unknown,
-    })
+    let step = match (node.last_error.as_deref().filter(|_| has_failed), recorded) {
+        // Ironic erases the error of a node that it can operate.
+        (None, None) => match planner.facts.last_history_error {
+            Observed::Unknown(_) => return Err(Decision::read(Read::History)),
+            Observed::Present(error) => FailedStep::of(error),
+            Observed::Absent => FailedStep::Unnamed,
+        },
+        (shown, recorded) => FailedStep::of(&[shown, recorded].map(Option::unwrap_or_default).join(" ")),
+    };
+    Ok(Some(match (step, &planner.facts.erasing) {
+        (FailedStep::Raid, _) | (FailedStep::Unnamed, Observed::Present(())) => FailedCleaning::Volumes,
+        (FailedStep::Other, _) | (FailedStep::Unnamed, Observed::Absent) => FailedCleaning::Other,
+        (FailedStep::Unnamed, Observed::Unknown(_)) => FailedCleaning::Unknown,
+    }))
 }
 
 /// Whether an error is not of an operation: this program found it itself, or before it requested one.
