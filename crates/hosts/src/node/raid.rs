@@ -96,6 +96,15 @@ pub fn are_lost(host: &BareMetalHost, node: &Node) -> bool {
     is_same(Some(&volumes), recorded) && !has_made(node, &volumes)
 }
 
+/// Whether the node lacks software volumes that were made, whatever the host asks for by now: the recorded root device may be
+/// one of them.
+#[must_use]
+pub fn lacks_recorded(host: &BareMetalHost, node: &Node) -> bool {
+    let recorded = host.status.provisioning.raid.as_ref();
+    let recorded = recorded.and_then(|raid| raid.software_raid_volumes.as_ref());
+    recorded.is_some_and(|volumes| !volumes.is_empty() && !has_made(node, volumes))
+}
+
 /// What is recorded when nothing has to be done.
 #[must_use]
 pub fn settled(host: &BareMetalHost) -> Option<RaidConfig> {

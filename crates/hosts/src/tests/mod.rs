@@ -10,6 +10,7 @@ mod image_restored;
 mod left_nodes;
 mod live_spec;
 mod lost_responses;
+mod lost_root_volume;
 mod maintenance;
 mod model;
 mod on_enter;

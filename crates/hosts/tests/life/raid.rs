@@ -119,6 +119,28 @@ async fn volumes_of_a_running_host_are_changed_after_it_is_deprovisioned() {
     }
 }
 
+/// The new node has no volumes, and the root device is the one that is not there.
+#[tokio::test(start_paused = true)]
+async fn root_volume_is_made_again_before_the_image_when_ironic_loses_its_database_before_the_deployment() {
+    let root = json!({ "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": 20, "rootVolume": true }] });
+    for seconds in [1, 20] {
+        let env = TestEnv::new(Setup::default());
+        env.host(1, json!({ "raid": root })).await;
+        until_made(&env, &root).await;
+        env.edit(1, json!({ "spec": { "image": image() } })).await;
+        env.until_state(1, "provisioning").await;
+        tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+        assert_eq!(
+            env.get(1).await.unwrap().status.provisioning.state.to_string(),
+            "provisioning"
+        );
+        env.ironic.lose_database();
+        env.until(1, "running host", runs).await;
+        assert_eq!(made(&env).await, [20], "lost after {seconds} s");
+        assert_eq!(volumes(&env.get(1).await.unwrap()), root, "lost after {seconds} s");
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Case {
     NoFault,

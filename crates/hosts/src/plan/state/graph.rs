@@ -131,7 +131,8 @@ pub const EDGES: &[Edge] = edges! {
     }
     Provisioning {
         edge Provisioned => Provisioned: "the node is active with the image";
-        failing Failed => Deprovisioning: "the deployment failed: its remains are removed at once";
+        failing Failed => Deprovisioning:
+            "the deployment failed, or Ironic lost the software volumes: what remains is removed at once";
         edge Cancelled => Deprovisioning: "`spec.image` is no longer set";
         edge Deleted => Deprovisioning: DELETED;
         edge DeletedDetached => Deleting: DETACHED;

@@ -45,6 +45,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         require_allowed_image(planner, image)?;
     }
     match &node.provision_state {
+        S::Manageable | S::Available if raid::lacks_recorded(planner.host(), node) => lost_volumes(planner, node),
         S::Manageable => {
             require_operable(planner, node)?;
             require_slot(planner)?;
@@ -57,10 +58,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             recover(planner, node)
         }
         S::InspectFailed | S::AdoptFailed => recover(planner, node),
-        S::Available => {
-            require_operable(planner, node)?;
-            deploy(planner, node, image, &instance)
-        }
+        S::Available => deploy(planner, node, image, &instance),
         S::DeployFailed => failed(planner, node, &instance),
         S::Active => {
             planner.require_fresh_node()?;
@@ -108,6 +106,21 @@ fn without_image(planner: &mut Planner<'_>) -> PlanResult {
         ensure_registered(planner)?;
     }
     Ok(Decision::ChangeState(Trigger::Cancelled))
+}
+
+/// Ends a deployment that has not begun on a node without the volumes that were made: the root device may be one of them, and
+/// without it Ironic writes the image to a disk of its choice. The host gets the volumes when it is prepared again.
+fn lost_volumes(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    require_operable(planner, node)?;
+    planner.require_fresh_node()?;
+    // differs: `host-raid-lost`. The Go manager deploys.
+    let message = "Ironic knows nothing of the software RAID volumes of this host any more, so the image is not deployed; they are \
+                   made again first";
+    reset_error_count(planner);
+    Ok(Decision::FailAndChangeState(
+        Failure::retryable(ErrorType::Provisioning, message),
+        Trigger::Failed,
+    ))
 }
 
 /// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
@@ -180,6 +193,7 @@ pub(super) fn instance(planner: &Planner<'_>, image: &Image) -> PlanResult<Insta
 }
 
 fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> PlanResult {
+    require_operable(planner, node)?;
     if planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         // The deployment powers the machine on. A write of the host postpones the write of its status, so it comes
         // first.
