@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fixture::Fixture;
-use super::rows::given::{available, deprovisioning, failing, inspecting};
+use super::rows::given::{available, deprovisioning, failing, inspecting, provisioned, provisioning};
 
 fn maintained(fixture: Fixture, state: &str, kind: &str) -> Fixture {
     let node = json!({ "last_error": "x", "maintenance": true, "maintenance_reason": "disk swap" });
@@ -107,4 +107,88 @@ fn of_a_failed_cleaning_only_the_maintenance_that_ironic_set_for_it_is_ended() {
         let summary = after_failed_cleaning(&fault);
         assert!(summary.contains(why) && !summary.contains("requests"), "{summary}");
     }
+}
+
+/// The reason of the maintenance is the error of the cleaning only if Ironic began it.
+#[test]
+fn maintenance_of_an_operator_is_not_ended_because_a_cleaning_failed_during_it() {
+    let plan = |reason: &str| {
+        let node =
+            json!({ "last_error": "x", "maintenance": true, "maintenance_reason": reason, "fault": "clean failure" });
+        deprovisioning()
+            .node_with("clean failed", node)
+            .live()
+            .status(failing("provisioning error", "Cleaning failed: x", 1))
+            .hours_later(1)
+            .summary()
+    };
+    assert!(
+        plan("x").contains("requests clear maintenance, requests manage"),
+        "{}",
+        plan("x")
+    );
+    let summary = plan("disk swap");
+    assert!(
+        !summary.contains("requests") && summary.contains("the node is in maintenance (disk swap)"),
+        "{summary}"
+    );
+}
+
+#[test]
+fn reason_of_a_maintenance_is_compared_with_what_is_still_known_of_the_failure() {
+    let (own, other) = ("requests clear maintenance", "the node is in maintenance (x)");
+    let known = json!("x");
+    for (last_error, recorded, history, expected) in [
+        (json!("power"), "Cleaning failed: x", None, own),
+        (json!(null), "Cleaning failed: y", None, "reads History"),
+        (json!(null), "Cleaning failed: y", Some(Some("x")), own),
+        (json!(null), "Cleaning failed: y", Some(Some("y")), other),
+        (json!(null), "Cleaning failed: y", Some(None), other),
+        (json!("y"), "Cleaning failed: y", None, other),
+    ] {
+        let node = json!({ "last_error": last_error, "maintenance": true, "maintenance_reason": known, "fault": "clean failure" });
+        let summary = deprovisioning()
+            .node_with("clean failed", node)
+            .live()
+            .status(failing("provisioning error", recorded, 1))
+            .with(|fixture| fixture.history = history.map(|error| error.map(str::to_owned)))
+            .hours_later(1)
+            .summary();
+        assert!(
+            summary.contains(expected),
+            "{last_error}, {recorded}, {history:?}: {summary}"
+        );
+    }
+}
+
+#[test]
+fn maintenance_of_an_operator_is_not_ended_because_a_service_failed_during_it() {
+    let node = |reason| json!({ "last_error": "x", "maintenance": true, "maintenance_reason": reason, "fault": "service failure" });
+    for fixture in [provisioned(), provisioning()] {
+        let failed = |reason| {
+            let fixture = fixture.clone().node_with("service failed", node(reason)).live();
+            fixture
+                .status(failing("servicing error", "x", 1))
+                .hours_later(1)
+                .summary()
+        };
+        assert!(
+            failed("x").contains("requests clear maintenance, requests abort"),
+            "{}",
+            failed("x")
+        );
+        let summary = failed("disk swap");
+        assert!(
+            !summary.contains("requests") && summary.contains("in maintenance (disk swap)"),
+            "{summary}"
+        );
+    }
+    let removed = deprovisioning().node_with("service failed", node("disk swap")).live();
+    let removed = removed
+        .with(|fixture| fixture.history = Some(Some("x".to_owned())))
+        .summary();
+    assert!(
+        !removed.contains("requests") && removed.contains("in maintenance (disk swap)"),
+        "{removed}"
+    );
 }

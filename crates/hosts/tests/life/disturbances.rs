@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState};
+use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use metal3_sim_bmc::fault::Fault;
 use serde_json::json;
@@ -290,4 +291,36 @@ async fn wanted_image_is_not_erased_when_ironic_loses_its_database_before_the_de
         assert_eq!(machine.counts, before);
         assert_eq!(machine.disk.as_ref().unwrap().source, SOURCE);
     });
+}
+
+/// Ironic adds its fault to the maintenance, and keeps the reason.
+#[tokio::test(start_paused = true)]
+async fn maintenance_that_began_during_a_cleaning_lasts_until_its_operator_ends_it() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    env.set_faults(1, &[Fault::CleanStepFails]);
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    let (node, client) = (
+        NodeRef::Uuid(env.node(1).await.unwrap().uuid),
+        env.ironic.client().unwrap(),
+    );
+    while env.node(1).await.unwrap().provision_state != ProvisionState::CleanWait {
+        sleep(Duration::from_millis(100)).await;
+    }
+    client
+        .send(&calls::node::set_maintenance(&node, "disk swap"))
+        .await
+        .unwrap();
+    let is_reported = |host: Option<&BareMetalHost>| {
+        host.is_some_and(|host| host.status.error_message.contains("in maintenance (disk swap)"))
+    };
+    env.until(1, "report of the maintenance", is_reported).await;
+    env.set_faults(1, &[]);
+    sleep(Duration::from_hours(24)).await;
+    let failed = env.node(1).await.unwrap();
+    assert_eq!(failed.provision_state, ProvisionState::CleanFailed);
+    assert!(is_reported(env.get(1).await.as_ref()));
+    assert!(failed.maintenance && failed.maintenance_reason.as_deref() == Some("disk swap"));
+    client.send(&calls::node::clear_maintenance(&node)).await.unwrap();
+    env.until_state(1, "available").await;
 }

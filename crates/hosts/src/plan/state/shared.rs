@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
+use metal3_domain::uri::without_logins;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -21,18 +22,7 @@ use crate::plan::{status, wait};
 
 /// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-reported`).
 pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
-    let failure = |message: String| {
-        let kind = kind_in(planner.state());
-        // A deletion must not wait for ever: its attempts are counted.
-        if planner.is_deleting() {
-            return Err(planner.fail_with_backoff(Failure::retryable(kind, message)));
-        }
-        Err(Decision::Fail(Failure::until(
-            kind,
-            message,
-            wait::on_node("the node has a fault"),
-        )))
-    };
+    let failure = |message| Err(report_inoperable(planner, message));
     match (node.fault.as_deref(), node.maintenance) {
         (Some(POWER_FAULT), _) => failure(format!(
             "{POWER_FAILURE}; check its address, network and credentials. Ironic continues once the BMC responds"
@@ -41,12 +31,24 @@ pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult
             "{FAULT}{fault}): {}; correct it and end the node's maintenance in Ironic",
             node.last_error.as_deref().unwrap_or("no details")
         )),
-        (None, true) => failure(format!(
-            "{MAINTENANCE}{}), so Ironic does not operate it; end its maintenance in Ironic",
-            node.maintenance_reason.as_deref().unwrap_or("no reason given")
-        )),
+        (None, true) => Err(report_maintenance(planner, node)),
         (None, false) => Ok(()),
     }
+}
+
+fn report_maintenance(planner: &Planner<'_>, node: &Node) -> Decision {
+    let reason = node.maintenance_reason.as_deref().unwrap_or("no reason given");
+    let message = format!("{MAINTENANCE}{reason}), so Ironic does not operate it; end its maintenance in Ironic");
+    report_inoperable(planner, message)
+}
+
+fn report_inoperable(planner: &Planner<'_>, message: String) -> Decision {
+    let kind = kind_in(planner.state());
+    // A deletion must not wait for ever: its attempts are counted.
+    if planner.is_deleting() {
+        return planner.fail_with_backoff(Failure::retryable(kind, message));
+    }
+    Decision::Fail(Failure::until(kind, message, wait::on_node("the node has a fault")))
 }
 
 /// Requires a node without an instance that is not busy; recovers it from a failed state.
@@ -137,13 +139,34 @@ pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> Decisi
 /// Ironic's fault after a failed service.
 pub(super) const SERVICE_FAULT: &str = "service failure";
 
-/// Ends a maintenance that Ironic set with this fault. An operator may have begun one of his own meanwhile.
+/// Ends a maintenance that Ironic set with this fault, and reports one that an operator began.
 pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault: &str) -> PlanResult<()> {
     if node.maintenance && node.fault.as_deref() == Some(fault) {
+        require_own_maintenance(planner, node)?;
         require_live(planner, &[Read::Node])?;
         planner.request(Request::ClearMaintenance(node.uuid.clone()));
     }
     Ok(())
+}
+
+/// Requires that a maintenance with a fault has the error of the failed operation as its reason. Ironic adds the fault to a
+/// maintenance that an operator began before, and keeps it when he begins one later: only the reason is his.
+fn require_own_maintenance(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
+    let reason = node.maintenance_reason.as_deref().unwrap_or_default();
+    let recorded = planner.host().status.error_message.as_str();
+    let is_recorded = |error: &str| !error.is_empty() && recorded.ends_with(&without_logins(error));
+    let shown = node.last_error.as_deref().unwrap_or_default();
+    if reason.is_empty() || reason == shown || is_recorded(reason) {
+        return Ok(());
+    }
+    if is_recorded(shown) {
+        return Err(report_maintenance(planner, node));
+    }
+    match planner.facts.last_history_error {
+        Observed::Unknown(_) => Err(Decision::read(Read::History)),
+        Observed::Present(error) if error == reason => Ok(()),
+        Observed::Present(_) | Observed::Absent => Err(report_maintenance(planner, node)),
+    }
 }
 
 /// Ironic's fault after a failed cleaning.
@@ -156,10 +179,13 @@ fn is_clean_fault(node: &Node) -> bool {
 /// Requires that nothing but a failed cleaning keeps Ironic from operating the node. Checked before the backoff of a
 /// failure: a maintenance is reported at once, and what failed before is retried at once when it ends.
 pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
-    if is_clean_fault(node) {
-        return Ok(());
+    if !is_clean_fault(node) {
+        return require_operable(planner, node);
     }
-    require_operable(planner, node)
+    if node.maintenance {
+        require_own_maintenance(planner, node)?;
+    }
+    Ok(())
 }
 
 /// Recovers from a failed state: makes the node manageable. Ends only the maintenance that Ironic set because the cleaning

@@ -296,7 +296,9 @@ impl Core {
                 _ => false,
             };
             if ran {
-                node.set_maintenance(true, Some(message.clone()));
+                // Ironic keeps the reason of an operator who began one before.
+                let reason = node.maintenance_reason.clone().unwrap_or_else(|| message.clone());
+                node.set_maintenance(true, Some(reason));
                 node.fault = Some(if kind == Kind::Clean {
                     "clean failure"
                 } else {
