@@ -44,6 +44,7 @@ fn refusal_that_is_over_delays_nothing() {
     for class in [RefusalClass::Access, RefusalClass::ServerError] {
         let waits = inspecting()
             .node("manageable")
+            .live()
             .with(|fixture| fixture.inventory = Some(None))
             .status(recorded.clone())
             .refused("inspect", class, "no database");
@@ -64,6 +65,7 @@ fn lock_that_has_ended_delays_nothing() {
         "errorMessage": "Ironic rejected the request (inspect): is locked", "errorCount": 9 });
     let locked = inspecting()
         .node_with("manageable", json!({ "reservation": "c1" }))
+        .live()
         .with(|fixture| fixture.inventory = Some(None))
         .status(recorded)
         .refused("inspect", RefusalClass::ServerError, "is locked")

@@ -28,6 +28,7 @@ fn granted(fixture: Fixture) -> Fixture {
 fn inspection_whose_retry_waited_for_a_slot_starts_when_it_is_granted() {
     let due = crowded(inspecting())
         .node_with("inspect failed", failed("x"))
+        .live()
         .status(failing("inspection error", "x", 1))
         .hours_later(1);
     let delayed = waiting(due).performed();

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::SendPermit;
+use metal3_sim_bmc::fault::Fault as MachineFault;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -215,4 +216,36 @@ async fn machine_gets_the_user_data_that_was_changed_during_a_slow_validation() 
     Phase::Provision.end(&env, 1).await;
     let disk = env.machine(1, |machine| machine.disk.clone()).unwrap();
     assert_eq!(disk.config_drive.unwrap()["user_data"], "#!new");
+}
+
+const INSPECT: &str = "PUT nodes/_/states/provision inspect";
+
+/// An inspection is repeated after its backoff from the cached host, and boots another system on a machine that is paused.
+#[tokio::test(start_paused = true)]
+async fn paused_machine_is_not_inspected_again_though_the_watch_is_late() {
+    for change in [
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "" } } }),
+        json!({ "spec": { "externallyProvisioned": true } }),
+    ] {
+        let env = TestEnv::new(Setup::default());
+        env.set_faults(1, &[MachineFault::InspectionError]);
+        env.host(1, json!({})).await;
+        let has_failed = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count == 1);
+        env.until(1, "failed inspection", has_failed).await;
+        // The program starts again, and its watch delivers the next edit only.
+        let frozen = Rule::at(1, Fault::WatchFrozen { after: 1 });
+        let frozen = frozen.verb("watch").resource("baremetalhosts");
+        env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(frozen));
+        env.interceptor.kill();
+        sleep(Duration::from_secs(5)).await;
+        env.edit(1, json!({ "metadata": { "labels": { "seen": "yes" } } }))
+            .await;
+        sleep(Duration::from_secs(5)).await;
+        env.edit(1, change.clone()).await;
+        let before = env.interceptor.log().asked.len();
+        // Longer than the first backoff, shorter than the silence after which a watch is replaced.
+        sleep(Duration::from_secs(120)).await;
+        let asked = env.interceptor.log().asked.split_off(before);
+        assert!(!asked.iter().any(|asked| asked == INSPECT), "{change}: {asked:?}");
+    }
 }

@@ -11,14 +11,16 @@ use metal3_runtime::plan::Observed;
 use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::{
-    failure_reason, request_transition, require_operable, require_recoverable, require_slot, unexpected_state,
+    abort, failure_reason, request_transition, require_operable, require_recoverable, require_slot, unexpected_state,
 };
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
 use crate::plan::error::Failure;
 use crate::plan::object::{record_hardware, remove_annotation};
+use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::{require_live, require_ownership};
 use crate::plan::{status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -29,7 +31,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         // The annotation stays until the new inspection has begun: otherwise the abort would look like a failure.
-        S::InspectWait if is_reboot_forced(planner) => Ok(request_transition(planner, node, Transition::Abort)),
+        S::InspectWait if is_reboot_forced(planner) => abort(planner, node),
         S::Inspecting if is_reboot_forced(planner) => Ok(Decision::Wait(wait::on_node(
             "Ironic is busy; the inspection is aborted next",
         ))),
@@ -110,6 +112,16 @@ fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
         ));
     }
     require_slot(planner)?;
+    require_ownership(planner, node, has_no_other_instance(planner, node))?;
+    // Of a machine that was never inspected the node needs no read: Ironic rejects the order in another state and in maintenance.
+    let is_first = node.provision_state == S::Manageable && !is_inspection_requested(planner);
+    let reads: &[Read] = if is_first {
+        &[Read::Host]
+    } else {
+        &[Read::Node, Read::Host]
+    };
+    // differs: `host-inspection-live`. The Go manager inspects by its cache.
+    require_live(planner, reads)?;
     remove_request_annotations(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);
     planner.record_event(reason::INSPECTION_STARTED, "Hardware inspection started");

@@ -1,14 +1,13 @@
 //! `powering off before delete`: the machine of a deleted host is powered off.
 
 use metal3_api::metal3::v1alpha1::ErrorType;
-use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_runtime::plan::Observed;
 
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::shared::request_transition;
+use super::shared::abort;
 use crate::action::{Count, Request};
 use crate::facts::{FoundNode, NodeFreshness};
 use crate::names::reason;
@@ -42,7 +41,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
     let node = ensure_registered(planner)?;
     match &node.provision_state {
-        S::InspectWait | S::ServiceWait => return Ok(request_transition(planner, node, Transition::Abort)),
+        S::InspectWait | S::ServiceWait => return abort(planner, node),
         S::Inspecting
         | S::Cleaning
         | S::CleanWait

@@ -9,7 +9,7 @@ use super::graph::Trigger;
 use super::provisioning::require_allowed_image;
 use super::register::ensure_registered;
 use super::shared::{
-    SERVICE_FAULT, end_own_maintenance, failure_reason, recover, request_transition, require_operable,
+    SERVICE_FAULT, abort, end_own_maintenance, failure_reason, recover, request_transition, require_operable,
     unexpected_state, wait_for_service,
 };
 use crate::action::Request;
@@ -119,7 +119,7 @@ pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> Plan
     // Ironic does not end a service during maintenance.
     end_own_maintenance(planner, node, SERVICE_FAULT)?;
     // differs: `host-service-ended`. The Go manager starts the service again while the firmware objects request it.
-    Ok(request_transition(planner, node, Transition::Abort))
+    abort(planner, node)
 }
 
 /// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the

@@ -125,6 +125,13 @@ pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Tra
     Decision::Wait(wait::on_node("Ironic is busy"))
 }
 
+/// Aborts what waits for the agent of the machine, which boots it again or powers it off. The user may have taken back what asks
+/// for it.
+pub(super) fn abort(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    require_live(planner, &[Read::Node, Read::Host])?;
+    Ok(request_transition(planner, node, Transition::Abort))
+}
+
 /// Shows a service of an active node, and waits for its end. Another manager or an operator of Ironic started it.
 pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> Decision {
     if !node.maintenance {

@@ -94,6 +94,10 @@ pub(super) fn deletion() -> Vec<Row> {
         powering_off().row("node unknown", "reads Node, replan"),
         powering_off()
             .node_with("inspect wait", on())
+            .row("inspection waits, from the feed", "reads Node, replan"),
+        powering_off()
+            .node_with("inspect wait", on())
+            .live()
             .row("inspection waits", "requests abort, waits for the node"),
         powering_off()
             .node_with("active", with(on(), json!({ "instance_uuid": OTHER_UID })))
@@ -309,6 +313,7 @@ pub(super) fn deletion() -> Vec<Row> {
             ),
         powering_off()
             .node_with("service wait", on())
+            .live()
             .row("a service waits", "requests abort, waits for the node"),
         powering_off()
             .node_with("servicing", on())

@@ -16,7 +16,24 @@ pub(super) fn inspection() -> Vec<Row> {
         inspecting()
             .node("manageable")
             .with(|fixture| fixture.inventory = Some(None))
+            .row("never inspected, from the feed", "reads Host, replan"),
+        inspecting()
+            .node("manageable")
+            .live()
+            .with(|fixture| fixture.inventory = Some(None))
             .row("never inspected", "requests inspect, waits for the node"),
+        inspecting()
+            .node_with("manageable", json!({ "instance_uuid": crate::tests::fixture::OTHER_UID }))
+            .live()
+            .with(|fixture| fixture.inventory = Some(None))
+            .row(
+                "never inspected, and the node serves another instance",
+                "writes the status, inspection error: in Ironic the node serves instance \
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that \
+                 instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of \
+                 this host from before a move between clusters, set the annotation \
+                 baremetalhost.metal3.io/former-instance to it, waits for the node",
+            ),
         inspecting()
             .node("manageable")
             .with(|fixture| fixture.inventory = Some(Some(details())))
@@ -34,6 +51,11 @@ pub(super) fn inspection() -> Vec<Row> {
         inspecting()
             .node("manageable")
             .annotated("inspect.metal3.io", "")
+            .row("to be inspected again, from the feed", "reads Node, reads Host, replan"),
+        inspecting()
+            .node("manageable")
+            .live()
+            .annotated("inspect.metal3.io", "")
             .with(|fixture| fixture.inventory = Some(Some(details())))
             .row(
                 "inspected, and to be inspected again",
@@ -50,6 +72,11 @@ pub(super) fn inspection() -> Vec<Row> {
         inspecting()
             .node("inspect wait")
             .annotated("reboot.metal3.io", FORCED)
+            .row("a reboot is forced, from the feed", "reads Node, reads Host, replan"),
+        inspecting()
+            .node("inspect wait")
+            .live()
+            .annotated("reboot.metal3.io", FORCED)
             .row(
                 "the agent does not connect, and a reboot is forced",
                 "requests abort, waits for the node",
@@ -60,6 +87,7 @@ pub(super) fn inspection() -> Vec<Row> {
             .row("a reboot is forced too early", "waits for the node"),
         inspecting()
             .node_with("inspect failed", json!({ "last_error": "aborted" }))
+            .live()
             .annotated("reboot.metal3.io", FORCED)
             .row(
                 "aborted for a forced reboot",
@@ -92,6 +120,7 @@ pub(super) fn inspection() -> Vec<Row> {
         inspecting()
             .node_with("inspect failed", json!({ "last_error": "no lease" }))
             .status(failing("inspection error", "no lease", 2))
+            .live()
             .hours_later(1)
             .row(
                 "failed, recorded and later",
