@@ -199,10 +199,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .watches(&parts.caches.hosts, move |change| keys(change.key()))
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
         .watches(&parts.caches.secrets, move |change: &Change<'_, _>| {
-            change
-                .key()
-                .map(|secret| of_secret.hosts_of_secret(&secret))
-                .unwrap_or_default()
+            let secret = change.key();
+            secret.map_or_else(Vec::new, |secret| of_secret.hosts_of_secret(&secret))
         })
         .wait_for(ironic.clone().listed())
         .workers(parts.workers)
