@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metal3_api::metal3::v1alpha1::ProvisioningState as State;
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::cache::Key;
@@ -9,6 +10,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use parking_lot::Mutex;
 
 use super::index::HostIndex;
+use super::observations::Observations;
 use crate::facts::{FoundNode, NodeFreshness};
 
 /// The hosts for which Ironic erases, or did, and when they entered the state for which it does.
@@ -30,6 +32,15 @@ impl Erasing {
         } else {
             Observed::Absent
         }
+    }
+
+    /// Whether Ironic erases for the host, or did, with what the node shows: the request may be of another process.
+    pub(super) fn observe(&self, host: &Key, index: &HostIndex, observed: &Observations) -> Observed<()> {
+        let is_removed = observed.host.status.provisioning.state == State::Deprovisioning;
+        if is_removed && shows_removal(&observed.node) {
+            self.begin(host, index);
+        }
+        self.of(host, index)
     }
 
     pub(super) fn remove(&self, host: &Key) {

@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Change, Key, SharedCache};
@@ -62,6 +62,7 @@ use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
 use erasing::Erasing;
+#[cfg(test)]
 pub(crate) use erasing::shows_removal;
 use gauges::Gauges;
 use index::{HostIndex, jitter};
@@ -317,7 +318,7 @@ impl HostReconciler {
             last_history_error: observed.history.as_deref(),
             firmware: observed.firmware.as_deref(),
             began_elsewhere: self.index.began_elsewhere(key),
-            erasing: self.erasing(key, observed),
+            erasing: self.erasing.observe(key, &self.index, observed),
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
@@ -329,15 +330,6 @@ impl HostReconciler {
             now: Time::new(now),
         };
         plan(&facts)
-    }
-
-    /// Whether Ironic erases for the host, or did. The node shows it as well: the request may be of another process.
-    fn erasing(&self, key: &Key, observed: &Observations) -> Observed<()> {
-        let is_removed = observed.host.status.provisioning.state == State::Deprovisioning;
-        if is_removed && shows_removal(&observed.node) {
-            self.erasing.begin(key, &self.index);
-        }
-        self.erasing.of(key, &self.index)
     }
 
     fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
