@@ -95,8 +95,6 @@ pub mod cluster {
         pub REASON_WAITING_FOR_ENDPOINT = "WaitingForEndpoint";
         /// The source has the endpoint of the Cluster.
         pub REASON_NOT_DRIFTED = "NotDrifted";
-        /// A field has no effect.
-        pub REASON_NOT_YET = "NotYet";
     }
 }
 
@@ -249,6 +247,8 @@ pub mod shared {
         pub REASON_NOT_PAUSED = "NotPaused";
         /// A required condition is absent.
         pub REASON_NOT_YET_REPORTED = "NotYetReported";
+        /// A field has no effect.
+        pub REASON_NOT_YET = "NotYet";
     }
 }
 

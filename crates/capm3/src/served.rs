@@ -1,6 +1,6 @@
 //! The condition that names the fields of an object that are stored without effect.
 
-use metal3_api::infrastructure::conditions::cluster::REASON_NOT_YET;
+use metal3_api::infrastructure::conditions::shared::REASON_NOT_YET;
 use metal3_api::meta::{Condition, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 

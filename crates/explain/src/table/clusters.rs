@@ -270,15 +270,6 @@ pub(super) const ROWS: &[Row] = &[
         "The source has the endpoint of the Cluster",
         "Source and Cluster have the same endpoint.",
     ),
-    user(
-        Severity::Warning,
-        [
-            "NotYet",
-            "A field has no effect",
-            "A field of the spec is stored, and this version does nothing with it. The message names it.",
-            "Remove the field, or wait for a later version.",
-        ],
-    ),
     passes(
         "EndpointSourcePending",
         "The source of the endpoint is being listed",

@@ -26,6 +26,15 @@ pub(super) const ROWS: &[Row] = &[
         "A condition that readiness needs was not written yet.",
         "Wait. If it lasts, check that the controller of the kind runs: `kubectl get deploy -A | grep metal3`.",
     ),
+    user(
+        Severity::Warning,
+        [
+            "NotYet",
+            "A field has no effect",
+            "A field of the spec is stored, and this version does nothing with it. The message names it.",
+            "Remove the field, or wait for a later version.",
+        ],
+    ),
     passes(
         "Deleting",
         "The object is being deleted",
