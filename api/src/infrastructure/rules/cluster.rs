@@ -62,9 +62,11 @@ impl AdmissionRules for Metal3Cluster {
             label_prefixes_are_readable,
         )
         .differing("label-sync-reported"),
-        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |cluster, findings| {
-            warn_of_unserved("spec", &cluster.new.spec, findings);
-        })
+        Rule::<Self>::on_spec(
+            "members-effective",
+            "A warning is returned for members without effect: `identityRef` and `hostAPI: HostClaim`.",
+            |cluster, findings| warn_of_unserved(&FieldPath::new("spec"), &cluster.new.spec, findings),
+        )
         .differing("cluster-unserved-members"),
     ];
     const DEFAULTS: &'static [Defaulting<Self>] = &[
@@ -87,30 +89,20 @@ impl AdmissionRules for Metal3Cluster {
     ];
 }
 
-pub(super) const EFFECTIVE: &str =
-    "A warning is returned for members without effect: `deploymentZones`, `identityRef` and `hostAPI: HostClaim`.";
-
-/// Warns about members that are stored without effect.
-pub(super) fn warn_of_unserved(path: &str, spec: &Metal3ClusterSpec, findings: &mut Findings) {
-    let path = FieldPath::new(path);
-    for (member, is_used, what, cure) in [
-        (
-            "deploymentZones",
-            !spec.deployment_zones.is_empty(),
-            "machines are not spread over zones",
-            "remove them, and label hosts with their failure domain",
-        ),
+/// Warns about members that are stored without effect. Of zones the condition `SpecServed` tells, and other rules say
+/// what is wrong with them.
+pub(super) fn warn_of_unserved(path: &FieldPath, spec: &Metal3ClusterSpec, findings: &mut Findings) {
+    let cure = "remove it, or machines get hosts of their own namespace";
+    for (member, is_used, what) in [
         (
             "identityRef",
             spec.identity_ref.is_some(),
             "hosts of another cluster are not used",
-            "remove it, or machines get hosts of their own namespace",
         ),
         (
             "hostAPI",
             spec.host_api == Some(HostApi::HostClaim),
             "HostClaims are not created",
-            "remove it, or machines get hosts of their own namespace",
         ),
     ] {
         if is_used {

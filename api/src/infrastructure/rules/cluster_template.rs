@@ -1,8 +1,8 @@
 //! Metal3ClusterTemplate: clusters created from it must have an endpoint.
 
-use super::cluster::{EFFECTIVE, warn_of_unserved};
+use super::cluster;
 use crate::infrastructure::v1beta2::Metal3ClusterTemplate;
-use crate::rules::{AdmissionRules, Findings, On, Rule, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 impl AdmissionRules for Metal3ClusterTemplate {
     const RULES: &'static [Rule<Self>] = &[
@@ -13,11 +13,26 @@ impl AdmissionRules for Metal3ClusterTemplate {
             on: On::Spec(endpoint_is_known),
             differs: Some("cluster-template-repair"),
         },
-        Rule::<Self>::on_spec("members-effective", EFFECTIVE, |template, findings| {
-            warn_of_unserved("spec.template.spec", &template.new.spec.template.spec, findings);
-        })
+        Rule::<Self>::on_spec(
+            "members-effective",
+            "A warning is returned for members without effect: `deploymentZones`, `identityRef` and `hostAPI: HostClaim`. A \
+                template has no condition that could name them.",
+            warn_of_unserved,
+        )
         .differing("cluster-unserved-members"),
     ];
+}
+
+fn warn_of_unserved(template: &WriteRequest<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
+    let (path, spec) = (FieldPath::new("spec.template.spec"), &template.new.spec.template.spec);
+    if !spec.deployment_zones.is_empty() {
+        findings.warn(
+            path.child("deploymentZones"),
+            format!("{path}.deploymentZones has no effect yet: machines are not spread over zones"),
+            "remove them, and label hosts with their failure domain",
+        );
+    }
+    cluster::warn_of_unserved(&path, spec, findings);
 }
 
 fn endpoint_is_known(template: &WriteRequest<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
