@@ -96,10 +96,14 @@ pub fn are_lost(host: &BareMetalHost, node: &Node) -> bool {
     is_same(Some(&volumes), recorded) && !has_made(node, &volumes)
 }
 
-/// Whether the node lacks software volumes that were made, whatever the host asks for by now: the recorded root device may be
-/// one of them.
+/// Whether the node lacks software volumes that were made: the recorded root device may be one of them. Hardware volumes in
+/// their place are what was asked for, once they are made; then there is nothing to prepare.
 #[must_use]
 pub fn lacks_recorded(host: &BareMetalHost, node: &Node) -> bool {
+    let (_, software) = wanted(host);
+    if software.is_none() && !differ(host) {
+        return false;
+    }
     let recorded = host.status.provisioning.raid.as_ref();
     let recorded = recorded.and_then(|raid| raid.software_raid_volumes.as_ref());
     recorded.is_some_and(|volumes| !volumes.is_empty() && !has_made(node, volumes))

@@ -43,3 +43,40 @@ fn deployment_that_has_not_begun_ends_when_the_recorded_volumes_are_lost() {
     let older = lost.freshness(NodeFreshness::Current).summary();
     assert_eq!(older, "reads Node, replan");
 }
+
+/// The record of the software volumes stays when hardware volumes take their place.
+fn replaced() -> Fixture {
+    let hardware = json!([{ "level": "5" }]);
+    let report = json!({ "raid_interface": "redfish", "raid_config": { "logical_disks": [
+        { "controller": "RAID.1", "raid_level": "5", "size_gb": 100 }] } });
+    provisioning()
+        .spec(json!({ "raid": { "hardwareRAIDVolumes": hardware } }))
+        .status(json!({ "provisioning": { "raid": { "hardwareRAIDVolumes": hardware, "softwareRAIDVolumes": [{ "level": "1" }] } } }))
+        .node_with("available", with(written("a"), report))
+        .live()
+        .with(|fixture| fixture.validation = serde_json::from_value(json!({})).ok())
+}
+
+#[test]
+fn host_whose_software_volumes_were_replaced_by_hardware_volumes_is_deployed() {
+    let summary = replaced().summary();
+    assert!(summary.starts_with("requests active"), "{summary}");
+}
+
+/// The same as a loop without any delay: provisioning, deprovisioning, available, provisioning, ...
+#[test]
+fn lost_volumes_do_not_send_a_host_in_a_circle() {
+    let granted = |fixture: Fixture| {
+        fixture
+            .live()
+            .with(|f| f.slot = Some(metal3_ironic::slots::SlotState::Granted))
+    };
+    let mut fixture = granted(replaced());
+    let mut states = Vec::new();
+    for _ in 0..6 {
+        fixture = granted(fixture.performed());
+        states.push(fixture.state().to_string());
+    }
+    let again = states.iter().filter(|state| *state == "deprovisioning").count();
+    assert!(again < 2, "{states:?}");
+}
