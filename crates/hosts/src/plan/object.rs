@@ -5,6 +5,7 @@
 
 use chrono::TimeDelta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
+use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{HARDWARE_DATA_FINALIZER, HARDWARE_DETAILS_ANNOTATION, HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalHostStatus, ErrorType, HardwareData, HardwareDetails};
 use metal3_runtime::patch::Changes;
@@ -132,6 +133,8 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         // The cache tells when it comes.
         Observed::Unknown(_) if !disabled && text.is_none() => return Ok(()),
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
+        // The garbage collector removes it later.
+        Observed::Present(data) if !disabled && is_of_former_host(data, planner.uid) => None,
         Observed::Present(data) => data.spec.hardware.clone(),
         Observed::Absent => None,
     };
@@ -154,6 +157,13 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         remove_annotation(planner, HARDWARE_DETAILS_ANNOTATION);
     }
     Ok(())
+}
+
+/// Whether the object is that of a deleted host of the same name. One without an owner is supplied by a user.
+fn is_of_former_host(data: &HardwareData, uid: &str) -> bool {
+    let mut owners = data.metadata.owner_references.iter().flatten();
+    data.metadata.deletion_timestamp.is_some()
+        || owners.any(|owner| owner.kind == BareMetalHost::KIND && owner.uid != uid)
 }
 
 fn parse(text: &str) -> Result<HardwareDetails, serde_json::Error> {

@@ -3,7 +3,9 @@
 use metal3_api::metal3::v1alpha1::HardwareData;
 use serde_json::json;
 
-use super::fixture::{Fixture, image};
+use super::fixture::{Fixture, OTHER_UID, image, requests};
+use super::rows::given::registering;
+use crate::action::Request;
 
 fn with_data(fixture: Fixture) -> Fixture {
     let data: HardwareData = serde_json::from_value(json!({
@@ -37,4 +39,28 @@ fn host_without_hardware_in_its_status_takes_that_of_its_hardware_data() {
         );
         assert_eq!(imported.performed().host["spec"]["architecture"], "aarch64", "{state}");
     }
+}
+
+/// A host is deleted and created again for another machine, and the garbage collector is late.
+#[test]
+fn hardware_data_of_a_former_host_of_the_same_name_is_not_taken() {
+    let data: HardwareData = serde_json::from_value(json!({
+        "metadata": { "name": "h", "namespace": "metal", "resourceVersion": "20", "ownerReferences": [{
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": OTHER_UID, "controller": true }] },
+        "spec": { "hardware": { "cpu": { "arch": "aarch64" }, "nics": [{ "name": "eth0", "mac": "52:54:00:00:00:09" }] } },
+    }))
+    .unwrap();
+    let mut fixture = registering()
+        .spec(json!({ "architecture": null }))
+        .node("enroll")
+        .with(|fixture| fixture.hardware_data = Some(Some(data)));
+    for _ in 0..3 {
+        // A port with the address of the former machine is created on the node of the new one.
+        for request in requests(&fixture.plan()) {
+            assert!(!matches!(request, Request::CreatePort { .. }), "{request:?}");
+        }
+        fixture = fixture.performed();
+    }
+    assert!(fixture.host["status"]["hardware"].is_null());
+    assert!(fixture.host["spec"]["architecture"].is_null());
 }
