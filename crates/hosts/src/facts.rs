@@ -275,6 +275,8 @@ pub enum RefusalClass {
     /// A repair of Ironic: as [`Self::Persistent`], and the responses are errors of Ironic itself (5xx), or the node stays
     /// locked for [`LOCK_THRESHOLD`].
     ServerError,
+    /// A free worker or conductor of Ironic: it answered that it is too busy, for [`LOCK_THRESHOLD`].
+    Busy,
     /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
 }

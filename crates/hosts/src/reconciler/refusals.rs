@@ -43,8 +43,10 @@ pub(super) struct Cause {
     node: String,
     /// Ironic itself failed.
     is_server_error: bool,
-    /// Ironic works with the node or with others, or does not end: a wait resolves most of these.
-    is_busy: bool,
+    /// Ironic works with the node, or does not end.
+    is_lock: bool,
+    /// Ironic works with other nodes, or has no conductor.
+    is_overloaded: bool,
 }
 
 impl Cause {
@@ -79,8 +81,9 @@ impl Cause {
         Some(Self {
             response: without_ids(&lasting(error)?),
             node: node.map(describe).unwrap_or_default(),
-            is_server_error: is_timeout || is_failure || is_lock || is_overloaded,
-            is_busy: is_lock || is_overloaded,
+            is_server_error: is_timeout || is_failure || is_lock,
+            is_lock,
+            is_overloaded,
         })
     }
 }
@@ -117,7 +120,7 @@ impl Refusals {
             Some(_) | None => (1, now),
         };
         // The first repetitions come within milliseconds, in which nothing ends.
-        let threshold = if cause.as_ref().is_some_and(|cause| cause.is_busy) {
+        let threshold = if cause.as_ref().is_some_and(|cause| cause.is_lock || cause.is_overloaded) {
             LOCK_THRESHOLD
         } else {
             REFUSAL_THRESHOLD
@@ -125,6 +128,7 @@ impl Refusals {
         let is_lasting = times >= EQUAL_REFUSALS && now.since(since) >= threshold;
         let class = match refused.class {
             RefusalClass::Transient if is_lasting => match &cause {
+                Some(cause) if cause.is_overloaded => RefusalClass::Busy,
                 Some(cause) if cause.is_server_error => RefusalClass::ServerError,
                 Some(_) | None => RefusalClass::Persistent,
             },
@@ -160,7 +164,12 @@ impl Refusals {
         let mut hosts = Vec::new();
         for (host, of_host) in refusals.iter_mut() {
             let last = of_host.last.as_mut();
-            let last = last.filter(|last| matches!(last.class, RefusalClass::Access | RefusalClass::ServerError));
+            let last = last.filter(|last| {
+                matches!(
+                    last.class,
+                    RefusalClass::Access | RefusalClass::Busy | RefusalClass::ServerError
+                )
+            });
             if let Some(last) = last {
                 last.is_over = true;
                 hosts.push(host.clone());

@@ -151,11 +151,14 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let message = format!("{REJECTED}{}): {}", refused.request, refused.message);
     let failure = Failure::retryable(kind_in(planner.state()), message);
     // A power-off before the deletion comes after the cleaning: it has its attempts, and a lock ends.
-    let is_last = *planner.state() == State::PoweringOffBeforeDelete && !refused.is_lock;
+    let is_power_off = *planner.state() == State::PoweringOffBeforeDelete;
+    let is_last = is_power_off && !refused.is_lock;
     let is_removed = (planner.is_deleting() || *planner.state() == State::Deprovisioning) && !is_last;
     let failure = match refused.class {
         // A repair of the access does not wake every host: none waits for hours because of it.
         RefusalClass::Access => failure.uncounted(),
+        // It works with other hosts, and does not say when it has ended.
+        RefusalClass::Busy if !is_power_off => failure.uncounted(),
         // Repaired, Ironic cleans the disks; attempts that end before would skip that.
         RefusalClass::ServerError if is_removed => failure.uncounted(),
         _ => failure,

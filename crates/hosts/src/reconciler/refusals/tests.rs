@@ -267,8 +267,8 @@ fn ironic_that_is_too_busy_for_a_request_for_long_is_a_failure_while_it_answers_
         request_id: None,
     });
     let (refusals, node) = (Refusals::default(), node("enroll"));
-    use RefusalClass::{ServerError, Transient};
-    for (minute, class) in [(0, Transient), (1, Transient), (14, Transient), (15, ServerError)] {
+    use RefusalClass::{Busy, Transient};
+    for (minute, class) in [(0, Transient), (1, Transient), (14, Transient), (15, Busy)] {
         let at = Monotonic::new(Duration::from_mins(minute));
         assert_eq!(
             refuse_at(&refusals, at, "manage", &busy, &node),
