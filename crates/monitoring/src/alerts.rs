@@ -116,6 +116,21 @@ mod tests {
         }
     }
 
+    /// Prometheus has metrics of the same names from every program that is built on controller-runtime.
+    #[test]
+    fn query_of_a_name_that_others_have_too_asks_for_this_program() {
+        let of_alerts = ALERTS.iter().map(|alert| alert.query);
+        for query in of_alerts.chain(
+            crate::dashboards::DASHBOARDS
+                .iter()
+                .flat_map(crate::dashboards::Dashboard::queries),
+        ) {
+            let is_shared = query::metrics(query).iter().any(|name| !name.starts_with("metal3_"));
+            let is_limited = query.contains("and on (job, instance) metal3_build_info");
+            assert!(!is_shared || is_limited, "{query}");
+        }
+    }
+
     #[test]
     fn labels_of_a_summary_are_those_that_the_query_keeps() {
         for alert in ALERTS {

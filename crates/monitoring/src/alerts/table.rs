@@ -17,7 +17,7 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3NoLeader",
-        query: "max by (name) (leader_election_master_status) < 1",
+        query: "max by (name) (leader_election_master_status and on (job, instance) metal3_build_info) < 1",
         minutes: 5,
         severity: Critical,
         summary: "No process holds the lease {{ $labels.name }}.",
@@ -132,8 +132,9 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3CacheStale",
-        query: "max by (kind) (metal3_cache_age_seconds) > 300",
-        minutes: 5,
+        // Twice the longest silence of a server, and before a liveness probe restarts the process, after 480 s.
+        query: "max by (kind) (metal3_cache_age_seconds) > 160",
+        minutes: 2,
         severity: Critical,
         summary: "The cache of {{ $labels.kind }} has received nothing for {{ $value | humanizeDuration }}.",
         meaning: "The API server does not serve the watch of a kind, so that decisions wait or use old objects.",
@@ -162,7 +163,8 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3Panics",
-        query: "sum by (controller) (increase(controller_runtime_reconcile_panics_total[1h])) > 0",
+        query: "sum by (controller) (increase(controller_runtime_reconcile_panics_total[1h]) \
+                and on (job, instance) metal3_build_info) > 0",
         minutes: 0,
         severity: Critical,
         summary: "Reconciles of {{ $labels.controller }} panicked.",
@@ -172,7 +174,8 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3WebhooksFail",
-        query: "sum by (webhook) (rate(controller_runtime_webhook_requests_total{code=~\"5..\"}[10m])) > 0",
+        query: "sum by (webhook) (rate(controller_runtime_webhook_requests_total{code=~\"5..\"}[10m]) \
+                and on (job, instance) metal3_build_info) > 0",
         minutes: 10,
         severity: Warning,
         summary: "The webhook {{ $labels.webhook }} fails.",

@@ -235,7 +235,10 @@ const CONTROLLERS: Dashboard = Dashboard {
         panel(
             "Leaders",
             (Number, 6, "none"),
-            &[("{{name}}", "sum by (name) (leader_election_master_status)")],
+            &[(
+                "{{name}}",
+                "sum by (name) (leader_election_master_status and on (job, instance) metal3_build_info)",
+            )],
         ),
         panel(
             "Days left of the certificate",
@@ -250,7 +253,10 @@ const CONTROLLERS: Dashboard = Dashboard {
         panel(
             "Objects that are ready",
             (Areas, 12, "none"),
-            &[("{{controller}}", "sum by (controller) (workqueue_depth)")],
+            &[(
+                "{{controller}}",
+                "sum by (controller) (workqueue_depth and on (job, instance) metal3_build_info)",
+            )],
         ),
         panel(
             "Oldest ready object",
@@ -278,7 +284,7 @@ const CONTROLLERS: Dashboard = Dashboard {
             (Areas, 12, "ops"),
             &[(
                 "{{controller}}",
-                "sum by (controller) (rate(controller_runtime_reconcile_total[$__rate_interval]))",
+                "sum by (controller) (rate(controller_runtime_reconcile_total[$__rate_interval]) and on (job, instance) metal3_build_info)",
             )],
         ),
         panel(
@@ -286,7 +292,7 @@ const CONTROLLERS: Dashboard = Dashboard {
             (Lines, 12, "s"),
             &[(
                 "{{controller}}",
-                "histogram_quantile(0.9, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[$__rate_interval])))",
+                "histogram_quantile(0.9, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[$__rate_interval]) and on (job, instance) metal3_build_info))",
             )],
         ),
         panel(
@@ -307,7 +313,7 @@ const CONTROLLERS: Dashboard = Dashboard {
             (Areas, 12, "reqps"),
             &[(
                 "{{method}} {{code}}",
-                "sum by (method, code) (rate(rest_client_requests_total[$__rate_interval]))",
+                "sum by (method, code) (rate(rest_client_requests_total[$__rate_interval]) and on (job, instance) metal3_build_info)",
             )],
         ),
         panel(
@@ -315,23 +321,32 @@ const CONTROLLERS: Dashboard = Dashboard {
             (Areas, 12, "reqps"),
             &[(
                 "{{webhook}} {{code}}",
-                "sum by (webhook, code) (rate(controller_runtime_webhook_requests_total[$__rate_interval]))",
+                "sum by (webhook, code) (rate(controller_runtime_webhook_requests_total[$__rate_interval]) and on (job, instance) metal3_build_info)",
             )],
         ),
         panel(
             "Memory",
             (Lines, 8, "bytes"),
-            &[("{{instance}}", "process_resident_memory_bytes")],
+            &[(
+                "{{instance}}",
+                "process_resident_memory_bytes and on (job, instance) metal3_build_info",
+            )],
         ),
         panel(
             "Processors",
             (Lines, 8, "none"),
-            &[("{{instance}}", "rate(process_cpu_seconds_total[$__rate_interval])")],
+            &[(
+                "{{instance}}",
+                "rate(process_cpu_seconds_total[$__rate_interval]) and on (job, instance) metal3_build_info",
+            )],
         ),
         panel(
             "Open files",
             (Lines, 8, "none"),
-            &[("{{instance}}", "process_open_fds")],
+            &[(
+                "{{instance}}",
+                "process_open_fds and on (job, instance) metal3_build_info",
+            )],
         ),
     ],
 };

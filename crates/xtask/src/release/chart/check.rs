@@ -65,7 +65,7 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
 }
 
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 18] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -140,6 +140,12 @@ const EFFECTS: [(&[&str], &str, &str, &str); 18] = [
         "ServiceMonitor",
         "/metadata/labels/a",
         "\"b\"",
+    ),
+    (
+        &["serviceMonitor.enabled=true"],
+        "ServiceMonitor",
+        "/spec/endpoints/0/honorLabels",
+        "true",
     ),
     (
         &["prometheusRule.enabled=true", "prometheusRule.labels.a=b"],

@@ -119,6 +119,8 @@ fn service_monitor() -> Value {
             "selector": { "matchLabels": labels() },
             "endpoints": [{
                 "port": "metrics", "scheme": "https", "path": "/metrics",
+                // The namespace of a pool and of a host, not that of the Pod.
+                "honorLabels": true,
                 "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
                 // The certificate is for the webhook Services.
                 "tlsConfig": { "insecureSkipVerify": true },
