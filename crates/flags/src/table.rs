@@ -242,9 +242,6 @@ pub const TABLE: &[Flag] = &[
         "this program does not rewrite stored objects, so there is no phase to skip",
     )),
     // differs (`flags-sync-period`): the Go managers reconcile all objects again after it.
-    span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
-        "watches report every change, so there is no periodic resync",
-    )),
     // differs (`state-objectives`): the Go managers have no objectives.
     list(
         NO_GO_MANAGER,
@@ -253,6 +250,9 @@ pub const TABLE: &[Flag] = &[
          `metal3_hosts_above_objective` and `metal3_machines_above_objective`: `host/STATE=DURATION` or \
          `machine/STATE=DURATION`; `0` for no objective. The others keep the defaults of [metrics.md](metrics.md)",
     ),
+    span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
+        "watches report every change, so there is no periodic resync",
+    )),
     switch(HOSTS, "test-mode", "").handled(NO_PLUGINS),
     list(
         ALL,
