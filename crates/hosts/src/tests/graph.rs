@@ -9,7 +9,7 @@ const END: &str = "<!-- end of states -->";
 
 #[test]
 fn page_contains_the_rendered_graph() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/controllers/baremetalhost.md");
+    let path = "../../docs/controllers/baremetalhost.md";
     let text = std::fs::read_to_string(path).unwrap();
     let (_, rest) = text.split_once(BEGIN).expect("the section begins");
     let (section, _) = rest.split_once(END).expect("the section ends");
