@@ -14,4 +14,4 @@ pub use int_or_string::IntOrString;
 pub use ip_text::{FamilyText, IpText, Ipv4Text, Ipv6Text, SubnetText};
 pub use reference::{ObjectReference, SecretReference};
 pub use template_metadata::TemplateMetadata;
-pub use time::Time;
+pub use time::{Time, moment};

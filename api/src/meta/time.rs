@@ -26,6 +26,12 @@ impl Time {
     }
 }
 
+/// A time of the metadata of an object, in whole seconds: the library of Kubernetes has a type of its own.
+#[must_use]
+pub fn moment(time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(time.0.as_second(), 0)
+}
+
 impl From<DateTime<Utc>> for Time {
     fn from(moment: DateTime<Utc>) -> Self {
         Self::new(moment)

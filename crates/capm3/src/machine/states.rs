@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use metal3_api::infrastructure::conditions::machine;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
-use metal3_api::meta::ConditionStatus;
+use metal3_api::meta::{ConditionStatus, moment};
 use metal3_domain::clock::Clock;
 use metal3_domain::objectives::{
     MACHINE_DELETING, MACHINE_PENDING, MACHINE_PROVISIONED, MACHINE_PROVISIONING, Subject,
@@ -52,10 +51,6 @@ fn state_of(machine: &Metal3Machine) -> (&'static str, Option<DateTime<Utc>>) {
     } else {
         (MACHINE_PENDING, meta.creation_timestamp.as_ref().and_then(moment))
     }
-}
-
-fn moment(time: &Time) -> Option<DateTime<Utc>> {
-    DateTime::from_timestamp(time.0.as_second(), 0)
 }
 
 #[cfg(test)]

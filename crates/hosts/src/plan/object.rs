@@ -6,6 +6,7 @@
 use chrono::TimeDelta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::kind::Kind as _;
+use metal3_api::meta::moment;
 use metal3_api::metal3::names::{HARDWARE_DATA_FINALIZER, HARDWARE_DETAILS_ANNOTATION, HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalHostStatus, ErrorType, HardwareData, HardwareDetails};
 use metal3_runtime::patch::Changes;
@@ -57,7 +58,7 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
     // The clock of the API server may be ahead of this one, or behind.
     let passed = match planner.facts.deleted_for {
         Some(observed) => TimeDelta::from_std(observed).unwrap_or(TimeDelta::MAX),
-        None => deleted_at(deleted).map_or(GRACE, |at| planner.facts.now.get().signed_duration_since(at)),
+        None => moment(deleted).map_or(GRACE, |at| planner.facts.now.get().signed_duration_since(at)),
     };
     let left = (GRACE - passed.min(GRACE)).to_std().unwrap_or_default();
     if !left.is_zero() {
@@ -70,14 +71,6 @@ pub(crate) fn check_paused(planner: &Planner<'_>) -> PlanResult<()> {
         return Err(Decision::read(Read::Host));
     }
     Ok(())
-}
-
-fn deleted_at(time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time) -> Option<chrono::DateTime<chrono::Utc>> {
-    // Converted through its text: the library uses another time type.
-    let text = serde_json::to_value(time).ok()?;
-    chrono::DateTime::parse_from_rfc3339(text.as_str()?)
-        .ok()
-        .map(Into::into)
 }
 
 /// The UUID of the host's node, from its status or from the saved status that is not restored yet.
@@ -133,8 +126,8 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         // The cache tells when it comes.
         Observed::Unknown(_) if !disabled && text.is_none() => return Ok(()),
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
-        // The garbage collector removes it later.
-        Observed::Present(data) if !disabled && is_of_former_host(data, planner.uid) => None,
+        // differs: `host-hardware-data-own`. The garbage collector removes it later.
+        Observed::Present(data) if is_of_former_host(data, planner.uid) => None,
         Observed::Present(data) => data.spec.hardware.clone(),
         Observed::Absent => None,
     };

@@ -67,17 +67,19 @@ fn hardware_data_of_a_former_host_of_the_same_name_is_not_taken() {
         "spec": { "hardware": { "cpu": { "arch": "aarch64" }, "nics": [{ "name": "eth0", "mac": "52:54:00:00:00:09" }] } },
     }))
     .unwrap();
-    let mut fixture = registering()
-        .spec(json!({ "architecture": null }))
-        .node("enroll")
-        .with(|fixture| fixture.hardware_data = Some(Some(data)));
-    for _ in 0..3 {
-        // A port with the address of the former machine is created on the node of the new one.
-        for request in requests(&fixture.plan()) {
-            assert!(!matches!(request, Request::CreatePort { .. }), "{request:?}");
+    for mode in ["agent", "disabled"] {
+        let mut fixture = registering()
+            .spec(json!({ "architecture": null, "inspectionMode": mode }))
+            .node("enroll")
+            .with(|fixture| fixture.hardware_data = Some(Some(data.clone())));
+        for _ in 0..3 {
+            // A port with the address of the former machine is created on the node of the new one.
+            for request in requests(&fixture.plan()) {
+                assert!(!matches!(request, Request::CreatePort { .. }), "{request:?}");
+            }
+            fixture = fixture.performed();
         }
-        fixture = fixture.performed();
+        assert!(fixture.host["status"]["hardware"].is_null(), "{mode}");
+        assert!(fixture.host["spec"]["architecture"].is_null(), "{mode}");
     }
-    assert!(fixture.host["status"]["hardware"].is_null());
-    assert!(fixture.host["spec"]["architecture"].is_null());
 }
