@@ -35,13 +35,18 @@ fn volumes_are_not_made_again_after_an_error_about_something_else_and_a_restart(
     for message in [
         "Ironic rejected the request (create port): A port with MAC address 52:54:00:00:00:02 already exists.",
         "the node is in maintenance (disk swap), so Ironic does not operate it; end its maintenance in Ironic",
+        "in Ironic the node serves instance 7; the node is not changed",
+        "spec.raid.hardwareRAIDVolumes: the BMC of this host makes no volumes",
         "Ironic cannot reach the BMC (power failure); check its address, network and credentials. Ironic continues once the BMC responds",
     ] {
         for fixture in fixtures() {
             let fixture = fixture.status(failing("preparation error", message, 1)).hours_later(9);
             let before = fixture.host["status"]["provisioning"]["raid"].clone();
             let summary = fixture.summary();
-            assert!(!summary.contains("requests"), "{message}: {summary}");
+            assert!(
+                !summary.contains("requests") && summary.contains("to available"),
+                "{message}: {summary}"
+            );
             let after = fixture.performed();
             assert_eq!(after.host["status"]["provisioning"]["raid"], before, "{message}");
         }
@@ -137,4 +142,37 @@ fn hardware_volumes_of_an_unnamed_step_are_an_error_until_the_user_decides() {
             .summary();
         assert!(changed.contains("requests clean"), "{state}: {changed}");
     }
+}
+
+/// Ironic loses the node between the removal of the volumes and the making of others.
+#[test]
+fn hardware_volumes_of_a_cleaning_that_was_lost_with_its_node_are_not_taken_for_made() {
+    let [_, hardware] = fixtures();
+    let lost = |erasing: Observed<()>| {
+        let former = json!({ "provisioning": { "ID": "99999999-2222-4333-8444-555555555555" } });
+        let fixture = hardware.clone().status(former).with(|fixture| {
+            fixture.began_elsewhere = matches!(erasing, Observed::Unknown(_));
+            fixture.erasing = erasing;
+        });
+        let first = fixture.summary();
+        let next = fixture.performed().live();
+        (
+            first,
+            next.host["status"]["provisioning"]["raid"].clone(),
+            next.summary(),
+        )
+    };
+    let (first, _, _) = lost(Observed::Present(()));
+    assert!(first.contains("requests clean"), "{first}");
+    let (first, recorded, next) = lost(Observed::Unknown(UnknownReason::NotRead));
+    assert!(first.contains("it is not known whether the cleaning"), "{first}");
+    assert!(
+        recorded["hardwareRAIDVolumes"].is_array() && next.ends_with("waits for the user"),
+        "{next}"
+    );
+    let (first, recorded, _) = lost(Observed::Absent);
+    assert!(
+        recorded["hardwareRAIDVolumes"].is_array() && first.contains("to available"),
+        "{first}"
+    );
 }

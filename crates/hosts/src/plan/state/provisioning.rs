@@ -114,8 +114,8 @@ fn lost_volumes(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_operable(planner, node)?;
     planner.require_fresh_node()?;
     // differs: `host-raid-lost`. The Go manager deploys.
-    let message = "Ironic knows nothing of the software RAID volumes of this host any more, so the image is not deployed; they are \
-                   made again first";
+    let message = "Ironic knows nothing of the software RAID volumes of this host any more, so the image is not deployed; the host \
+                   is prepared again first";
     reset_error_count(planner);
     Ok(Decision::FailAndChangeState(
         Failure::retryable(ErrorType::Provisioning, message),

@@ -16,6 +16,7 @@ use metal3_runtime::work::Next;
 use super::graph::Trigger;
 use super::host_ports::add_ports;
 use super::shared::request_transition;
+use super::volumes::drop_unfinished;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
@@ -53,6 +54,7 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
         return Err(create_node(planner, &access));
     };
     node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
+    drop_unfinished(planner, node)?;
     take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;
     add_ports(planner, node)?;

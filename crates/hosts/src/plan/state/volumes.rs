@@ -4,7 +4,7 @@
 //! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another failure says
 //! nothing about them: they may hold data.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, RootDeviceHints};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State, RootDeviceHints};
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -56,7 +56,8 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
 
 /// The beginnings of this program's messages about the volumes.
 const OTHER_VOLUMES: &str = "Ironic reports other software volumes than those that were ordered";
-const UNKNOWN_CLEANING: &str = "it is not known whether the cleaning that failed in Ironic was for the RAID volumes";
+const UNKNOWN_CLEANING: &str =
+    "it is not known whether the cleaning that failed or was lost in Ironic was for the RAID volumes";
 
 /// Requires that it is known whether hardware volumes are as recorded: nothing else shows it.
 pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
@@ -64,11 +65,33 @@ pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()
     if !is_relevant || failed_cleaning(planner, node)? != Some(FailedCleaning::Unknown) {
         return Ok(());
     }
+    Err(unknown_cleaning())
+}
+
+fn unknown_cleaning() -> Decision {
     let message = format!(
         "{UNKNOWN_CLEANING} of spec.raid.hardwareRAIDVolumes, so none is deleted or made; to keep them, remove spec.raid and set it \
          again once the host is available; to have them made again, change that list"
     );
-    Err(Decision::reject(ErrorType::Preparation, message))
+    Decision::reject(ErrorType::Preparation, message)
+}
+
+/// Drops the record of hardware volumes whose cleaning may not have ended before Ironic lost the node: the new one says nothing of
+/// them.
+pub(super) fn drop_unfinished(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let known = &planner.host().status.provisioning.id;
+    let is_new = !known.is_empty() && *known != node.uuid.as_str();
+    if !is_new || *planner.state() != State::Preparing || !raid::relies_on_record_of_hardware(planner.host(), node) {
+        return Ok(());
+    }
+    match planner.facts.erasing {
+        Observed::Present(()) => {
+            planner.draft.status.provisioning.raid = raid::after_failure(planner.host(), node, FailedCleaning::Volumes);
+            Ok(())
+        }
+        Observed::Absent => Ok(()),
+        Observed::Unknown(_) => Err(unknown_cleaning()),
+    }
 }
 
 /// What the cleaning that failed last was for, if one failed: as the node shows, or as another process recorded before the node
