@@ -17,8 +17,9 @@ use crate::facts::{LOCK_THRESHOLD, RefusalClass};
 use crate::names::reason;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
-use crate::plan::safety::request_disruptive;
+use crate::plan::safety::{request_disruptive, require_ownership};
 use crate::plan::{status, wait};
 
 /// Time-out of a soft power-off. The Go manager's number.
@@ -191,6 +192,7 @@ fn reboots(planner: &mut Planner<'_>) -> Reboots {
 
 fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     retry(planner, node, true, ON_FAILED)?;
+    require_ownership(planner, node, may_switch_power(planner, node))?;
     planner.request(Request::Power(node.uuid.clone(), Power::On));
     planner.record_event(reason::POWER_ON, "Host is powered on");
     planner.count(Count::Power { on: true });

@@ -13,6 +13,7 @@ mod lost_responses;
 mod lost_root_volume;
 mod maintenance;
 mod model;
+mod node_of_another;
 mod on_enter;
 mod other_ports;
 mod port_limits;

@@ -67,7 +67,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             if let Some(error) = &node.last_error {
                 planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, error.clone()))?;
             }
-            Ok(request_transition(planner, node, Transition::Manage))
+            request_transition(planner, node, Transition::Manage)
         }
         S::Deleting | S::Cleaning | S::CleanWait | S::Deploying | S::Adopting | S::Verifying => {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))

@@ -44,10 +44,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         // takes its node out of `available`.
         S::Available if !is_inspection_requested(planner) => match planner.facts.inventory {
             Observed::Unknown(_) => Err(Decision::read(Read::Inventory)),
-            Observed::Absent => Ok(request_transition(planner, node, Transition::Manage)),
+            Observed::Absent => request_transition(planner, node, Transition::Manage),
             Observed::Present(found) => done(planner, found),
         },
-        S::Available => Ok(request_transition(planner, node, Transition::Manage)),
+        S::Available => request_transition(planner, node, Transition::Manage),
         S::InspectFailed => {
             require_operable(planner, node)?;
             let error = match planner.recorded_error(ErrorType::Inspection) {
@@ -125,7 +125,7 @@ fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     remove_request_annotations(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Inspection);
     planner.record_event(reason::INSPECTION_STARTED, "Hardware inspection started");
-    Ok(request_transition(planner, node, Transition::Inspect))
+    request_transition(planner, node, Transition::Inspect)
 }
 
 fn done(planner: &mut Planner<'_>, found: &Inspection) -> PlanResult {

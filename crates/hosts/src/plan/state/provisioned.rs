@@ -81,7 +81,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
         }
         // The host ran an image once, or was available: adoption needs a manageable node.
         S::Available | S::InspectFailed if *planner.state() == State::ExternallyProvisioned => {
-            Ok(request_transition(planner, node, Transition::Manage))
+            request_transition(planner, node, Transition::Manage)
         }
         S::CleanFailed if *planner.state() == State::ExternallyProvisioned => recover(planner, node),
         S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is adopting the machine"))),
@@ -125,6 +125,7 @@ pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> Plan
 /// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the
 /// ISO.
 fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    require_ownership(planner, node, may_switch_power(planner, node))?;
     let host = planner.host();
     let runs = &host.status.provisioning.image;
     let image = if runs.url.is_empty() {
@@ -143,5 +144,5 @@ fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
         planner.request(Request::PatchNode(node.uuid.clone(), patch));
     }
     planner.record_event(reason::REGISTERED, "adoption of the running machine requested");
-    Ok(request_transition(planner, node, Transition::Adopt))
+    request_transition(planner, node, Transition::Adopt)
 }

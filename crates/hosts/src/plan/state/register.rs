@@ -314,7 +314,7 @@ fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess)
                 }
                 _ => status::clear_kind(&mut planner.draft.status, ErrorType::Registration),
             }
-            Err(request_transition(planner, node, Transition::Manage))
+            Err(request_transition(planner, node, Transition::Manage)?)
         }
         S::Verifying => Err(Decision::Wait(wait::on_node("Ironic verifies the BMC"))),
         _ => {

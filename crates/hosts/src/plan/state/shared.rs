@@ -16,8 +16,9 @@ use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, kind_in};
+use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::require_live;
+use crate::plan::safety::{require_live, require_ownership};
 use crate::plan::{status, wait};
 
 /// Requires that Ironic operates the node; records a fault or maintenance (differs: `host-maintenance-reported`).
@@ -119,17 +120,19 @@ pub(super) fn failure_reason(planner: &Planner<'_>, node: &Node) -> PlanResult<S
     }
 }
 
-/// Adds a transition without impact; the next decision needs a new observation of the node.
-pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Transition) -> Decision {
+/// Adds a transition that erases nothing, unless the node serves another instance; the next decision needs a new observation
+/// of the node.
+pub(super) fn request_transition(planner: &mut Planner<'_>, node: &Node, to: Transition) -> PlanResult {
+    require_ownership(planner, node, may_switch_power(planner, node))?;
     planner.request(Request::Provision(node.uuid.clone(), to));
-    Decision::Wait(wait::on_node("Ironic is busy"))
+    Ok(Decision::Wait(wait::on_node("Ironic is busy")))
 }
 
 /// Aborts what waits for the agent of the machine, which boots it again or powers it off. The user may have taken back what asks
 /// for it.
 pub(super) fn abort(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_live(planner, &[Read::Node, Read::Host])?;
-    Ok(request_transition(planner, node, Transition::Abort))
+    request_transition(planner, node, Transition::Abort)
 }
 
 /// Shows a service of an active node, and waits for its end. Another manager or an operator of Ironic started it.
@@ -202,8 +205,9 @@ pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     if is_clean_fault(node) {
         end_own_maintenance(planner, node, CLEAN_FAULT)?;
     }
+    let decision = request_transition(planner, node, Transition::Manage)?;
     clear_error(planner);
-    Ok(request_transition(planner, node, Transition::Manage))
+    Ok(decision)
 }
 
 /// Clears an error whose request is sent now: a later failure is a new one. The error of a deployment stays, as the

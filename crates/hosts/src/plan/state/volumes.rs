@@ -156,7 +156,7 @@ pub(super) fn make(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     }
     require_slot(planner)?;
     if node.provision_state != S::Manageable {
-        return Err(request_transition(planner, node, Transition::Manage));
+        return Err(request_transition(planner, node, Transition::Manage)?);
     }
     if let Some(interface) = change.interface
         && node.raid_interface.as_deref() != Some(interface)
