@@ -200,11 +200,14 @@ fn audit_reason(planner: &Planner<'_>) -> String {
     if planner.is_deleting() {
         return "deletion of the host".to_owned();
     }
-    match (&planner.host().spec.image, planner.host().status.error_type) {
-        (_, Some(_)) => "a failed deployment".to_owned(),
-        (Some(image), None) if !image.url.is_empty() => "another image in spec.image".to_owned(),
-        _ => "the removal of spec.image".to_owned(),
-    }
+    let has_run = !planner.host().status.provisioning.image.url.is_empty();
+    let image = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty());
+    let why = match image {
+        Some(_) if has_run => "another image in spec.image",
+        Some(_) => "a deployment that failed or did not begin",
+        None => "the removal of spec.image",
+    };
+    why.to_owned()
 }
 
 fn done(planner: &mut Planner<'_>) -> Decision {
