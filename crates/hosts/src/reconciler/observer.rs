@@ -88,6 +88,18 @@ impl Observer {
         }
     }
 
+    /// The node that was found, or a later version of it that the feed has: a response may be late.
+    fn newest(&self, key: &Key, host: &BareMetalHost, found: Observed<FoundNode>) -> Observed<FoundNode> {
+        let Observed::Present(FoundNode::Own(node, _)) = &found else {
+            return found;
+        };
+        let of_feed = self.ironic.observed_node(key, node.uuid.as_str());
+        match of_feed.filter(|(newest, _)| newest.updated_at > node.updated_at && self.is_own(host, newest)) {
+            Some((newest, freshness)) => Observed::Present(FoundNode::Own(newest, freshness)),
+            None => found,
+        }
+    }
+
     /// Removes the content of Secrets for the config drive that changed during a slow step of this reconcile.
     pub(super) fn forget_changed_data(&self, key: &Key, observed: &mut Observations) {
         let version = |metadata: &ObjectMeta| ResourceVersion::parse(metadata.resource_version.as_deref()?).ok();
@@ -130,7 +142,10 @@ impl Observer {
                 Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
             Read::Node => match self.search(&observed.host, observed.send_permit.as_ref()).await {
-                Ok(found) => observed.set_node(found, self.clock.monotonic()),
+                Ok(found) => {
+                    let newest = self.newest(&key, &observed.host, found);
+                    observed.set_node(newest, self.clock.monotonic());
+                }
                 Err(error) => return Ok(ReadOutcome::Refused(error)),
             },
             Read::Credentials | Read::UserData | Read::NetworkData | Read::MetaData | Read::AgentNetwork => {
