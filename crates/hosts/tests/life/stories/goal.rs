@@ -12,6 +12,8 @@ pub(super) struct World {
     pub(super) is_on: bool,
     /// The source of the image on the disk.
     pub(super) disk: Option<String>,
+    /// The levels of the software volumes that the agent reported to Ironic.
+    pub(super) volumes: Vec<Value>,
     /// The Secrets that exist.
     pub(super) secrets: Vec<String>,
     /// The host was externally provisioned at some time: then its disk is unknown.
@@ -103,6 +105,8 @@ pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
         || spec.get("customDeploy").is_some()
         // Not every BMC makes volumes.
         || spec["raid"]["hardwareRAIDVolumes"].is_array()
+        // Volumes that Ironic lost are not made again where that erases disks that are kept.
+        || (spec["raid"]["softwareRAIDVolumes"].is_array() && spec["automatedCleaningMode"] == "disabled")
 }
 
 fn message(host: &Value) -> String {
@@ -140,7 +144,7 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let shown = host["status"]["provisioning"]["image"]["url"]
                 .as_str()
                 .unwrap_or_default();
-            let has_volumes = *wanted != "available" || has_asked_volumes(host);
+            let has_volumes = *wanted != "available" || (has_asked_volumes(host) && are_made(host, world));
             let is_older = shown.is_empty() && is_adopted(host, world);
             let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
             if is_in_state && has_power && has_disk && is_shown && has_volumes {
@@ -159,7 +163,9 @@ pub(super) fn has_asked_volumes(host: &Value) -> bool {
     let list = |raid: &Value, kind: &str| raid[kind].as_array().cloned().unwrap_or_default();
     let software = "softwareRAIDVolumes";
     let hardware = "hardwareRAIDVolumes";
-    let keeps_hardware = !asked[hardware].is_array() || asked[hardware] == made[hardware];
+    // Next to software volumes no hardware volumes are made or removed.
+    let is_software = !list(asked, software).is_empty();
+    let keeps_hardware = is_software || !asked[hardware].is_array() || asked[hardware] == made[hardware];
     let keeps_software = asked[hardware].is_array() && !asked[software].is_array();
     keeps_hardware && (keeps_software || list(asked, software) == list(made, software))
 }
@@ -168,6 +174,17 @@ pub(super) fn has_asked_volumes(host: &Value) -> bool {
 /// a host that shall be off does not do.
 fn shows_failed_image(host: &Value) -> bool {
     host["status"]["errorType"] == "provisioning error" && !image(host).is_empty() && host["spec"]["online"] != true
+}
+
+/// Whether the machine has the software volumes that the host asks for.
+fn are_made(host: &Value, world: &World) -> bool {
+    let asked = host["spec"]["raid"]["softwareRAIDVolumes"].as_array();
+    let levels: Vec<_> = asked
+        .into_iter()
+        .flatten()
+        .map(|volume| volume["level"].clone())
+        .collect();
+    levels.is_empty() || levels == world.volumes
 }
 
 /// Whether the host says what it waits for.
@@ -193,6 +210,7 @@ fn image_that_is_named_after_an_adoption_is_not_deployed() {
     let world = |was_external| World {
         is_on: true,
         disk: None,
+        volumes: Vec::new(),
         secrets: Vec::new(),
         was_external,
     };

@@ -22,6 +22,9 @@ const MISSING: &str = "missing";
 /// Replaced by the address of the machine's first card.
 pub(super) const OWN_MAC: &str = "own-mac";
 
+/// The instance of another user of Ironic.
+pub(super) const OTHER_INSTANCE: &str = "0ddba11c-0ffe-4e11-8c0d-e00000000000";
+
 /// The last contains a password that must not be shown.
 pub(super) const IMAGES: [&str; 3] = [
     "http://images.example/a.raw",
@@ -42,10 +45,8 @@ pub(super) enum Step {
     RestartController,
     RestartIronic,
     LoseDatabase,
-    /// The next request to Ironic fails.
-    Request(IronicFault),
-    /// The response to the request after so many is late.
-    SlowRequest(usize),
+    /// The request to Ironic of this number from now on fails, or its response is late.
+    Request(usize, IronicFault),
     /// The next write of the controller is lost in this way.
     Write(WriteFault),
     /// An operator of Ironic sets or ends the maintenance of the node.
@@ -54,6 +55,8 @@ pub(super) enum Step {
     Service,
     /// An operator of Ironic reboots the machine.
     OperatorReboot,
+    /// An operator of Ironic gives the node to another instance.
+    Assign,
     /// A person presses the power button.
     PowerButton,
     /// Ironic rejects every request of this kind from now on.
@@ -250,12 +253,15 @@ fn wait(random: &mut Random) -> Step {
 
 /// A disturbance, in some cases with the steps without which it has no effect.
 fn disturbance(random: &mut Random) -> Vec<Step> {
-    match random.below(20) {
+    match random.below(23) {
         0 => clock_ahead(random),
         1 => power_error(),
         2 => old_power_error(random),
         3 => forced_detachment(random),
         4 => late_edit(random),
+        5 => volumes(random),
+        6 => detachment_taken_back(random),
+        7 => node_of_another(random),
         _ => vec![single_disturbance(random)],
     }
 }
@@ -326,6 +332,30 @@ fn forced_detachment(random: &mut Random) -> Vec<Step> {
     ]
 }
 
+/// The program dies while it detaches the host, and the user takes the annotation back before it starts again.
+fn detachment_taken_back(random: &mut Random) -> Vec<Step> {
+    let detached = |value: Value| {
+        Step::Edit(json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }))
+    };
+    vec![
+        Step::Request(*pick(random, &[2, 3]), IronicFault::KilledBefore),
+        detached(json!("")),
+        Step::Wait(Duration::from_secs(*pick(random, &[1, 8]))),
+        detached(Value::Null),
+    ]
+}
+
+/// The node is given to another instance before the user asks for something.
+fn node_of_another(random: &mut Random) -> Vec<Step> {
+    vec![
+        Step::Edit(json!({ "spec": { "image": null } })),
+        wait(random),
+        Step::Assign,
+        Step::Edit(edit(random)),
+        wait(random),
+    ]
+}
+
 /// The user changes what is deployed, while Ironic is slow or a Secret is missing.
 fn late_edit(random: &mut Random) -> Vec<Step> {
     let secret = |name: &str| json!({ "name": name });
@@ -345,13 +375,36 @@ fn late_edit(random: &mut Random) -> Vec<Step> {
         changed["image"] = image(pick::<&str>(random, &IMAGES));
     }
     vec![
-        Step::SlowRequest(*pick(random, &[1, 3])),
+        Step::Request(*pick(random, &[1, 3]), IronicFault::Late),
         Step::Edit(
             json!({ "spec": { "online": true, "image": image(pick::<&str>(random, &IMAGES)), "userData": secret(begun) } }),
         ),
         Step::Wait(Duration::from_secs(*pick(random, &[3, 8]))),
         Step::Edit(json!({ "spec": changed })),
     ]
+}
+
+/// The host asks for software volumes and then for others. Meanwhile their cleaning fails, or Ironic loses them.
+fn volumes(random: &mut Random) -> Vec<Step> {
+    let asked = |raid: Value| Step::Edit(json!({ "spec": { "image": null, "raid": raid } }));
+    let keep_disks = json!({ "spec": { "automatedCleaningMode": "disabled" } });
+    let others = other_members();
+    let lists = others.iter().find(|(name, _)| *name == "raid").map(|(_, lists)| lists);
+    let mut steps = vec![
+        asked(json!({ "softwareRAIDVolumes": [{ "level": "1" }] })),
+        wait(random),
+    ];
+    match random.below(4) {
+        0 => steps.push(Step::Break(vec![Fault::CleanStepFails])),
+        1 => steps.push(Step::LoseDatabase),
+        2 => steps.extend([Step::Edit(keep_disks), Step::LoseDatabase]),
+        _ => steps.push(Step::RestartController),
+    }
+    steps.push(wait(random));
+    if let Some(lists) = lists {
+        steps.push(asked(pick(random, lists).clone()));
+    }
+    steps
 }
 
 fn single_disturbance(random: &mut Random) -> Step {
@@ -372,7 +425,7 @@ fn single_disturbance(random: &mut Random) -> Step {
                 Late,
                 Queued,
             ];
-            Step::Request(*pick(random, &faults))
+            Step::Request(1, *pick(random, &faults))
         }
         5 => Step::Write(*pick(random, &[CrashBefore, CrashAfter, Lost, Conflict])),
         6..9 => Step::Break(machine_faults(random)),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::goal::has_asked_volumes;
+use super::grammar::OTHER_INSTANCE;
 use super::history::{
     History, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
     is_paused, is_reboot_requested, state,
@@ -33,6 +34,8 @@ pub(super) struct Order<'a> {
     pub(super) soft: Option<Instant>,
     /// Ironic has not begun with an earlier change.
     pub(super) is_early: bool,
+    /// When the node was given to another instance.
+    pub(super) assigned: Option<Instant>,
 }
 
 impl<'a> Order<'a> {
@@ -59,6 +62,7 @@ impl<'a> Order<'a> {
             disk,
             soft,
             is_early: false,
+            assigned: None,
         }
     }
 
@@ -92,6 +96,7 @@ impl<'a> Order<'a> {
 pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
     let all = [
         of_any_order,
+        of_another,
         of_repetition,
         of_erasing,
         of_cleaning,
@@ -118,6 +123,13 @@ fn of_any_order(order: &Order<'_>, host: &History) -> Option<&'static str> {
     }
     let is_detached = |host: &Value| is_detach_requested(host) && host["status"]["operationalStatus"] == "detached";
     host.always(SLACK, is_detached).then_some("the host is detached")
+}
+
+fn of_another(order: &Order<'_>, _: &History) -> Option<&'static str> {
+    let changes_machine = order.transition().is_some() || order.power().is_some() || order.is_node_deletion();
+    let is_others = order.node["instance_uuid"] == OTHER_INSTANCE;
+    let is_known = order.assigned.is_some_and(|at| at.elapsed() > SLACK);
+    (changes_machine && is_others && is_known).then_some("the node serves another instance")
 }
 
 fn of_repetition(order: &Order<'_>, _: &History) -> Option<&'static str> {
@@ -162,8 +174,20 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     }
     // The node of a lost database has no volumes.
     let has_volumes = !order.node["raid_config"]["logical_disks"].is_null();
-    let is_asked = |host: &Value| state(host) == "preparing" && (!has_volumes || !has_asked_volumes(host));
+    // A removal that failed is repeated: Ironic still reports what this host had once.
+    let had_volumes = |host: &Value| is_list(&host["status"]["provisioning"]["raid"]["softwareRAIDVolumes"]);
+    let asks_for_none = |host: &Value| {
+        let raid = &host["spec"]["raid"];
+        raid.is_null() || raid["softwareRAIDVolumes"].as_array().is_some_and(Vec::is_empty)
+    };
+    let was_made = has_volumes && host.ever(Duration::MAX, had_volumes);
+    let differs = |host: &Value| !has_volumes || !has_asked_volumes(host) || (was_made && asks_for_none(host));
+    let is_asked = |host: &Value| state(host) == "preparing" && differs(host);
     (is_order && !host.ever(SLACK, is_asked)).then_some("the host has the volumes that it asks for")
+}
+
+fn is_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty())
 }
 
 fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
@@ -221,7 +245,8 @@ fn of_deployed_content(order: &Order<'_>, host: &History) -> Option<&'static str
 fn root_device(host: &Value) -> Value {
     let hints = &host["spec"]["rootDeviceHints"];
     match (hints["deviceName"].as_str(), hints["minSizeGigabytes"].as_i64()) {
-        (Some(device), _) => json!({ "name": format!("s== {device}") }),
+        (Some(device), None) => json!({ "name": format!("s== {device}") }),
+        (Some(device), Some(size)) => json!({ "name": format!("s== {device}"), "size": format!(">= {size}") }),
         (None, Some(size)) => json!({ "size": format!(">= {size}") }),
         (None, None) => json!({ "name": "s== /dev/sda" }),
     }

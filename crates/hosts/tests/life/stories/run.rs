@@ -80,12 +80,20 @@ pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
     )
 }
 
+/// What the judge remembers of earlier requests.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// When the machine was last asked to shut down, unless it was switched on since.
+    soft: Option<Instant>,
+    /// When an operator gave the node to another instance.
+    pub(super) assigned: Option<Instant>,
+}
+
 pub(super) struct StoryRun {
     pub(super) env: TestEnv,
     history: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
-    /// When the machine was last asked to shut down, unless it was switched on since.
-    soft: Arc<Mutex<Option<Instant>>>,
+    pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
 }
 
@@ -124,8 +132,8 @@ impl StoryRun {
             }
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
-        let soft = Arc::<Mutex<Option<Instant>>>::default();
-        env.interceptor.observe(Self::judge(&env, &history, &violated, &soft));
+        let marks = Arc::<Mutex<Marks>>::default();
+        env.interceptor.observe(Self::judge(&env, &history, &violated, &marks));
         make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| machine.macs().remove(0));
         let created = with_mac(story.created.clone(), &mac);
@@ -140,7 +148,7 @@ impl StoryRun {
             env,
             history,
             violated,
-            soft,
+            marks,
             mac,
         }
     }
@@ -149,19 +157,20 @@ impl StoryRun {
         env: &TestEnv,
         history: &Arc<Mutex<History>>,
         violated: &Arc<Mutex<Option<String>>>,
-        soft: &Arc<Mutex<Option<Instant>>>,
+        marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
-        let (soft, unbegun) = (Arc::clone(soft), env.interceptor.unbegun());
+        let (marks, unbegun) = (Arc::clone(marks), env.interceptor.unbegun());
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
-            let mut soft = soft.lock();
-            let mut order = Order::of(request, node, disk.as_deref(), *soft);
+            let mut marks = marks.lock();
+            let mut order = Order::of(request, node, disk.as_deref(), marks.soft);
             order.is_early = *unbegun.lock() > 0;
+            order.assigned = marks.assigned;
             if let Some(broken) = violation(&order, &versions.lock()) {
                 found.lock().get_or_insert(broken);
             }
-            *soft = order.soft_attempt();
+            marks.soft = order.soft_attempt();
         })
     }
 
@@ -208,13 +217,13 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        let unjudged = Self::judge(&self.env, &self.history, &Arc::default(), &self.soft);
+        let unjudged = Self::judge(&self.env, &self.history, &Arc::default(), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
         let other = json!({ "address": other, "credentialsName": "bmc-2" });
         self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
-        let judge = Self::judge(&self.env, &self.history, &self.violated, &self.soft);
+        let judge = Self::judge(&self.env, &self.history, &self.violated, &self.marks);
         self.env.interceptor.observe(judge);
         let other = self
             .env
@@ -253,8 +262,15 @@ impl StoryRun {
             .filter_map(|secret| secret.metadata.name)
             .collect();
         let was_external = self.history.lock().ever(Duration::MAX, is_external);
+        let node = self.env.node(HOST).await;
+        let made = node
+            .as_ref()
+            .and_then(|node| node.raid_config.get("logical_disks")?.as_array());
+        let volumes = made.into_iter().flatten().map(|disk| disk["raid_level"].clone());
+        let volumes = volumes.collect();
         self.env.machine(HOST, |machine| World {
             was_external,
+            volumes,
             is_on: machine.power == metal3_ironic::model::state::PowerState::On,
             disk: disk(machine),
             secrets,
@@ -282,7 +298,8 @@ impl StoryRun {
 
     /// At its goal the host costs nothing.
     async fn require_rest(&self) -> Result<(), String> {
-        sleep(Duration::from_mins(1)).await;
+        // A lost database is noticed, and a creation that waits for a lost response is over.
+        sleep(Duration::from_mins(3)).await;
         let writes = || {
             self.env
                 .cluster

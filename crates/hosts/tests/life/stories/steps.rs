@@ -9,12 +9,11 @@ use metal3_ironic::transport::Transport as _;
 use metal3_runtime::patch::apply;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use super::grammar::{HOST, Login, OWN_MAC, Step, WriteFault};
+use super::grammar::{HOST, Login, OTHER_INSTANCE, OWN_MAC, Step, WriteFault};
 use super::run::{POWER_SYNC, StoryRun};
 use crate::env::{CONTROLLER_USER, PASSWORD, name};
-use crate::interceptor::IronicFault;
 
 impl StoryRun {
     pub(super) async fn perform(&self, step: &Step) {
@@ -27,13 +26,9 @@ impl StoryRun {
             Step::RestartController => env.interceptor.kill(),
             Step::RestartIronic => env.ironic.restart(Duration::from_secs(10)),
             Step::LoseDatabase => env.ironic.lose_database(),
-            Step::Request(fault) => {
+            Step::Request(number, fault) => {
                 let mut log = env.interceptor.log();
-                log.fault = Some((log.asked.len() + 1, *fault));
-            }
-            Step::SlowRequest(number) => {
-                let mut log = env.interceptor.log();
-                log.fault = Some((log.asked.len() + number, IronicFault::Late));
+                log.fault = Some((log.asked.len() + number, *fault));
             }
             Step::Write(fault) => {
                 let fault = match fault {
@@ -50,6 +45,7 @@ impl StoryRun {
             Step::Reject(request, status) => env.interceptor.log().rejected = Some((request, *status)),
             Step::ClockAhead => self.set_status(json!({ "lastUpdated": "1971-02-03T00:00:00Z" })).await,
             Step::LeftInService => self.set_status(json!({ "operationalStatus": "servicing" })).await,
+            Step::Assign => self.assign(true).await,
             Step::OperatorReboot => self.order("power", &json!({ "target": "rebooting" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
             Step::Wait(span) => sleep(*span).await,
@@ -124,10 +120,29 @@ impl StoryRun {
         self.order("provision", &order).await;
     }
 
-    /// A request of an operator of Ironic, which the judge does not see.
+    /// Gives a node without an instance to another one, or takes it away from that.
+    async fn assign(&self, is_given: bool) {
+        let Some(node) = self.env.node(HOST).await else { return };
+        let path = "/instance_uuid";
+        let change = match node.instance_uuid.as_deref() {
+            None if is_given => json!([{ "op": "add", "path": path, "value": OTHER_INSTANCE }]),
+            Some(OTHER_INSTANCE) if !is_given => json!([{ "op": "remove", "path": path }]),
+            _ => return,
+        };
+        let request = http::Request::patch(format!("/v1/nodes/{}", node.uuid));
+        self.exchange(request, &change).await;
+        self.marks.lock().assigned = is_given.then(Instant::now);
+    }
+
     async fn order(&self, part: &str, body: &Value) {
         let Some(node) = self.env.node(HOST).await else { return };
-        let request = http::Request::put(format!("/v1/nodes/{}/states/{part}", node.uuid))
+        let request = http::Request::put(format!("/v1/nodes/{}/states/{part}", node.uuid));
+        self.exchange(request, body).await;
+    }
+
+    /// A request of an operator of Ironic, which the judge does not see.
+    async fn exchange(&self, request: http::request::Builder, body: &Value) {
+        let request = request
             .header("X-OpenStack-Ironic-API-Version", "1.95")
             .header("Content-Type", "application/json");
         let request = request.body(body.to_string().into_bytes()).unwrap();
@@ -155,6 +170,7 @@ impl StoryRun {
             self.change_login(Login::Right).await;
         }
         self.maintain(false).await;
+        self.assign(false).await;
     }
 }
 
