@@ -184,7 +184,7 @@ pub(super) const ROWS: &[Row] = &[
         "WaitingForNode",
         "The Node is not there yet",
         "The labels of the host are copied once the Node exists and its cluster responds.",
-        "Wait. If it lasts, see the message: the workload cluster may be unreachable, or the host paused.",
+        "Wait. If it lasts, see the message: the workload cluster may be unreachable, or the host or the Metal3Cluster paused.",
     ),
     user(
         Severity::Warning,
