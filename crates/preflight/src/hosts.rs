@@ -134,6 +134,8 @@ fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {
     let state = match host.state() {
+        // A host that is moved has its state in an annotation.
+        ProvisioningState::None if !host.object.is_unmanaged() && host.object.saved_status().is_none() => "new",
         ProvisioningState::Registering => "registering",
         ProvisioningState::Inspecting => "inspecting",
         ProvisioningState::Preparing => "preparing",

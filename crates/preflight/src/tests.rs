@@ -97,6 +97,26 @@ fn host_in_flight_is_continued_and_one_at_rest_is_no_finding() {
 }
 
 #[test]
+fn new_host_with_a_bmc_is_continued() {
+    let bmc = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" } } });
+    let moved = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/status": "{}" } } });
+    let mut moved_bmc = bmc.clone();
+    merge(&mut moved_bmc, moved);
+    for (more, expected) in [
+        (json!({}), None),
+        (bmc, Some((Decision::Go, "is new; either manager"))),
+        (moved_bmc, Some((Decision::Wait, "moved by clusterctl"))),
+    ] {
+        let found = about(forward::<BareMetalHost>(host("", more.clone())), "BareMetalHost");
+        let is_it = |(decision, text): &(Decision, String)| {
+            expected.is_some_and(|(wanted, part)| *decision == wanted && text.contains(part))
+        };
+        assert_eq!(found.len(), usize::from(expected.is_some()), "{more}: {found:?}");
+        assert!(found.iter().all(is_it), "{more}: {found:?}");
+    }
+}
+
+#[test]
 fn states_of_a_host_that_end_are_waited_for() {
     let servicing = host("provisioned", json!({ "status": { "operationalStatus": "servicing" } }));
     assert_one(
