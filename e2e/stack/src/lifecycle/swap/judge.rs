@@ -37,7 +37,7 @@ pub(super) struct Turn {
     pub(super) versions: Versions,
     /// Milliseconds without a manager, by Deployment; `None` when no new one began.
     pub(super) gaps: [(&'static str, Option<u64>); 3],
-    /// Hosts that preflight names.
+    /// Hosts that preflight expects work on.
     pub(super) named: BTreeSet<String>,
     /// Objects that preflight stops the switch for.
     pub(super) stops: BTreeSet<String>,

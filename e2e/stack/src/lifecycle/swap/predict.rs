@@ -43,11 +43,14 @@ impl Prediction {
         self.report["findings"].as_array().into_iter().flatten()
     }
 
-    /// The hosts that it names, without their namespace.
+    /// The hosts that it expects work on, without their namespace. What else it says of a host announces no order.
     pub(super) fn hosts(&self) -> BTreeSet<String> {
+        const OF_WORK: &str = "either manager";
         let prefix = format!("BareMetalHost {NAMESPACE}/");
-        let objects = self.findings().filter_map(|finding| finding["object"].as_str());
+        let is_of_work = |finding: &&Value| finding["what"].as_str().is_some_and(|what| what.contains(OF_WORK));
+        let objects = self.findings().filter(is_of_work);
         objects
+            .filter_map(|finding| finding["object"].as_str())
             .filter_map(|object| object.strip_prefix(&prefix))
             .map(str::to_owned)
             .collect()
@@ -102,18 +105,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prediction_names_hosts_and_folds_equal_findings() {
-        let finding = |object: &str| json!({"decision": "go", "object": object, "what": "is new", "cure": "wait"});
-        let objects = ["BareMetalHost metal/a", "BareMetalHost metal/b", "Deployment x/y"];
+    fn prediction_names_hosts_with_work_and_folds_equal_findings() {
+        let finding =
+            |(object, what): (&str, &str)| json!({"decision": "go", "object": object, "what": what, "cure": "wait"});
+        let of_work = "is new; either manager continues it";
+        let findings = [
+            ("BareMetalHost metal/a", of_work),
+            ("BareMetalHost metal/b", of_work),
+            ("BareMetalHost metal/c", "is sent its login by Ironic"),
+            ("Deployment x/y", of_work),
+        ];
         let prediction = Prediction {
-            report: json!({"decision": "go", "findings": objects.map(finding)}),
+            report: json!({"decision": "go", "findings": findings.map(finding)}),
             command: "capm3 preflight".to_owned(),
             code: 0,
         };
         assert_eq!(prediction.hosts(), ["a", "b"].map(str::to_owned).into());
         let text = prediction.text();
         assert!(
-            text.ends_with("go: is new: wait (metal/a, metal/b, Deployment x/y)"),
+            text.contains("go: is new; either manager continues it: wait (metal/a, metal/b, Deployment x/y)\n"),
             "{text}"
         );
     }
