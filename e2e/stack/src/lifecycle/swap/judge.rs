@@ -28,8 +28,6 @@ pub(super) struct Turn {
     pub(super) marks: [Mark; 3],
     /// Orders since the switch began.
     pub(super) orders: Vec<Order>,
-    /// Orders before, since the work was ordered.
-    pub(super) earlier_orders: Vec<Order>,
     /// Work that began since it was ordered.
     pub(super) begun: BTreeMap<(String, String), usize>,
     /// Writes since the work was ordered, and since the switch began.
@@ -215,14 +213,19 @@ impl Turn {
         none(violations, format!("{} pieces of work", self.begun.len()))
     }
 
-    /// A reboot is a power order, before the switch or after it.
     fn obeyed(&self) -> Proof {
         let mut violations = Vec::new();
-        let mut all = self.earlier_orders.iter().chain(&self.orders);
-        if !all.any(|order| order.what == Verb::Power && order.host == host(REBOOTED)) {
-            violations.push(format!("{} was not rebooted", host(REBOOTED)));
+        let [before, _, after] = &self.marks;
+        let (was, now) = (before.machines.get(&REBOOTED), after.machines.get(&REBOOTED));
+        let is_once = was
+            .zip(now)
+            .is_some_and(|(was, now)| now.boots == was.boots.saturating_add(1));
+        if !is_once || now.is_none_or(|now| now.power != "On") {
+            violations.push(format!(
+                "{} was to be rebooted once: it was {was:?}, is {now:?}",
+                host(REBOOTED)
+            ));
         }
-        let [.., after] = &self.marks;
         let wanted = if self.work.online { "On" } else { "Off" };
         let power = after.machines.get(&SWITCHED).map(|machine| machine.power.as_str());
         if power != Some(wanted) {

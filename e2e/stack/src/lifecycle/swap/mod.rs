@@ -231,13 +231,6 @@ impl Suite<'_> {
             way,
             work,
             orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
-            earlier_orders: logs::orders(
-                env.fleet
-                    .log_since(from)?
-                    .get(..since.saturating_sub(from))
-                    .unwrap_or_default(),
-                &nodes,
-            ),
             begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
             writes: writes.each_ref().map(|part| logs::writes(part)),
             versions: (self.versions)()?,

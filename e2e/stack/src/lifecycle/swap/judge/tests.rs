@@ -15,7 +15,6 @@ fn quiet() -> Turn {
             ..Mark::default()
         }),
         orders: Vec::new(),
-        earlier_orders: vec![order(REBOOTED, Verb::Power)],
         begun: BTreeMap::from([
             ((host(work.provisioned), "deploying".to_owned()), 1),
             ((host(work.inspected), "inspecting".to_owned()), 1),
@@ -55,6 +54,14 @@ fn quiet() -> Turn {
         ..MachineState::default()
     };
     turn.marks[2].machines.insert(SWITCHED, off);
+    for (mark, boots) in [(0, 3), (2, 4)] {
+        let on = MachineState {
+            power: "On".to_owned(),
+            boots,
+            ..MachineState::default()
+        };
+        turn.marks[mark].machines.insert(REBOOTED, on);
+    }
     turn
 }
 
@@ -92,6 +99,10 @@ fn write(user: &str, agent: &str, number: u64) -> Write {
     }
 }
 
+fn rebooted(turn: &mut Turn) -> &mut MachineState {
+    turn.marks[2].machines.get_mut(&REBOOTED).unwrap()
+}
+
 /// The invariants that do not hold.
 fn broken(turn: &Turn) -> Vec<&'static str> {
     let failed = INVARIANTS.iter().filter(|(_, proof)| proof(turn).is_err());
@@ -110,7 +121,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
     let user = products()[0].user;
-    let table: [Violation; 17] = [
+    let table: [Violation; 19] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -162,7 +173,12 @@ fn each_invariant_has_a_violation() {
             }),
         ),
         ("work_in", Box::new(|turn| turn.begun.clear())),
-        ("running_machines", Box::new(|turn| turn.earlier_orders.clear())),
+        (
+            "running_machines",
+            Box::new(|turn| rebooted(turn).power = "Off".to_owned()),
+        ),
+        ("running_machines", Box::new(|turn| rebooted(turn).boots = 3)),
+        ("running_machines", Box::new(|turn| rebooted(turn).boots = 5)),
         (
             "running_machines",
             Box::new(|turn| turn.marks[2].machines.get_mut(&SWITCHED).unwrap().power = "On".to_owned()),
