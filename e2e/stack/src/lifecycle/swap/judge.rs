@@ -234,23 +234,27 @@ impl Turn {
         none(violations, String::new())
     }
 
-    /// Leases and Events may come late.
+    /// In the order of the log. A manager that elects no leader leads from its first write. Leases and Events may come late.
     fn one_leader(&self) -> Proof {
         let [_, after] = &self.writes;
-        let is_to_ours = self.to == Family::Ours;
-        let mut violations = Vec::new();
+        let is_new = |one: &&Write| one.is_ours() == (self.to == Family::Ours);
+        let (mut violations, mut judged) = (Vec::new(), 0_usize);
         for product in products() {
-            let of_product = || after.iter().filter(|one| one.user == product.user);
-            let is_new = |one: &&Write| one.is_ours() == is_to_ours;
-            let Some(led) = of_product().find(|one| is_new(one) && one.name == product.lease) else {
+            let writes: Vec<&Write> = after.iter().filter(|one| one.user == product.user).collect();
+            let elected = writes.iter().position(|one| is_new(one) && one.name == product.lease);
+            let Some(led) = elected.or_else(|| writes.iter().position(is_new)) else {
                 continue;
             };
-            let late = of_product().filter(|one| !is_new(one) && one.at > led.at);
+            judged = judged.saturating_add(1);
+            let late = writes.iter().skip(led).filter(|one| !is_new(one));
             let late = late.filter(|one| !["leases", "events"].contains(&one.resource.as_str()));
             violations
                 .extend(late.map(|one| format!("{}: {} {} {}", product.deployment, one.verb, one.resource, one.name)));
         }
-        none(violations, String::new())
+        if judged == 0 {
+            violations.push("no write of a new manager is in the log".to_owned());
+        }
+        none(violations, format!("{judged} products"))
     }
 
     fn machines_at_rest(&self) -> Proof {

@@ -62,6 +62,7 @@ fn quiet() -> Turn {
         };
         turn.marks[mark].machines.insert(REBOOTED, on);
     }
+    turn.writes[1].push(leads(products()[0].user, products()[0].lease));
     turn
 }
 
@@ -99,6 +100,15 @@ fn write(user: &str, agent: &str, number: u64) -> Write {
     }
 }
 
+/// This program renews a lease, and thereby leads.
+fn leads(user: &str, lease: &str) -> Write {
+    Write {
+        resource: "leases".to_owned(),
+        name: lease.to_owned(),
+        ..write(user, "capm3/v1", 7)
+    }
+}
+
 fn rebooted(turn: &mut Turn) -> &mut MachineState {
     turn.marks[2].machines.get_mut(&REBOOTED).unwrap()
 }
@@ -121,7 +131,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
     let user = products()[0].user;
-    let table: [Violation; 19] = [
+    let table: [Violation; 22] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -186,19 +196,31 @@ fn each_invariant_has_a_violation() {
         (
             "no_old_manager",
             Box::new(move |turn| {
-                let lease = products()[0].lease;
-                let led = Write {
-                    resource: "leases".to_owned(),
-                    name: lease.to_owned(),
-                    ..write(user, "capm3/v1", 7)
-                };
                 let late = Write {
                     at: 1,
                     ..write(user, "manager/v0", 7)
                 };
-                turn.writes[1].extend([led, late]);
+                turn.writes[1].push(late);
             }),
         ),
+        // Past midnight.
+        (
+            "no_old_manager",
+            Box::new(move |turn| {
+                turn.writes[1][0].at = 86_399_000;
+                turn.writes[1].push(write(user, "manager/v0", 7));
+            }),
+        ),
+        // A manager that elects no leader leads from its first write.
+        (
+            "no_old_manager",
+            Box::new(|turn| {
+                let mut writes = ["capm3/v1", "manager/v0"].map(|agent| write(products()[1].user, agent, 7));
+                writes[1].at = 1;
+                turn.writes[1].extend(writes);
+            }),
+        ),
+        ("no_old_manager", Box::new(|turn| turn.writes[1].clear())),
         (
             "each_host_at_rest_has",
             Box::new(|turn| add_with(turn, 7, 25, json!({}), json!({"errorType": "power management error"}))),
@@ -235,11 +257,10 @@ fn asked_work_breaks_nothing() {
         order(14, Verb::Describe),
     ]);
     turn.named.insert(host(16));
-    // The old manager's writes are not counted.
+    // The writes of the old manager, before the new one leads, are not counted.
     let user = products()[0].user;
-
-    let agents = ["manager/v0", "manager/v0", "capm3/v1"];
-    turn.writes[1].extend(agents.map(|agent| write(user, agent, 7)));
+    turn.writes[1].splice(0..0, ["manager/v0"; 2].map(|agent| write(user, agent, 7)));
+    turn.writes[1].push(write(user, "capm3/v1", 7));
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
