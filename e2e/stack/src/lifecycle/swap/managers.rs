@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
-use super::session::Session;
+use super::session::{Session, Typed};
 use super::upstream::{self, Upstream};
 use crate::claims::stack::Stack;
 use crate::lifecycle::audit::MANAGERS;
@@ -156,6 +156,17 @@ impl Plain {
         let forced = if self.is_forced { " --force-conflicts" } else { "" };
         format!("kubectl apply --server-side{forced} -f {}", self.files.join(","))
     }
+
+    /// Whether the command was refused for its own reason, of the several that a file may meet. Another one is an error.
+    fn is_refused(&self, file: &str, typed: &Typed) -> anyhow::Result<bool> {
+        let mut known = PLAIN.iter().filter(|one| one.files.contains(&file));
+        ensure!(
+            typed.succeeded || known.any(|one| typed.printed.contains(one.reason)),
+            "{file} is refused for a reason that the suite does not know:\n{}",
+            typed.printed
+        );
+        Ok(!typed.succeeded && typed.printed.contains(self.reason))
+    }
 }
 
 pub(super) struct Installer<'a> {
@@ -258,8 +269,7 @@ impl Installer<'_> {
             }
             words.extend(["-f", file]);
             let typed = self.session.type_in(self.stack(), &words)?;
-            // A plain command may meet several reasons; this is about its own.
-            is_refused |= !typed.succeeded && typed.printed.contains(plain.reason);
+            is_refused |= plain.is_refused(product.file, &typed)?;
         }
         Ok(is_refused)
     }
@@ -345,5 +355,44 @@ impl Installer<'_> {
                 .kubectl(&[&["--namespace", namespace][..], &args].concat())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_for_an_unknown_reason_is_an_error() {
+        let [conflicts, definition, webhooks] = &PLAIN;
+        let table = [
+            (conflicts, IPAM, true, "a conflict of the past", Some(false)),
+            (conflicts, IPAM, false, "1 conflict: with clusterctl", Some(true)),
+            (
+                conflicts,
+                INFRASTRUCTURE,
+                false,
+                "the definition is invalid",
+                Some(false),
+            ),
+            (
+                definition,
+                INFRASTRUCTURE,
+                false,
+                "the definition is invalid",
+                Some(true),
+            ),
+            (conflicts, IPAM, false, "the definition is invalid", None),
+            (webhooks, HOSTS, false, "1 conflict: with clusterctl", None),
+            (webhooks, HOSTS, false, "connection refused", None),
+        ];
+        for (plain, file, succeeded, printed, expected) in table {
+            let typed = Typed {
+                succeeded,
+                printed: printed.to_owned(),
+            };
+            let is_refused = plain.is_refused(file, &typed).ok();
+            assert_eq!(is_refused, expected, "{file} {succeeded}: {printed}");
+        }
     }
 }
