@@ -97,15 +97,13 @@ impl Turn {
         self.at(versions, mark)
     }
 
-    /// A host when the switch began, and each version since.
+    /// Each version of a host since the switch began, and the last one, which may be older.
     fn since_switch(&self, name: &str) -> impl Iterator<Item = Value> {
         let [_, from, to] = self.marks.each_ref().map(|mark| mark.revision);
         let versions = self.versions.get(&(HOST.to_owned(), name.to_owned()));
         let versions = versions.into_iter().flatten();
         let later = versions.filter(move |one| one.revision > from && one.revision <= to);
-        self.host_at(name, 1)
-            .into_iter()
-            .chain(later.map(|one| one.object.clone()))
+        later.map(|one| one.object.clone()).chain(self.host_at(name, 2))
     }
 
     /// Hosts of the cluster that a machine takes or gives back.
@@ -363,12 +361,11 @@ impl Turn {
 
     fn states(&self) -> Proof {
         let mut violations = Vec::new();
-        for (number, _) in FAILED {
+        for (number, what) in FAILED {
             // A retry has no error for a while.
-            let name = host(*number);
-            let has_error = |one: &Value| one["status"]["errorType"].as_str().is_some_and(|kind| !kind.is_empty());
-            if !self.since_switch(&name).any(|one| has_error(&one)) {
-                violations.push(format!("{name} has no error"));
+            let (name, error) = (host(*number), what.split(':').next().unwrap_or_default());
+            if !self.since_switch(&name).any(|one| one["status"]["errorType"] == error) {
+                violations.push(format!("{name} has no {error}"));
             }
         }
         for name in &self.at_rest() {

@@ -30,14 +30,9 @@ fn quiet() -> Turn {
         work,
     };
     let provisioned = turn.work.provisioned;
-    for (number, _) in FAILED {
-        add_with(
-            &mut turn,
-            *number,
-            5,
-            json!({}),
-            json!({"errorType": "registration error"}),
-        );
+    for (number, what) in FAILED {
+        let (error, _) = what.split_once(':').unwrap();
+        add_with(&mut turn, *number, 5, json!({}), json!({"errorType": error}));
     }
     for number in [7, 14, provisioned] {
         for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
@@ -131,7 +126,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
     let user = products()[0].user;
-    let table: [Violation; 22] = [
+    let table: [Violation; 24] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -224,6 +219,22 @@ fn each_invariant_has_a_violation() {
         (
             "each_host_at_rest_has",
             Box::new(|turn| add_with(turn, 7, 25, json!({}), json!({"errorType": "power management error"}))),
+        ),
+        (
+            "each_host_at_rest_has",
+            Box::new(|turn| add(turn, FAILED[0].0, 25, json!({}))),
+        ),
+        (
+            "each_host_at_rest_has",
+            Box::new(|turn| {
+                add_with(
+                    turn,
+                    FAILED[1].0,
+                    25,
+                    json!({}),
+                    json!({"errorType": "registration error"}),
+                );
+            }),
         ),
         (
             "each_host_at_rest_gets",
