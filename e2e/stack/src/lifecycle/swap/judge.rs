@@ -10,7 +10,7 @@ use super::identity::{changed, identity};
 use super::logs::{Order, Verb, Write};
 use super::managers::{Family, Way, products};
 use super::record::{Mark, Secret, Version, Versions};
-use super::stage::{FAILED, FEWER_WORKERS, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
+use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released.
@@ -315,20 +315,15 @@ impl Turn {
         none(violations, format!("{} Secrets", before.secrets.len()))
     }
 
-    /// Whether an owner of the Secret existed before and does not any more. Not all kinds of owners are recorded: of the others
-    /// one may have ended where a machine did.
+    /// Whether an owner of the Secret is recorded, and does not exist any more. An object that was created again has another
+    /// UID.
     fn ended_with_its_owner(&self, secret: &Secret) -> bool {
-        let owned = |uid: &&String| {
+        let has = |object: &Value, uid: &str| object["metadata"]["uid"] == uid;
+        secret.owners.iter().any(|uid| {
             let mut all = self.versions.values();
-            all.find(|versions| {
-                versions
-                    .first()
-                    .is_some_and(|one| one.object["metadata"]["uid"] == uid.as_str())
-            })
-        };
-        let known: Vec<&Vec<Version>> = secret.owners.iter().filter_map(|uid| owned(&uid)).collect();
-        let is_gone = known.iter().any(|versions| self.at(versions, 2).is_none());
-        is_gone || (known.is_empty() && !secret.owners.is_empty() && self.work.workers == FEWER_WORKERS)
+            let recorded = all.find(|versions| versions.iter().any(|one| has(&one.object, uid)));
+            recorded.is_some_and(|versions| self.at(versions, 2).is_none_or(|now| !has(&now, uid)))
+        })
     }
 
     /// Writes of the new managers to a host.

@@ -42,7 +42,7 @@ const UNMANAGED: u64 = 23;
 pub(super) const REBOOTED: u64 = 22;
 pub(super) const SWITCHED: u64 = 24;
 /// After a switch in which a machine is deleted.
-pub(super) const FEWER_WORKERS: usize = 2;
+const FEWER_WORKERS: usize = 2;
 const REBOOT: &str = "reboot.metal3.io";
 /// Hosts that are provisioned in one switch and deprovisioned in the next.
 const PAIR: [u64; 2] = [16, 17];

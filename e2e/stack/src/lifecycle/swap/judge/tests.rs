@@ -104,6 +104,15 @@ fn leads(user: &str, lease: &str) -> Write {
     }
 }
 
+/// A Secret with this owner is there at first, and not at the end.
+fn lose_secret(turn: &mut Turn, owner: &str) {
+    let secret = Secret {
+        owners: vec![owner.to_owned()],
+        ..Secret::default()
+    };
+    turn.marks[0].secrets.insert("s".to_owned(), secret);
+}
+
 fn rebooted(turn: &mut Turn) -> &mut MachineState {
     turn.marks[2].machines.get_mut(&REBOOTED).unwrap()
 }
@@ -126,7 +135,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
     let user = products()[0].user;
-    let table: [Violation; 24] = [
+    let table: [Violation; 25] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -175,6 +184,13 @@ fn each_invariant_has_a_violation() {
             "no_secret",
             Box::new(|turn| {
                 turn.marks[0].secrets.insert("s".to_owned(), Secret::default());
+            }),
+        ),
+        (
+            "no_secret",
+            Box::new(|turn| {
+                lose_secret(turn, "not recorded");
+                turn.work.workers = InFlight::of(1).workers;
             }),
         ),
         ("work_in", Box::new(|turn| turn.begun.clear())),
@@ -273,6 +289,30 @@ fn asked_work_breaks_nothing() {
     turn.writes[1].splice(0..0, ["manager/v0"; 2].map(|agent| write(user, agent, 7)));
     turn.writes[1].push(write(user, "capm3/v1", 7));
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
+}
+
+#[test]
+fn a_secret_may_end_with_its_owner_only() {
+    // The UIDs of an object's versions; a deletion has none.
+    let table: [(&[Option<&str>], bool); 5] = [
+        (&[Some("a"), None], true),
+        (&[Some("a"), None, Some("b")], true),
+        (&[Some("b"), None, Some("a"), None], true),
+        (&[Some("b"), None, Some("a")], false),
+        (&[Some("b"), None], false),
+    ];
+    for (uids, may_end) in table {
+        let mut turn = quiet();
+        lose_secret(&mut turn, "a");
+        let version = |(number, uid): (u64, &Option<&str>)| Version {
+            revision: 21 + number,
+            is_deleted: uid.is_none(),
+            object: json!({"metadata": {"uid": uid.unwrap_or_default()}}),
+        };
+        let versions = (0..).zip(uids).map(version).collect();
+        turn.versions.insert(("Owner".to_owned(), "o".to_owned()), versions);
+        assert_eq!(!broken(&turn).contains(&"no_secret_changes"), may_end, "{uids:?}");
+    }
 }
 
 #[test]
