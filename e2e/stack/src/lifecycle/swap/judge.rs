@@ -259,13 +259,17 @@ impl Turn {
         let [before, _, after] = &self.marks;
         let at_rest = self.at_rest();
         let mut violations = Vec::new();
-        for (number, iron) in &before.machines {
+        for (number, was) in &before.machines {
             let now = after.machines.get(number);
-            if at_rest.contains(&host(*number)) && now != Some(iron) {
-                violations.push(format!("machine {number} was {iron:?}, is {now:?}"));
+            if at_rest.contains(&host(*number)) && now != Some(was) {
+                violations.push(format!("machine {number} was {was:?}, is {now:?}"));
             }
         }
-        let writes = |mark: &Mark| mark.machines.get(&self.work.provisioned).map_or(0, |iron| iron.writes);
+        let writes = |mark: &Mark| {
+            mark.machines
+                .get(&self.work.provisioned)
+                .map_or(0, |machine| machine.writes)
+        };
         let written = writes(after).saturating_sub(writes(before));
         if written != 1 {
             violations.push(format!(

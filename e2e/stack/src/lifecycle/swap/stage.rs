@@ -297,7 +297,7 @@ impl Stage<'_> {
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
 
-    /// Waits until the work has ended, and then until no host was written for a while.
+    /// Waits until the work has ended, and running machines have done what was asked.
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
         self.reached("the work in flight to end", &work.ends())?;
         until(LONG, "running machines to do what was asked", || {
