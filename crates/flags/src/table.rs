@@ -241,7 +241,6 @@ pub const TABLE: &[Flag] = &[
     list(CAPM3, "skip-crd-migration-phases", "").handled(Handling::Ignored(
         "this program does not rewrite stored objects, so there is no phase to skip",
     )),
-    // differs (`flags-sync-period`): the Go managers reconcile all objects again after it.
     // differs (`state-objectives`): the Go managers have no objectives.
     list(
         NO_GO_MANAGER,
@@ -250,6 +249,7 @@ pub const TABLE: &[Flag] = &[
          `metal3_hosts_above_objective` and `metal3_machines_above_objective`: `host/STATE=DURATION` or \
          `machine/STATE=DURATION`; `0` for no objective. The others keep the defaults of [metrics.md](metrics.md)",
     ),
+    // differs (`flags-sync-period`): the Go managers reconcile all objects again after it.
     span(TWO, "sync-period", "10m", "").handled(Handling::Ignored(
         "watches report every change, so there is no periodic resync",
     )),
