@@ -423,7 +423,7 @@ ALERTS ?= $(or $(CARGO_TARGET_DIR),target)/alerts
 DAYS ?= 24
 .PHONY: alerts-check
 alerts-check: rust ## raise each alert by faults of the simulated world, and none in DAYS=24 days without; with promtool
-	@rm -rf "$(ALERTS)"
+	@rm -f "$(ALERTS)"/*.yaml
 	@$(SCENARIOS) alerts "$(ALERTS)" --days $(DAYS)
 	@$(XTASK) alerts-check "$(ALERTS)"
 .PHONY: dashboards-check
