@@ -139,8 +139,14 @@ impl<C: Reconciler> Controller<C> {
 
     /// Runs until `stop`, then lets running reconciles finish. Dropping the future abandons them.
     pub async fn run(self, stop: CancellationToken) -> Stopped {
-        let queue = self.queue.clone();
-        self.metrics.queue(self.name, move || queue.stats());
+        let (queue, clock) = (self.queue.clone(), Arc::clone(&self.clock));
+        let began = clock.monotonic();
+        self.metrics.queue(self.name, move || {
+            let mut stats = queue.stats();
+            // A standby fills its queue and takes nothing from it.
+            stats.oldest_ready = stats.oldest_ready.min(clock.monotonic().since(began));
+            stats
+        });
         let synced = futures::future::join_all(self.ready);
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::TimerClock;
+use crate::metrics::Metrics;
 use crate::queue::{Queue, Waker};
 use crate::work::{Controller, Fault, Next, Reconciler};
 use crate::write::{Mode, Writer};
@@ -124,4 +125,38 @@ async fn no_reconcile_runs_before_a_source_without_a_cache_is_ready() {
         "the high lane precedes the low lane"
     );
     assert_eq!(names(&pair.machines), ["of-woken", "of-swept"]);
+}
+
+/// The queue of a standby fills, and no worker takes from it.
+#[tokio::test(start_paused = true)]
+async fn wait_before_the_controller_runs_is_no_wait_for_a_worker() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
+    let (queue, metrics) = (Queue::new(clock), Metrics::new());
+    let reconciler = Neighbour {
+        seen: Seen::default(),
+        own: queue.waker(),
+        other: queue.waker(),
+    };
+    let writer = Writer::new(cluster.client("tester"), Mode::Perform);
+    let controller = Controller::with_queue("hosts", queue.clone(), writer, reconciler)
+        .wait_for(std::future::pending())
+        .metrics(&metrics);
+    queue.waker().enqueue("a".to_owned());
+    sleep(Duration::from_hours(1)).await;
+    let mut running = JoinSet::new();
+    running.spawn(controller.run(CancellationToken::new()));
+    for (pause, waited) in [(7, 7), (3600, 3607)] {
+        sleep(Duration::from_secs(pause)).await;
+        let text = metrics.render();
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("metal3_workqueue_oldest_ready_seconds{"));
+        let expected = format!("{{name=\"hosts\",controller=\"hosts\"}} {waited}.0");
+        assert!(
+            lines.clone().any(|line| line.ends_with(&expected)),
+            "{:?}",
+            lines.collect::<Vec<_>>()
+        );
+    }
 }
