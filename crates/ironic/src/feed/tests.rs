@@ -1,4 +1,5 @@
 mod fixture;
+mod lag;
 mod orders;
 
 use std::time::Duration;

@@ -36,6 +36,8 @@ pub struct ChangeTracker {
     asked: Monotonic,
     /// When the last completed round began: nodes that it did not contain had not changed.
     round_began: Option<Monotonic>,
+    /// When the last poll began that read all it had to: a round, or a complete list that replaced one.
+    polled: Option<Monotonic>,
     /// Nodes in a transition, managed or not.
     in_transition: BTreeSet<NodeUuid>,
     round: Round,
@@ -70,6 +72,7 @@ impl ChangeTracker {
             managed: BTreeSet::new(),
             asked: start,
             round_began: None,
+            polled: None,
             in_transition: BTreeSet::new(),
             round: Round::Waiting { until: start },
             watermark: None,
@@ -214,7 +217,7 @@ impl ChangeTracker {
     /// When the last completed poll began.
     #[must_use]
     pub const fn polled(&self) -> Option<Monotonic> {
-        self.round_began
+        self.polled
     }
 
     /// The error of the last attempt.
@@ -268,7 +271,7 @@ impl ChangeTracker {
         self.needs_full_list |= is_lower || (round.clock_is_behind && !self.clock_was_behind);
         self.clock_was_behind = round.clock_is_behind;
         if !self.needs_full_list {
-            self.round_began = Some(round.began);
+            (self.round_began, self.polled) = (Some(round.began), Some(round.began));
         }
         self.watermark = round.newest.map(|newest| match self.watermark {
             Some(watermark) => watermark.after_round(newest, round.began),
@@ -319,7 +322,7 @@ impl ChangeTracker {
             }
         }
         self.gone.retain(|_, at| *at >= began);
-        (self.needs_full_list, self.listed) = (false, Some(now));
+        (self.needs_full_list, self.listed, self.polled) = (false, Some(now), Some(began));
         self.wait(began);
     }
 
