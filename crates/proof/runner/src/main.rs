@@ -5,6 +5,7 @@ mod asked;
 mod marks;
 mod observed;
 mod scenario;
+mod world;
 
 use std::process::ExitCode;
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use http::Method;
 use metal3_domain::clock::Clock;
-use metal3_files::{documents, workspace};
+use metal3_files::workspace;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::metrics::Metrics;
-use metal3_sandbox::variables::substitute;
 use metal3_sandbox::world::{Fault, Faults, NAMESPACE, Setup, World, collection};
 use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
@@ -19,6 +18,7 @@ use tokio::time::sleep;
 use super::cases::{Case, Step};
 use super::scrape::Recording;
 use super::{complaints, leaks, scraped};
+use crate::world::{PRODUCTS, apply_file};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// Between two looks at the world without faults, while its cluster is created.
@@ -31,8 +31,6 @@ const LOOKS_OF_A_SCRAPE: u32 = 60;
 const LONG: u32 = 5;
 const DAY: u32 = 1440;
 const CLUSTER: &str = "e2e/scenarios/objects/cluster.yaml";
-/// Client names of the products.
-const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
 
 /// Plays a case, of which the days last this long.
 pub(super) fn play(case: &Case, days: u32) -> Result<Recording> {
@@ -140,15 +138,7 @@ impl Player {
             ("POOL_END", last),
         ];
         let with = with.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let text = substitute(&documents::text(&file)?, &with);
-        let text = text.map_err(|missing| anyhow::anyhow!("no value for {}", missing.join(", ")))?;
-        for document in documents::parse(&text, &file)? {
-            self.world
-                .apply(&document.value)
-                .await
-                .with_context(|| document.label())?;
-        }
-        Ok(())
+        apply_file(&self.world, &file, &with).await
     }
 
     /// Sends a request about the object `edge` of a kind of Cluster API.

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use http::Method;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_sandbox::variables::substitute;
 use metal3_sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
 use metal3_scenario::{
     Apply, Expectation, ExpectedNodes, ObservedStates, RequestCounts, Scenario, Step, kind_and_name, published,
@@ -22,13 +21,12 @@ use super::explained::Explained;
 use super::faults;
 use super::journal::Journal;
 use super::recorder::Recorder;
+use crate::world::{PRODUCTS, apply_file};
 use metal3_files::documents;
 
 /// Journal lines shown with a failure.
 const LAST: usize = 25;
-/// Client names of the products.
-const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
-/// Their names in request counts.
+/// The names of [`PRODUCTS`] in request counts.
 const PRODUCT_NAMES: [&str; 3] = ["addresses", "hosts", "machines"];
 
 /// A running scenario.
@@ -265,17 +263,7 @@ impl<'a> Runner<'a> {
     }
 
     async fn apply(&self, apply: &Apply) -> Result<()> {
-        let file = self.files.own.join(&apply.file);
-        let text = documents::text(&file)?;
-        let text = substitute(&text, &apply.with)
-            .map_err(|missing| anyhow::anyhow!("{}: no value for {}", file.display(), missing.join(", ")))?;
-        for document in documents::parse(&text, &file)? {
-            self.world
-                .apply(&document.value)
-                .await
-                .with_context(|| document.label())?;
-        }
-        Ok(())
+        apply_file(&self.world, &self.files.own.join(&apply.file), &apply.with).await
     }
 
     async fn publish(&self, file: &str) -> Result<()> {

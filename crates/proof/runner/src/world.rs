@@ -1,0 +1,22 @@
+//! What scenarios and the cases of alerts do with the simulated world alike.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use metal3_files::documents;
+use metal3_sandbox::variables::substitute;
+use metal3_sandbox::world::World;
+
+/// Client names of the products.
+pub(crate) const PRODUCTS: [&str; 3] = ["ipam", "hosts", "capm3"];
+
+/// Applies the objects of a file, in which these variables have these values.
+pub(crate) async fn apply_file(world: &World, file: &Path, with: &BTreeMap<String, String>) -> Result<()> {
+    let text = substitute(&documents::text(file)?, with)
+        .map_err(|missing| anyhow::anyhow!("{}: no value for {}", file.display(), missing.join(", ")))?;
+    for document in documents::parse(&text, file)? {
+        world.apply(&document.value).await.with_context(|| document.label())?;
+    }
+    Ok(())
+}
