@@ -48,8 +48,7 @@ pub(super) enum Step {
 }
 
 use Step::{
-    Budget, Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server,
-    Unscraped,
+    Budget, Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -59,18 +58,13 @@ const IRONIC: &str = "Metal3IronicUnreachable";
 const IRONIC_ERRORS: &str = "Metal3IronicErrors";
 
 /// The last address of a pool for all machines.
-const ENOUGH: &str = "192.0.2.200";
+pub(super) const ENOUGH: &str = "192.0.2.200";
 
 const fn enrolment(name: &'static str, about: &'static str, steps: &'static [Step]) -> Case {
-    Case {
-        name,
-        about,
-        steps,
-        alerts: &[LATE_HOSTS, IN_ERROR],
-    }
+    case(name, about, steps, &[LATE_HOSTS, IN_ERROR])
 }
 
-const fn case(
+pub(super) const fn case(
     name: &'static str,
     about: &'static str,
     steps: &'static [Step],

@@ -44,6 +44,7 @@ pub(super) struct Recording {
     minutes: u32,
     scrapes: usize,
     series: BTreeMap<String, Vec<Option<f64>>>,
+    /// The greatest value of every series.
     longest: BTreeMap<String, f64>,
 }
 
@@ -58,11 +59,14 @@ impl Recording {
 
     /// Adds a scrape, of these metrics only. An empty text is a scrape that failed.
     pub(super) fn add(&mut self, text: &str, wanted: &BTreeSet<String>) {
-        for (series, value) in samples(text).filter(|(series, _)| wanted.contains(name(series))) {
+        for (series, value) in samples(text) {
+            self.see(series, value);
+            if !wanted.contains(name(series)) {
+                continue;
+            }
             let values = self.series.entry(series.to_owned()).or_default();
             values.resize(self.scrapes, None);
             values.push(Some(value));
-            self.see(series, value);
         }
         self.scrapes = self.scrapes.saturating_add(1);
         for values in self.series.values_mut() {
@@ -71,8 +75,8 @@ impl Recording {
     }
 
     /// Looks at the values between two scrapes, for [`Self::longest`].
-    pub(super) fn look(&mut self, text: &str, wanted: &BTreeSet<String>) {
-        for (series, value) in samples(text).filter(|(series, _)| wanted.contains(name(series))) {
+    pub(super) fn look(&mut self, text: &str) {
+        for (series, value) in samples(text) {
             self.see(series, value);
         }
     }
@@ -97,6 +101,13 @@ impl Recording {
         self.series
             .iter()
             .map(|(series, values)| (series.as_str(), values.as_slice()))
+    }
+
+    /// Whether a scrape had a sample of the metric.
+    #[cfg(test)]
+    pub(super) fn has(&self, metric: &Metric) -> bool {
+        let names: BTreeSet<String> = metric.names().collect();
+        self.longest.keys().any(|series| names.contains(name(series)))
     }
 
     /// The greatest value of a series.
