@@ -17,6 +17,17 @@ pub(super) struct Case {
     pub(super) steps: &'static [Step],
     /// All alerts that fire.
     pub(super) alerts: &'static [&'static str],
+    /// How many hosts of a namespace may be deprovisioned per hour, if not the default.
+    pub(super) budget: Option<u32>,
+}
+
+impl Case {
+    const fn budget(self, limit: u32) -> Self {
+        Self {
+            budget: Some(limit),
+            ..self
+        }
+    }
 }
 
 /// A step.
@@ -39,8 +50,6 @@ pub(super) enum Step {
     Ironic(fn() -> Plan),
     /// Requests of the products to the API server fail so.
     Server(fn() -> Plan),
-    /// Of each namespace only this many hosts may be deprovisioned per hour. The first step of a case.
-    Budget(u32),
     /// Sets metrics that no fault of the world changes, at each scrape from now on.
     Registry(fn(&Metrics)),
     /// Days without faults: a worker is added and removed each day.
@@ -48,7 +57,7 @@ pub(super) enum Step {
 }
 
 use Step::{
-    Budget, Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server, Unscraped,
+    Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -75,6 +84,7 @@ pub(super) const fn case(
         about,
         steps,
         alerts,
+        budget: None,
     }
 }
 
@@ -207,7 +217,6 @@ pub(super) const CASES: &[Case] = &[
         "budget-spent",
         "More hosts are released than the budget allows",
         &[
-            Budget(1),
             Hosts(2, None),
             Minutes(20),
             Cluster("1", ENOUGH),
@@ -216,7 +225,8 @@ pub(super) const CASES: &[Case] = &[
             Minutes(40),
         ],
         &["Metal3DeprovisionBudgetSpent"],
-    ),
+    )
+    .budget(1),
     case(
         "stale-caches",
         "The API server refuses lists and watches",

@@ -98,3 +98,17 @@ fn every_metric_of_a_life_of_a_host_has_a_row_with_its_type_and_labels() {
     let unseen = rows.map(|row| row.name).filter(|name| !UNSEEN.contains(name));
     assert_eq!(unseen.collect::<Vec<_>>(), [""; 0]);
 }
+
+#[test]
+fn each_alert_has_a_case() {
+    let raised: BTreeSet<&str> = CASES.iter().flat_map(|case| case.alerts).copied().collect();
+    let alerts: BTreeSet<&str> = ALERTS.iter().map(|alert| alert.name).collect();
+    assert_eq!(raised, alerts);
+}
+
+#[test]
+fn name_that_no_case_has_is_an_error() {
+    assert!(selected(Some("typo")).is_err());
+    assert_eq!(selected(Some("clean")).unwrap().len(), 1);
+    assert_eq!(selected(None).unwrap().len(), CASES.len() + 1);
+}

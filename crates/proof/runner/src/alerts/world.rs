@@ -64,8 +64,8 @@ impl Player {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap_or_default();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
         let mut setup = Setup::real_time(1, clock);
-        if let Some(Step::Budget(limit)) = case.steps.first() {
-            setup.deprovision_budget = *limit;
+        if let Some(limit) = case.budget {
+            setup.deprovision_budget = limit;
         }
         Ok(Self {
             world: World::start(&setup)?,
@@ -78,7 +78,6 @@ impl Player {
 
     async fn perform(&mut self, step: &Step, days: u32) -> Result<()> {
         match step {
-            Step::Budget(_) => Ok(()),
             Step::Hosts(count, fault) => self.add_hosts(*count, *fault).await,
             Step::Cluster(workers, last) => self.cluster(workers, last).await,
             Step::DeleteCluster => self.send(Method::DELETE, "Cluster", &json!({})).await,
