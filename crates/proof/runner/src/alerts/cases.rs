@@ -52,12 +52,19 @@ pub(super) enum Step {
     Server(fn() -> Plan),
     /// Sets metrics that no fault of the world changes, at each scrape from now on.
     Registry(fn(&Metrics)),
+    /// Gives a host an image, without a machine.
+    Image(u32),
+    /// Deletes a host.
+    DeleteHost(u32),
+    /// Observes the ages of states every five seconds for an hour.
+    Hour,
     /// Days without faults: a worker is added and removed each day.
     Days,
 }
 
 use Step::{
-    Cluster, Days, DeleteCluster, Fault as Faulty, Hosts, Ironic, IronicDown, Minutes, Registry, Server, Unscraped,
+    Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes,
+    Registry, Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -92,7 +99,18 @@ pub(super) const fn case(
 pub(super) const CLEAN: Case = case(
     "clean",
     "Days without a fault raise no alert",
-    &[Hosts(4, None), Days],
+    &[
+        Hosts(5, None),
+        Step::Hour,
+        // A host of no machine.
+        Image(5),
+        Step::Hour,
+        DeleteHost(5),
+        Step::Hour,
+        Cluster("1", ENOUGH),
+        Step::Hour,
+        Days,
+    ],
     &[],
 );
 

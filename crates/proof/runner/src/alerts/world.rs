@@ -10,7 +10,7 @@ use metal3_domain::clock::Clock;
 use metal3_files::workspace;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::metrics::Metrics;
-use metal3_sandbox::world::{Fault, Faults, NAMESPACE, Setup, World, collection};
+use metal3_sandbox::world::{Fault, Faults, NAMESPACE, Setup, World, collection, host_name};
 use metal3_sim_faults::Plan;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -21,16 +21,20 @@ use super::{complaints, leaks, scraped};
 use crate::world::{PRODUCTS, apply_file};
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// Between two looks at the world without faults, while its cluster is created.
+const HOUR: u32 = 60;
+/// Between two looks at the world without faults, while its hosts and machines change.
 const LOOK: Duration = Duration::from_secs(5);
-/// The looks of an hour.
-const LOOKS: u32 = 720;
-/// The looks from one scrape to the next.
-const LOOKS_OF_A_SCRAPE: u32 = 60;
+const LOOKS_OF_A_MINUTE: u32 = 12;
 /// Minutes between two scrapes of many days: the longest distance that rates of ten minutes allow.
 const LONG: u32 = 5;
 const DAY: u32 = 1440;
+/// The days whose changes are looked at: a worker more, and a worker less.
+const LOOKED_AT: u32 = 2;
 const CLUSTER: &str = "e2e/scenarios/objects/cluster.yaml";
+const CLUSTERS: &str = "cluster.x-k8s.io/v1beta2";
+const HOSTS: &str = "metal3.io/v1alpha1";
+/// The image of that cluster.
+const IMAGE: &str = "http://images.example/node.raw";
 
 /// Plays a case, of which the days last this long.
 pub(super) fn play(case: &Case, days: u32) -> Result<Recording> {
@@ -80,7 +84,20 @@ impl Player {
         match step {
             Step::Hosts(count, fault) => self.add_hosts(*count, *fault).await,
             Step::Cluster(workers, last) => self.cluster(workers, last).await,
-            Step::DeleteCluster => self.send(Method::DELETE, "Cluster", &json!({})).await,
+            Step::DeleteCluster => {
+                self.send(Method::DELETE, (CLUSTERS, "Cluster", "edge"), &json!({}))
+                    .await
+            }
+            Step::Image(host) => {
+                let image = json!({ "url": IMAGE, "checksum": format!("{IMAGE}.sha256sum") });
+                let host = (HOSTS, "BareMetalHost", &*host_name(*host));
+                self.send(Method::PATCH, host, &json!({ "spec": { "image": image } }))
+                    .await
+            }
+            Step::DeleteHost(host) => {
+                let host = (HOSTS, "BareMetalHost", &*host_name(*host));
+                self.send(Method::DELETE, host, &json!({})).await
+            }
             Step::Fault(fault) => {
                 (1..=self.hosts).for_each(|host| self.inject(host, *fault));
                 Ok(())
@@ -110,6 +127,7 @@ impl Player {
                 self.registry = Some(*set);
                 Ok(())
             }
+            Step::Hour => self.hour().await,
             Step::Days => self.days(days).await,
         }
     }
@@ -142,14 +160,14 @@ impl Player {
         apply_file(&self.world, &file, &with).await
     }
 
-    /// Sends a request about the object `edge` of a kind of Cluster API.
-    async fn send(&self, method: Method, kind: &str, body: &Value) -> Result<()> {
-        let place = collection("cluster.x-k8s.io/v1beta2", kind, NAMESPACE).map_err(anyhow::Error::msg)?;
+    /// Sends a request about an object.
+    async fn send(&self, method: Method, (version, kind, name): (&str, &str, &str), body: &Value) -> Result<()> {
+        let place = collection(version, kind, NAMESPACE).map_err(anyhow::Error::msg)?;
         let media = match method {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        let sent = self.world.send(method, &format!("{place}/edge"), media, body).await;
+        let sent = self.world.send(method, &format!("{place}/{name}"), media, body).await;
         Ok(sent.map(drop)?)
     }
 
@@ -174,25 +192,29 @@ impl Player {
     }
 
     async fn days(&mut self, days: u32) -> Result<()> {
-        self.look().await?;
-        self.cluster("1", "192.0.2.200").await?;
-        self.look().await?;
         for day in 0..days {
             let workers = if day % 2 == 0 { 2 } else { 1 };
             let replicas = json!({ "spec": { "replicas": workers } });
-            self.send(Method::PATCH, "MachineDeployment", &replicas).await?;
-            self.minutes(DAY).await?;
+            self.send(Method::PATCH, (CLUSTERS, "MachineDeployment", "edge"), &replicas)
+                .await?;
+            if day < LOOKED_AT {
+                self.hour().await?;
+                self.minutes(DAY.saturating_sub(HOUR)).await?;
+            } else {
+                self.minutes(DAY).await?;
+            }
         }
         Ok(())
     }
 
     /// Looks often, because a state may last for seconds, and scrapes at the usual distance.
-    async fn look(&mut self) -> Result<()> {
-        for number in 1..=LOOKS {
+    async fn hour(&mut self) -> Result<()> {
+        let of_a_scrape = LOOKS_OF_A_MINUTE.saturating_mul(self.recording.minutes());
+        for number in 1..=LOOKS_OF_A_MINUTE.saturating_mul(HOUR) {
             sleep(LOOK).await;
             let text = self.world.metrics().render();
             self.recording.look(&text);
-            if number % LOOKS_OF_A_SCRAPE == 0 {
+            if number.is_multiple_of(of_a_scrape) {
                 self.scrape()?;
             }
         }
