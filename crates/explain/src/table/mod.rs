@@ -202,15 +202,7 @@ mod tests {
 
     #[test]
     fn each_error_type_of_a_host_has_a_row() {
-        for error in [
-            ErrorType::ProvisionedRegistration,
-            ErrorType::Registration,
-            ErrorType::Inspection,
-            ErrorType::Preparation,
-            ErrorType::Provisioning,
-            ErrorType::PowerManagement,
-            ErrorType::Servicing,
-        ] {
+        for error in ErrorType::ALL {
             let entry = Area::Hosts.find(reason_of_error(error));
             assert!(
                 entry.is_some_and(|entry| entry.row.severity == Severity::Error),

@@ -42,17 +42,6 @@ struct ByVersion {
     microversion: String,
 }
 
-/// In the order of the API.
-const ERRORS: [ErrorType; 7] = [
-    ErrorType::ProvisionedRegistration,
-    ErrorType::Registration,
-    ErrorType::Inspection,
-    ErrorType::Preparation,
-    ErrorType::Provisioning,
-    ErrorType::PowerManagement,
-    ErrorType::Servicing,
-];
-
 const fn error_name(error: ErrorType) -> &'static str {
     match error {
         ErrorType::ProvisionedRegistration => "provisioned registration error",
@@ -67,10 +56,10 @@ const fn error_name(error: ErrorType) -> &'static str {
 
 /// The sources of the metrics.
 pub(super) struct Gauges {
-    pub(super) ironic: IronicSession,
-    pub(super) index: HostIndex,
-    pub(super) budget: DeprovisionBudget,
-    pub(super) clock: Arc<dyn Clock>,
+    ironic: IronicSession,
+    index: HostIndex,
+    budget: DeprovisionBudget,
+    clock: Arc<dyn Clock>,
     errors: Errors,
 }
 
@@ -183,7 +172,7 @@ impl Gauges {
         let help = "Hosts with an error, by its type";
         let mut metric = encoder.encode_descriptor("metal3_hosts_by_error", help, None, MetricType::Gauge)?;
         let errors = self.errors.lock();
-        for error_type in ERRORS {
+        for error_type in ErrorType::ALL {
             let hosts = errors.values().filter(|error| **error == error_type).count();
             let by = ByError {
                 error_type: error_name(error_type),
@@ -298,7 +287,7 @@ mod tests {
 
     #[test]
     fn errors_have_the_spelling_of_the_api() {
-        for error in ERRORS {
+        for error in ErrorType::ALL {
             assert_eq!(serde_json::to_value(error).unwrap(), error_name(error));
         }
     }

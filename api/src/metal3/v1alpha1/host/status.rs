@@ -120,6 +120,19 @@ pub enum ErrorType {
     Servicing,
 }
 
+impl ErrorType {
+    /// All types, in the order of the schema.
+    pub const ALL: [Self; 7] = [
+        Self::ProvisionedRegistration,
+        Self::Registration,
+        Self::Inspection,
+        Self::Preparation,
+        Self::Provisioning,
+        Self::PowerManagement,
+        Self::Servicing,
+    ];
+}
+
 /// Credentials of a BMC, by reference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -264,5 +277,26 @@ impl JsonSchema for ProvisioningState {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::catalog;
+
+    #[test]
+    fn error_types_are_those_of_the_schema() {
+        let kinds = catalog::definitions();
+        let host = kinds.iter().find(|kind| kind.kind == "BareMetalHost").unwrap();
+        let schema = (host.versions.first().unwrap().schema)();
+        let published = schema.pointer("/properties/status/properties/errorType/enum").unwrap();
+        let all: Vec<Value> = ErrorType::ALL
+            .iter()
+            .map(|error| serde_json::to_value(error).unwrap())
+            .collect();
+        assert_eq!(published, &Value::from(all));
     }
 }
