@@ -107,7 +107,7 @@ fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, errors: &Err
     }
 }
 
-/// When the present state began, if the host records it: an operation that has not ended, or the deletion.
+/// When the present state began, if the host records it: an operation that has not ended.
 fn began(host: &BareMetalHost) -> Option<DateTime<Utc>> {
     let history = &host.status.operation_history;
     let operation = match host.status.provisioning.state {
@@ -115,9 +115,6 @@ fn began(host: &BareMetalHost) -> Option<DateTime<Utc>> {
         State::Inspecting => &history.inspect,
         State::Provisioning => &history.provision,
         State::Deprovisioning => &history.deprovision,
-        State::PoweringOffBeforeDelete | State::Deleting => {
-            return deletion(host);
-        }
         State::None
         | State::Unmanaged
         | State::MatchProfile
@@ -126,16 +123,14 @@ fn began(host: &BareMetalHost) -> Option<DateTime<Utc>> {
         | State::Ready
         | State::Provisioned
         | State::ExternallyProvisioned
+        // A host may be deprovisioned between its deletion and these.
+        | State::PoweringOffBeforeDelete
+        | State::Deleting
         | State::Other(_) => return None,
     };
     let start = operation.start?.get();
     let has_ended = operation.end.is_some_and(|end| end.get() >= start);
     (!has_ended).then_some(start)
-}
-
-fn deletion(host: &BareMetalHost) -> Option<DateTime<Utc>> {
-    let seconds = host.metadata.deletion_timestamp.as_ref()?.0.as_second();
-    DateTime::from_timestamp(seconds, 0)
 }
 
 impl fmt::Debug for Gauges {
@@ -276,7 +271,7 @@ mod tests {
             ("inspecting", &repeated, Some("2026-01-01T03:00:00+00:00")),
             ("inspecting", &ended, None),
             ("provisioned", &running, None),
-            ("deleting", &running, Some("2026-01-01T00:00:00+00:00")),
+            ("deleting", &running, None),
             ("a state of tomorrow", &running, None),
         ];
         for (state, history, expected) in rows {
