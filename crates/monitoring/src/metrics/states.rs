@@ -12,7 +12,8 @@ const fn machine(kind: Type, row: Row) -> Metric {
     metric(kind, "capm3", Own, row)
 }
 
-const AGES: &str = "how long the objects of a state have been in it, at this scrape: without `rate()`";
+const AGES: &str = "how long the objects of a state have been in it, at this scrape: without `rate()`; where the object does \
+                    not record the begin, since this process first saw the state";
 const OBJECTIVE: &str =
     "how long an object is in the state at most while all is well; absent for a state that may last";
 
@@ -24,7 +25,8 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_host_state_oldest_seconds",
             "state",
-            "how long the oldest host of a state has been in it",
+            "how long the oldest host of a state has been in it; where the host does not record the begin, since this process \
+             first saw the state",
         ),
     ),
     host(
@@ -58,7 +60,8 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_machine_state_oldest_seconds",
             "state",
-            "how long the oldest machine of a state has been in it",
+            "how long the oldest machine of a state has been in it; where the machine does not record the begin, since this \
+             process first saw the state",
         ),
     ),
     machine(
