@@ -155,7 +155,7 @@ const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
     ),
     // Helm leaves the braces of Prometheus, and the link has the value.
     (
-        &["prometheusRule.enabled=true", "prometheusRule.runbooks=https://a/"],
+        &["prometheusRule.enabled=true", "prometheusRule.runbooks=https://a"],
         "PrometheusRule",
         "/spec/groups/0/rules/1/annotations",
         r#"{"description":"Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.","runbook_url":"https://a/runbooks/alerts.md#metal3noleader","summary":"No process holds the lease {{ $labels.name }}."}"#,

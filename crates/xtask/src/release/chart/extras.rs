@@ -63,7 +63,8 @@ pub(super) fn templates() -> Vec<(&'static str, String)> {
 /// The rules of alerts. What stands before the path of a runbook is a value.
 fn rules() -> String {
     let text = when(".Values.prometheusRule.enabled", &monitoring::rule(NAMESPACE));
-    labelled(&text, "prometheusRule").replace("@runbooks@", "{{ $.Values.prometheusRule.runbooks }}")
+    let folder = "{{ trimSuffix \"/\" $.Values.prometheusRule.runbooks }}/";
+    labelled(&text, "prometheusRule").replace("@runbooks@", folder)
 }
 
 /// The object, if the condition holds. Braces in its texts are for Prometheus and Grafana, not for Helm.
