@@ -1,7 +1,7 @@
 //! Metrics of hosts and of Ironic that a scrape reads: states, errors, the deprovision budget, requests to Ironic and the
 //! change feed. None has a label with text of an object or of Ironic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use prometheus_client::metrics::MetricType;
 use super::budget::DeprovisionBudget;
 use super::index::HostIndex;
 use super::ironic_session::IronicSession;
+use crate::names::{HELD, reason};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByError {
@@ -60,11 +61,35 @@ pub(super) struct Gauges {
     index: HostIndex,
     budget: DeprovisionBudget,
     clock: Arc<dyn Clock>,
-    errors: Errors,
+    problems: Arc<Mutex<Problems>>,
 }
 
-/// The error of each host that has one.
-type Errors = Arc<Mutex<BTreeMap<Key, ErrorType>>>;
+/// Hosts that need a user.
+#[derive(Default)]
+struct Problems {
+    /// The error of each host that has one.
+    errors: BTreeMap<Key, ErrorType>,
+    /// Hosts that the deprovision budget withholds.
+    withheld: BTreeSet<Key>,
+}
+
+impl Problems {
+    fn note(&mut self, key: &Key, host: &BareMetalHost) {
+        self.remove(key);
+        if let Some(error) = host.status.error_type {
+            self.errors.insert(key.clone(), error);
+        }
+        let mut conditions = host.status.conditions.iter();
+        if conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str()) {
+            self.withheld.insert(key.clone());
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        self.errors.remove(key);
+        self.withheld.remove(key);
+    }
+}
 
 impl Gauges {
     /// Registers the metrics, which follow the cache. Call it before the cache is filled.
@@ -74,33 +99,31 @@ impl Gauges {
         (ironic, index, budget): (IronicSession, HostIndex, DeprovisionBudget),
         clock: Arc<dyn Clock>,
     ) {
-        let (states, errors) = (metrics.states(Subject::Host, Arc::clone(&clock)), Errors::default());
-        let of_errors = Arc::clone(&errors);
-        hosts.subscribe(move |change| note(change, &states, &of_errors));
+        let states = metrics.states(Subject::Host, Arc::clone(&clock));
+        let problems = Arc::<Mutex<Problems>>::default();
+        let follower = Arc::clone(&problems);
+        hosts.subscribe(move |change| note(change, &states, &mut follower.lock()));
         metrics.collect(Box::new(Self {
             ironic,
             index,
             budget,
             clock,
-            errors,
+            problems,
         }));
     }
 }
 
-fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, errors: &Errors) {
+fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, problems: &mut Problems) {
     match change {
         Change::Applied { new, .. } => {
             let (key, state) = (Key::of(*new), new.status.provisioning.state.to_string());
             let state = if state.is_empty() { NEW } else { &state };
-            match new.status.error_type {
-                Some(error) => errors.lock().insert(key.clone(), error),
-                None => errors.lock().remove(&key),
-            };
+            problems.note(&key, new);
             states.set(key, state, began(new));
         }
         Change::Deleted { key, .. } => {
             states.remove(key);
-            errors.lock().remove(*key);
+            problems.remove(key);
         }
         // The cached object stays.
         Change::Unreadable { .. } | Change::Synced => {}
@@ -166,7 +189,7 @@ impl Gauges {
     fn errors(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let help = "Hosts with an error, by its type";
         let mut metric = encoder.encode_descriptor("metal3_hosts_by_error", help, None, MetricType::Gauge)?;
-        let errors = self.errors.lock();
+        let errors = &self.problems.lock().errors;
         for error_type in ErrorType::ALL {
             let hosts = errors.values().filter(|error| **error == error_type).count();
             let by = ByError {
@@ -192,8 +215,13 @@ impl Gauges {
             ),
             (
                 "metal3_deprovision_budget_spent_namespaces",
-                "Namespaces of which none is left: their hosts wait",
+                "Namespaces of which none is left",
                 number(budgets.spent),
+            ),
+            (
+                "metal3_hosts_withheld_by_budget",
+                "Hosts that are not deprovisioned before a user confirms it",
+                number(self.problems.lock().withheld.len()),
             ),
         ];
         for (name, help, value) in gauges {
@@ -278,6 +306,30 @@ mod tests {
             let began = began(&host(&status(state, history))).map(|at| at.to_rfc3339());
             assert_eq!(began.as_deref(), expected, "{state} {history}");
         }
+    }
+
+    #[test]
+    fn host_is_withheld_by_the_budget_while_its_condition_has_that_reason() {
+        let mut status = status("provisioned", &json!({}));
+        let (mut problems, key) = (Problems::default(), Key::of(&host(&status)));
+        for (reason, is_withheld) in [
+            ("DeprovisionBudgetSpent", true),
+            ("RequestRefused", false),
+            ("DeprovisionBudgetSpent", true),
+            ("", false),
+        ] {
+            let held = json!({ "type": "Held", "status": "True", "reason": reason, "message": "x",
+                "lastTransitionTime": "2026-01-01T00:00:00Z" });
+            status["conditions"] = match reason {
+                "" => json!([]),
+                _ => json!([held]),
+            };
+            problems.note(&key, &host(&status));
+            assert_eq!(problems.withheld.contains(&key), is_withheld, "{reason}");
+        }
+        problems.withheld.insert(key.clone());
+        problems.remove(&key);
+        assert_eq!(problems.withheld.len(), 0, "a deleted host");
     }
 
     #[test]

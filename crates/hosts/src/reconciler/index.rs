@@ -203,8 +203,9 @@ impl HostIndex {
     /// What is left of the budget in all namespaces.
     pub(super) fn budgets(&self, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budgets {
         let inner = self.0.lock();
-        let namespaces = inner.deprovisioned.keys();
-        Budgets::of(budget, namespaces.map(|namespace| inner.left(namespace, budget, now)))
+        let recent = |namespace: &String| inner.recent(namespace, budget, now);
+        let spent = inner.deprovisioned.keys().map(recent).filter(|recent| *recent > 0);
+        Budgets::of(budget, spent.map(|recent| budget.limit.saturating_sub(recent)))
     }
 
     /// Reserves one unit of the budget for a host, if one is left. Two reconciles never get the same unit.
@@ -336,9 +337,14 @@ impl Inner {
     }
 
     fn left(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
+        budget.limit.saturating_sub(self.recent(namespace, budget, now))
+    }
+
+    /// The deprovisionings of a namespace within the period.
+    fn recent(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
         let deprovisioned = self.deprovisioned.get(namespace).into_iter().flat_map(BTreeMap::values);
         let recent = deprovisioned.filter(|at| is_recent(**at, budget, now)).count();
-        budget.limit.saturating_sub(u32::try_from(recent).unwrap_or(u32::MAX))
+        u32::try_from(recent).unwrap_or(u32::MAX)
     }
 }
 
@@ -457,6 +463,16 @@ mod tests {
         }
         assert_eq!(summary(61), (0, 1));
         assert_eq!(summary(121), (3, 0), "an hour later");
+    }
+
+    /// A standby prunes nothing.
+    #[test]
+    fn budget_of_zero_is_not_spent_by_a_deprovisioning_of_last_year() {
+        let index = HostIndex::default();
+        observe(&index, "a", &json!({ "deprovision": { "start": at(0) } }));
+        let none = DeprovisionBudget { limit: 0, ..budget() };
+        assert_eq!(index.budgets(&none, at(59)), Budgets { least: 0, spent: 1 });
+        assert_eq!(index.budgets(&none, at(60)), Budgets { least: 0, spent: 0 });
     }
 
     #[test]

@@ -120,14 +120,14 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3DeprovisionBudgetSpent",
-        query: "max(metal3_deprovision_budget_spent_namespaces) > 0",
+        query: "max(metal3_hosts_withheld_by_budget) > 0",
         minutes: 1,
         severity: Critical,
-        summary: "{{ $value }} namespaces may deprovision no further host this hour.",
-        meaning: "As many provisioned hosts as `--deprovision-budget` allows were deprovisioned within an hour; the others wait. A \
-                  mistake may be erasing a fleet.",
+        summary: "{{ $value }} hosts are not deprovisioned before a user confirms it.",
+        meaning: "As many provisioned hosts as `--deprovision-budget` allows were deprovisioned within an hour; the others run until \
+                  each is confirmed. A mistake may be erasing a fleet.",
         cure: "Find out who deletes the machines. Confirm what is meant with the annotation \
-               `baremetalhost.metal3.io/confirm-deprovision`.",
+               `baremetalhost.metal3.io/confirm-deprovision`, and revert the rest.",
         see: &["hosts.md#deprovisionbudgetspent"],
     },
     Alert {

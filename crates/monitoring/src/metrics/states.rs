@@ -53,6 +53,14 @@ pub(super) const METRICS: &[Metric] = &[
             "hosts by `status.errorType`, if they have one",
         ),
     ),
+    host(
+        Gauge,
+        (
+            "metal3_hosts_withheld_by_budget",
+            "",
+            "hosts that are not deprovisioned before a user confirms it, because the budget was spent",
+        ),
+    ),
     machine(Histogram, ("metal3_machine_state_age_seconds", "state", AGES)),
     machine(Gauge, ("metal3_machine_state_objective_seconds", "state", OBJECTIVE)),
     machine(

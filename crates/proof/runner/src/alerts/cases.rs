@@ -17,6 +17,8 @@ pub(super) struct Case {
     pub(super) steps: &'static [Step],
     /// All alerts that fire.
     pub(super) alerts: &'static [&'static str],
+    /// Those that fire at the end, if that is compared.
+    pub(super) at_the_end: Option<&'static [&'static str]>,
     /// How many hosts of a namespace may be deprovisioned per hour, if not the default.
     pub(super) budget: Option<u32>,
 }
@@ -25,6 +27,13 @@ impl Case {
     const fn budget(self, limit: u32) -> Self {
         Self {
             budget: Some(limit),
+            ..self
+        }
+    }
+
+    const fn at_the_end(self, alerts: &'static [&'static str]) -> Self {
+        Self {
+            at_the_end: Some(alerts),
             ..self
         }
     }
@@ -63,8 +72,8 @@ pub(super) enum Step {
 }
 
 use Step::{
-    Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes,
-    Registry, Server, Unscraped,
+    Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes, Registry,
+    Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -72,6 +81,7 @@ const LATE_HOSTS: &str = "Metal3HostsAboveObjective";
 const LATE_MACHINES: &str = "Metal3MachinesAboveObjective";
 const IRONIC: &str = "Metal3IronicUnreachable";
 const IRONIC_ERRORS: &str = "Metal3IronicErrors";
+const BUDGET: &str = "Metal3DeprovisionBudgetSpent";
 
 /// The last address of a pool for all machines.
 pub(super) const ENOUGH: &str = "192.0.2.200";
@@ -91,6 +101,7 @@ pub(super) const fn case(
         about,
         steps,
         alerts,
+        at_the_end: None,
         budget: None,
     }
 }
@@ -240,11 +251,28 @@ pub(super) const CASES: &[Case] = &[
             Cluster("1", ENOUGH),
             Minutes(40),
             DeleteCluster,
+            // The first one does not count after an hour, and the second one still waits.
+            Minutes(80),
+        ],
+        &[BUDGET],
+    )
+    .budget(1)
+    .at_the_end(&[BUDGET]),
+    case(
+        "budget-of-zero",
+        "A host is released, and each release needs a confirmation",
+        &[
+            Hosts(1, None),
+            Minutes(20),
+            Cluster("0", ENOUGH),
+            Minutes(40),
+            DeleteCluster,
             Minutes(40),
         ],
-        &["Metal3DeprovisionBudgetSpent"],
+        &[BUDGET],
     )
-    .budget(1),
+    .budget(0)
+    .at_the_end(&[BUDGET]),
     case(
         "stale-caches",
         "The API server refuses lists and watches",

@@ -19,19 +19,23 @@ pub(super) fn text(rules: &Path, case: &Case, recording: &Recording) -> String {
     let series = recording
         .series()
         .map(|(series, values)| json!({ "series": series, "values": notation(values) }));
-    let fired = case
-        .alerts
-        .iter()
-        .map(|alert| json!({ "labels": format!("{{alertname=\"{alert}\"}}"), "value": 1 }));
+    let asked = |firing: String, alerts: &[&str]| {
+        let sample = |alert: &&str| json!({ "labels": format!("{{alertname=\"{alert}\"}}"), "value": 1 });
+        json!({
+            "expr": format!("group by (alertname) ({firing})"),
+            "eval_time": end,
+            "exp_samples": alerts.iter().map(sample).collect::<Vec<Value>>(),
+        })
+    };
+    let firing = "ALERTS{alertstate=\"firing\"}";
+    let ever = asked(format!("count_over_time({firing}[{end}])"), case.alerts);
+    let last = case.at_the_end.map(|alerts| asked(firing.to_owned(), alerts));
+    let questions: Vec<Value> = [ever].into_iter().chain(last).collect();
     let test = json!({
         "name": case.name,
         "interval": interval,
         "input_series": series.collect::<Vec<Value>>(),
-        "promql_expr_test": [{
-            "expr": format!("group by (alertname) (count_over_time(ALERTS{{alertstate=\"firing\"}}[{end}]))"),
-            "eval_time": end,
-            "exp_samples": fired.collect::<Vec<Value>>(),
-        }],
+        "promql_expr_test": questions,
     });
     let whole = json!({
         "rule_files": [rules.display().to_string()],
