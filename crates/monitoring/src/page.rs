@@ -18,6 +18,8 @@ pub fn page() -> String {
          program. Objects are named where the Go managers do so, and pools.\n\n\
          Every replica watches, so that standbys report the same states as the leader: queries take `max`, not `sum`. What a scrape \
          reads is in memory; it sends no request.\n\n\
+         Numbers of alerts and dashboards are those of one installation: where one Prometheus scrapes several, `max` shows the largest \
+         number, not the sum. `Metal3NoLeader` and `Metal3ControllersAbsent` distinguish namespaces.\n\n\
          Prometheus must keep the labels of the program (`honor_labels: true`, as the ServiceMonitor of the chart has it): its label \
          `namespace` is that of a pool or host, not that of the Pod.\n\n\
          ## Metrics\n\n| Metric | Type | Labels | Controllers | Since | What |\n| --- | --- | --- | --- | --- | --- |\n{}\n{}\n{}\n{}",

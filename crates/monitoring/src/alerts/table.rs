@@ -16,11 +16,24 @@ pub const ALERTS: &[Alert] = &[
         see: &[],
     },
     Alert {
+        name: "Metal3ControllersAbsent",
+        query: "(max by (namespace, controllers) (count_over_time(metal3_build_info[1h])) \
+                unless max by (namespace, controllers) (metal3_build_info)) and on () metal3_build_info",
+        minutes: 10,
+        severity: Critical,
+        summary: "No process with --controllers={{ $labels.controllers }} is scraped any more.",
+        meaning: "Of several Deployments one is gone: Prometheus had metrics of its processes within the last hour, and has those \
+                  of others only.",
+        cure: "Look at the Pods of that Deployment: the alert ends after an hour, even if they stay absent. After a change of \
+               `--controllers` or of the namespace it needs nothing.",
+        see: &[],
+    },
+    Alert {
         name: "Metal3NoLeader",
-        query: "max by (name) (leader_election_master_status and on (job, instance) metal3_build_info) < 1",
+        query: "max by (namespace, name) (leader_election_master_status and on (job, instance) metal3_build_info) < 1",
         minutes: 5,
         severity: Critical,
-        summary: "No process holds the lease {{ $labels.name }}.",
+        summary: "No process holds the lease {{ $labels.namespace }}/{{ $labels.name }}.",
         meaning: "Processes run and none leads, so nothing is reconciled.",
         cure: "Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.",
         see: &["process.md#controllersidle"],

@@ -65,6 +65,8 @@ pub(super) enum Step {
     Image(u32),
     /// Deletes a host.
     DeleteHost(u32),
+    /// Another process shows these series, from now on.
+    AlsoScraped(&'static str),
     /// Observes the ages of states every five seconds for an hour.
     Hour,
     /// Days without faults: a worker is added and removed each day.
@@ -72,8 +74,8 @@ pub(super) enum Step {
 }
 
 use Step::{
-    Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes, Registry,
-    Server, Unscraped,
+    AlsoScraped, Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes,
+    Registry, Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -82,6 +84,7 @@ const LATE_MACHINES: &str = "Metal3MachinesAboveObjective";
 const IRONIC: &str = "Metal3IronicUnreachable";
 const IRONIC_ERRORS: &str = "Metal3IronicErrors";
 const BUDGET: &str = "Metal3DeprovisionBudgetSpent";
+const NO_LEADER: &str = "Metal3NoLeader";
 
 /// The last address of a pool for all machines.
 pub(super) const ENOUGH: &str = "192.0.2.200";
@@ -301,7 +304,25 @@ pub(super) const CASES: &[Case] = &[
         "no-leader",
         "No process holds the lease (registry)",
         &[Registry(idle), Minutes(20)],
-        &["Metal3NoLeader"],
+        &[NO_LEADER],
+    ),
+    case(
+        "one-without-leader",
+        "Of two installations one has no leader (registry)",
+        &[Registry(leads), AlsoScraped(IDLE), Minutes(20)],
+        &[NO_LEADER],
+    ),
+    case(
+        "one-absent",
+        "The process of other controllers is gone (another process)",
+        &[
+            Minutes(5),
+            AlsoScraped(OTHER),
+            Minutes(20),
+            AlsoScraped(""),
+            Minutes(40),
+        ],
+        &["Metal3ControllersAbsent"],
     ),
     case(
         "busy-workers",
@@ -322,6 +343,11 @@ pub(super) const CASES: &[Case] = &[
         &["Metal3WebhooksFail"],
     ),
 ];
+
+/// A process of another namespace that does not lead.
+const IDLE: &str = "leader_election_master_status{name=\"capm3\",namespace=\"other\"} 0\n";
+/// A process of other controllers.
+const OTHER: &str = "metal3_build_info{controllers=\"others\",version=\"v1\"} 1\n";
 
 fn slow() -> Plan {
     Plan::seeded(1).with(Rule::random(1000, Broken::Delay(Duration::from_secs(15))))
@@ -344,6 +370,10 @@ fn no_writes() -> Plan {
 fn panics(metrics: &Metrics) {
     let active = metrics.controller("baremetalhost", 1).begin(Duration::ZERO);
     active.end(ReconcileResult::Panicked, Duration::ZERO);
+}
+
+fn leads(metrics: &Metrics) {
+    metrics.lease("capm3").leading(true);
 }
 
 fn idle(metrics: &Metrics) {

@@ -61,6 +61,8 @@ struct Player {
     recording: Recording,
     wanted: BTreeSet<String>,
     registry: Option<fn(&Metrics)>,
+    /// Series of another process.
+    also_scraped: &'static str,
 }
 
 impl Player {
@@ -77,6 +79,7 @@ impl Player {
             recording: Recording::every(minutes),
             wanted: scraped(),
             registry: None,
+            also_scraped: "",
         })
     }
 
@@ -125,6 +128,10 @@ impl Player {
             }
             Step::Registry(set) => {
                 self.registry = Some(*set);
+                Ok(())
+            }
+            Step::AlsoScraped(series) => {
+                self.also_scraped = *series;
                 Ok(())
             }
             Step::Hour => self.hour().await,
@@ -187,7 +194,8 @@ impl Player {
         let text = metrics.render();
         let leaks = leaks(&text);
         ensure!(leaks.is_empty(), "a metric contains {}", leaks.join(", "));
-        self.recording.add(&text, &self.wanted);
+        self.recording
+            .add(&format!("{text}{}", self.also_scraped), &self.wanted);
         Ok(())
     }
 

@@ -157,8 +157,8 @@ const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
     (
         &["prometheusRule.enabled=true", "prometheusRule.runbooks=https://a"],
         "PrometheusRule",
-        "/spec/groups/0/rules/1/annotations",
-        r#"{"description":"Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.","runbook_url":"https://a/runbooks/alerts.md#metal3noleader","summary":"No process holds the lease {{ $labels.name }}."}"#,
+        "/spec/groups/0/rules/2/annotations",
+        r#"{"description":"Read /readyz and the log of a Pod: a Go manager of the same group may run, or the API server refuses the lease.","runbook_url":"https://a/runbooks/alerts.md#metal3noleader","summary":"No process holds the lease {{ $labels.namespace }}/{{ $labels.name }}."}"#,
     ),
     (
         &["dashboards.enabled=true"],
