@@ -176,3 +176,27 @@ fn hardware_volumes_of_a_cleaning_that_was_lost_with_its_node_are_not_taken_for_
         "{first}"
     );
 }
+
+/// The status has one error, and another one replaced it.
+#[test]
+fn unknown_volumes_stay_unknown_after_an_error_of_the_registration() {
+    let [_, hardware] = fixtures();
+    let former = json!({ "provisioning": { "ID": "99999999-2222-4333-8444-555555555555" } });
+    let unknown = hardware.status(former).with(|fixture| {
+        fixture.began_elsewhere = true;
+        fixture.erasing = Observed::Unknown(UnknownReason::NotRead);
+    });
+    let kept = json!({ "automated_clean": false });
+    let unknown = unknown.node_with("enroll", kept.clone()).live().performed();
+    let message = |fixture: &Fixture| fixture.host["status"]["errorMessage"].as_str().unwrap().to_owned();
+    assert!(message(&unknown).contains("it is not known"), "{}", message(&unknown));
+    let error = json!({ "errorType": "registration error", "errorMessage": "the Secret does not exist" });
+    let back = unknown
+        .status(error)
+        .node_with("manageable", kept)
+        .live()
+        .hours_later(9);
+    let summary = back.summary();
+    assert!(!summary.contains("to available"), "{summary}");
+    assert!(message(&back.performed()).contains("it is not known"), "{summary}");
+}

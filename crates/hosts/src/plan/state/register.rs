@@ -53,8 +53,8 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
     let Some(node) = planner.node()? else {
         return Err(create_node(planner, &access));
     };
-    node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     drop_unfinished(planner, node)?;
+    node.uuid.as_str().clone_into(&mut planner.draft.status.provisioning.id);
     take_back_detachment(planner, node)?;
     update_node(planner, node, &access)?;
     add_ports(planner, node)?;

@@ -77,7 +77,7 @@ fn unknown_cleaning() -> Decision {
 }
 
 /// Drops the record of hardware volumes whose cleaning may not have ended before Ironic lost the node: the new one says nothing of
-/// them.
+/// them. While that is not known, the status keeps the ID of the lost node, so that no other error hides it.
 pub(super) fn drop_unfinished(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let known = &planner.host().status.provisioning.id;
     let is_new = !known.is_empty() && *known != node.uuid.as_str();
