@@ -241,7 +241,10 @@ impl Inner {
                     if last.is_none() && is_registered(state) {
                         self.registered_elsewhere.insert(key.clone());
                     }
+                    // A new host is registered first; a restored one has the state of another process.
+                    let is_new = matches!(state, State::Registering | State::Unmanaged | State::Deleting);
                     match last {
+                        Some((State::None, _)) if !is_new => self.began_elsewhere.insert(key.clone()),
                         None => self.began_elsewhere.insert(key.clone()),
                         Some(_) => self.began_elsewhere.remove(&key),
                     };
@@ -429,6 +432,39 @@ mod tests {
 
     fn left_for(index: &HostIndex, name: &str, minute: i64) -> u32 {
         index.budget(&key(name), &budget(), at(minute)).left
+    }
+
+    #[test]
+    fn restored_state_was_begun_by_another() {
+        let observe = |index: &HostIndex, version: &str, state: &str| {
+            let host: BareMetalHost = serde_json::from_value(json!({
+                "metadata": { "name": "h", "namespace": "metal", "uid": "h", "resourceVersion": version },
+                "spec": { "online": true }, "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true,
+                    "errorCount": 0, "provisioning": { "state": state, "ID": "", "image": { "url": "" } } },
+            }))
+            .unwrap();
+            let change = Change::Applied {
+                old: None,
+                new: &host,
+                was_unreadable: false,
+            };
+            let monotonic = Monotonic::new(std::time::Duration::ZERO);
+            index.0.lock().note(
+                &change,
+                ObservationTime {
+                    wall: at(60),
+                    monotonic,
+                },
+            );
+        };
+        for (state, elsewhere) in [("registering", false), ("preparing", true), ("deprovisioning", true)] {
+            let index = HostIndex::default();
+            observe(&index, "1", "");
+            observe(&index, "2", state);
+            assert_eq!(index.began_elsewhere(&key("h")), elsewhere, "{state}");
+            observe(&index, "3", "available");
+            assert!(!index.began_elsewhere(&key("h")), "{state}");
+        }
     }
 
     #[test]
