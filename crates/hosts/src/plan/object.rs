@@ -126,8 +126,13 @@ fn import_hardware_details(planner: &mut Planner<'_>) -> PlanResult<()> {
         // The cache tells when it comes.
         Observed::Unknown(_) if !disabled && text.is_none() => return Ok(()),
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
-        // differs: `host-hardware-data-own`. The garbage collector removes it later.
-        Observed::Present(data) if is_of_former_host(data, planner.uid) => None,
+        // differs: `host-hardware-data-own`. The garbage collector removes it, once this program has let it go.
+        Observed::Present(data) if is_of_former_host(data, planner.uid) => {
+            if data.metadata.deletion_timestamp.is_some() {
+                release(planner, data);
+            }
+            None
+        }
         Observed::Present(data) => data.spec.hardware.clone(),
         Observed::Absent => None,
     };
@@ -177,10 +182,21 @@ pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetai
             let data = hardware_data(planner.host(), planner.uid, details);
             planner.add(Action::CreateHardwareData(Box::new(data)));
         }
+        Observed::Present(data) if data.metadata.deletion_timestamp.is_some() => {
+            release(planner, data);
+            return Err(Decision::Wait(wait::on_user(
+                "the HardwareData of a former host is deleted; if it stays, look at its finalizers",
+            )));
+        }
         Observed::Present(data) => {
             // differs: `host-hardware-data-in-place`. The Go manager deletes it and creates another.
             let mut wanted = data.clone();
             wanted.spec.hardware = Some(details.clone());
+            if is_of_former_host(data, planner.uid) {
+                wanted.metadata.owner_references = hardware_data(planner.host(), planner.uid, details)
+                    .metadata
+                    .owner_references;
+            }
             change_hardware_data(planner, data, &wanted);
         }
     }
@@ -191,15 +207,18 @@ pub(crate) fn release_hardware(planner: &mut Planner<'_>) -> PlanResult<()> {
     match planner.facts.hardware_data {
         Observed::Unknown(_) => return Err(Decision::read(Read::HardwareData)),
         Observed::Absent => {}
-        Observed::Present(data) => {
-            let mut wanted = data.clone();
-            if let Some(finalizers) = &mut wanted.metadata.finalizers {
-                finalizers.retain(|one| one != HARDWARE_DATA_FINALIZER);
-            }
-            change_hardware_data(planner, data, &wanted);
-        }
+        Observed::Present(data) => release(planner, data),
     }
     Ok(())
+}
+
+/// Removes the finalizer.
+fn release(planner: &mut Planner<'_>, data: &HardwareData) {
+    let mut wanted = data.clone();
+    if let Some(finalizers) = &mut wanted.metadata.finalizers {
+        finalizers.retain(|one| one != HARDWARE_DATA_FINALIZER);
+    }
+    change_hardware_data(planner, data, &wanted);
 }
 
 fn change_hardware_data(planner: &mut Planner<'_>, from: &HardwareData, to: &HardwareData) {

@@ -83,3 +83,27 @@ fn hardware_data_of_a_former_host_of_the_same_name_is_not_taken() {
         assert!(fixture.host["spec"]["architecture"].is_null(), "{mode}");
     }
 }
+
+/// Nothing else removes the finalizer of a host that is gone.
+#[test]
+fn hardware_data_of_a_former_host_that_only_the_finalizer_keeps_is_released() {
+    let data = |is_deleted: bool| -> HardwareData {
+        let deleted = is_deleted.then_some("2026-01-01T00:00:00Z");
+        serde_json::from_value(json!({
+            "metadata": { "name": "h", "namespace": "metal", "resourceVersion": "20", "deletionTimestamp": deleted,
+                "finalizers": ["baremetalhost.metal3.io/hardwareData"], "ownerReferences": [{ "apiVersion": "metal3.io/v1alpha1",
+                "kind": "BareMetalHost", "name": "h", "uid": OTHER_UID, "controller": true }] },
+            "spec": { "hardware": hardware() },
+        }))
+        .unwrap()
+    };
+    for is_deleted in [false, true] {
+        let disabled = registering()
+            .spec(json!({ "inspectionMode": "disabled" }))
+            .node("enroll")
+            .live();
+        let fixture = disabled.with(|fixture| fixture.hardware_data = Some(Some(data(is_deleted))));
+        let summary = fixture.summary();
+        assert_eq!(summary.contains("hardware data"), is_deleted, "{summary}");
+    }
+}
