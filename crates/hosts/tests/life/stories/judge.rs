@@ -16,6 +16,8 @@ use super::history::{
 
 /// An edit may be this much younger than the last read of the host before an order.
 const SLACK: Duration = Duration::from_secs(2);
+/// How old a view of the node is when an order that erases nothing is decided: a round of the feed, and a slow reconcile.
+const FEED_SLACK: Duration = Duration::from_secs(15);
 /// An order may be this much younger than its reason: Ironic retries a locked node, and a response may be late.
 const MEMORY: Duration = Duration::from_secs(60);
 
@@ -74,6 +76,11 @@ impl<'a> Order<'a> {
         (self.part == "states/power").then_some(self.target.as_str())
     }
 
+    fn erases(&self) -> bool {
+        let target = self.transition();
+        matches!(target, Some("deleted" | "provide" | "active" | "rebuild" | "clean"))
+    }
+
     /// The soft attempt to which later errors belong.
     pub(super) fn soft_attempt(&self) -> Option<Instant> {
         match self.power() {
@@ -127,9 +134,13 @@ fn of_any_order(order: &Order<'_>, host: &History) -> Option<&'static str> {
 
 fn of_another(order: &Order<'_>, _: &History) -> Option<&'static str> {
     let changes_machine = order.transition().is_some() || order.power().is_some() || order.is_node_deletion();
+    let is_read_live =
+        order.erases() || order.is_node_deletion() || order.power().is_some_and(|target| target != "power on");
+    let changes_record = ["maintenance", "states/raid"].contains(&order.part.as_str());
     let is_others = order.node["instance_uuid"] == OTHER_INSTANCE;
-    let is_known = order.assigned.is_some_and(|at| at.elapsed() > SLACK);
-    (changes_machine && is_others && is_known).then_some("the node serves another instance")
+    let slack = if is_read_live { SLACK } else { FEED_SLACK };
+    let is_known = order.assigned.is_some_and(|at| at.elapsed() > slack);
+    ((changes_machine || changes_record) && is_others && is_known).then_some("the node serves another instance")
 }
 
 fn of_repetition(order: &Order<'_>, _: &History) -> Option<&'static str> {
@@ -138,10 +149,7 @@ fn of_repetition(order: &Order<'_>, _: &History) -> Option<&'static str> {
 }
 
 fn of_erasing(order: &Order<'_>, host: &History) -> Option<&'static str> {
-    if !matches!(
-        order.transition(),
-        Some("deleted" | "provide" | "active" | "rebuild" | "clean")
-    ) {
+    if !order.erases() {
         return None;
     }
     if host.always(SLACK, is_external) {
@@ -169,8 +177,19 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
 /// RAID volumes are changed on a machine that runs nothing, for a host that asks for others than it has.
 fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let is_order = order.transition() == Some("clean");
-    if is_order && order.node["instance_uuid"].is_string() {
+    let is_own = |host: &Value| order.node["instance_uuid"] == host["metadata"]["uid"];
+    if is_order && order.node["instance_uuid"].is_string() && !host.ever(SLACK, is_own) {
         return Some("the node has an instance");
+    }
+    // Ironic does not report hardware volumes, and volumes that one of them replaces are removed.
+    let concerns_some = |host: &Value| {
+        let lists = ["softwareRAIDVolumes", "hardwareRAIDVolumes"];
+        let (asked, made) = (&host["spec"]["raid"], &host["status"]["provisioning"]["raid"]);
+        // An empty list of hardware volumes asks for their removal.
+        asked["hardwareRAIDVolumes"].is_array() || lists.iter().any(|list| is_list(&asked[list]) || is_list(&made[list]))
+    };
+    if is_order && !host.ever(Duration::MAX, concerns_some) {
+        return Some("the host never asked for volumes");
     }
     // The node of a lost database has no volumes.
     let has_volumes = !order.node["raid_config"]["logical_disks"].is_null();
@@ -307,4 +326,28 @@ async fn power_is_not_cut_for_an_error_that_is_recorded_after_an_attempt_that_su
     host.record(version(false, "power management error"));
     let (broken, _) = judged("power off", soft, &host);
     assert!(broken.is_some_and(|broken| broken.contains("without a soft attempt")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn volumes_are_made_for_a_host_that_asks_for_some_on_a_node_of_its_own() {
+    let software = json!({ "softwareRAIDVolumes": [{ "level": "1" }] });
+    for (raid, instance, is_allowed) in [
+        (json!(null), json!(null), false),
+        (json!({ "softwareRAIDVolumes": [] }), json!(null), false),
+        (software.clone(), json!(null), true),
+        (software.clone(), json!("u"), true),
+        (software, json!("v"), false),
+    ] {
+        let mut host = History::default();
+        host.record(json!({ "metadata": { "uid": "u" }, "spec": { "raid": raid },
+            "status": { "provisioning": { "state": "preparing" } } }));
+        let request =
+            Request::put("/v1/nodes/1/states/provision").body(json!({ "target": "clean" }).to_string().into_bytes());
+        let (request, node) = (
+            request.unwrap(),
+            json!({ "instance_uuid": instance, "raid_config": {} }),
+        );
+        let broken = violation(&Order::of(&request, &node, None, None), &host);
+        assert_eq!(broken.is_none(), is_allowed, "{raid} {instance}: {broken:?}");
+    }
 }

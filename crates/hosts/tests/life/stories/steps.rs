@@ -169,10 +169,17 @@ impl StoryRun {
         if self.env.api::<Secret>().get_opt("bmc-1").await.unwrap().is_none() {
             self.change_login(Login::Right).await;
         }
-        self.maintain(false).await;
+        // The maintenance of a deletion that was taken back is the controller's to end.
+        let node = self.env.node(HOST).await;
+        if node.is_some_and(|node| node.maintenance_reason.as_deref() != Some(OF_DELETION)) {
+            self.maintain(false).await;
+        }
         self.assign(false).await;
     }
 }
+
+/// As the Go manager and this program set it.
+const OF_DELETION: &str = "forcing deletion in baremetal-operator";
 
 pub(super) fn with_mac(change: Value, mac: &str) -> Value {
     serde_json::from_str(&change.to_string().replace(OWN_MAC, mac)).unwrap()
