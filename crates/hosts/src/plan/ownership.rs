@@ -13,7 +13,11 @@ use metal3_runtime::plan::Observed;
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Instance};
+use crate::plan::error::IN_IRONIC;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+
+/// How the message continues after [`IN_IRONIC`].
+pub(crate) const SERVES: &str = "serves instance ";
 
 /// Whether the node has the name of the host. The status that records a node may be written by a user.
 fn has_name(planner: &Planner<'_>, node: &Node) -> bool {
@@ -33,7 +37,21 @@ pub(crate) fn has_no_other_instance(planner: &Planner<'_>, node: &Node) -> bool 
 
 /// Whether the power of the node may be changed for a host that stays: also when the node shows the host's image.
 pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
-    has_no_other_instance(planner, node) || has_image(planner, node, &planner.host().status.provisioning.image)
+    let host = planner.host();
+    let recorded = &host.status.provisioning.image;
+    let image = match &host.spec.image {
+        // What such a host runs is recorded in its spec alone.
+        Some(image) if recorded.url.is_empty() && *planner.state() == State::ExternallyProvisioned => image,
+        _ => recorded,
+    };
+    has_no_other_instance(planner, node) || has_image(planner, node, image)
+}
+
+/// Whether the message is that the node serves another instance.
+pub(crate) fn is_of_another_instance(message: &str) -> bool {
+    message
+        .strip_prefix(IN_IRONIC)
+        .is_some_and(|rest| rest.starts_with(SERVES))
 }
 
 /// Whether the node may be powered off and deleted for the host: by recorded identity, not by its image.

@@ -18,6 +18,7 @@ use super::{backoff, status, wait};
 use crate::action::{Action, Audit, Count, Order, Request};
 use crate::facts::{Facts, FoundNode, LOCK_THRESHOLD, NodeFreshness, Read};
 use crate::plan::error::{Failure, is_of_inoperable_node};
+use crate::plan::ownership::{is_of_another_instance, may_switch_power};
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::Trigger;
 
@@ -233,12 +234,14 @@ impl<'a> Planner<'a> {
         matches!(status.operational_status, OperationalStatus::Delayed) && status.error_type.is_none()
     }
 
-    /// Whether the status names a reason for which Ironic did not operate the node. Callers have compared that with the node,
-    /// so it is over, and the operation that failed before is due.
+    /// Whether the status names a reason for which Ironic did not operate the node, or not for this host, and that is over: the
+    /// operation that failed before is due. Callers have compared maintenance and faults with the node.
     fn is_operable_again(&self, failure: &Failure) -> bool {
         let status = &self.facts.host.status;
-        let is_of_node = status.error_type == Some(failure.kind) && is_of_inoperable_node(&status.error_message);
-        is_of_node && !is_of_inoperable_node(&failure.message)
+        let message = status.error_message.as_str();
+        let is_own = || matches!(self.facts.own_node(), Some((node, _)) if may_switch_power(self, node));
+        let is_of_node = is_of_inoperable_node(message) || (is_of_another_instance(message) && is_own());
+        status.error_type == Some(failure.kind) && is_of_node && !is_of_inoperable_node(&failure.message)
     }
 
     fn check_backoff(&self, failure: &Failure) -> PlanResult<()> {

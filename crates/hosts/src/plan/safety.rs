@@ -19,7 +19,7 @@ use crate::facts::{HostFreshness, NodeFreshness, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::node;
 use crate::plan::error::{Failure, IN_IRONIC};
-use crate::plan::ownership::{has_no_other_instance, may_switch_power};
+use crate::plan::ownership::{SERVES, has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::wait;
 
@@ -117,7 +117,7 @@ pub(crate) fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bo
     };
     let kind = crate::plan::error::kind_in(planner.state());
     let message = format!(
-        "{IN_IRONIC}serves instance {instance}, which is not this host; the node is not changed. If nothing \
+        "{IN_IRONIC}{SERVES}{instance}, which is not this host; the node is not changed. If nothing \
          uses that instance, remove instance_uuid from node {}; if it is the former instance of this host from \
          before a move between clusters, set the annotation {FORMER_ANNOTATION} to it",
         node.uuid

@@ -1,10 +1,10 @@
 //! A node that an operator of Ironic gave to another instance: nothing is ordered of it.
 
 use metal3_ironic::slots::SlotState;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fixture::{Fixture, OTHER_UID};
-use super::rows::given::port;
+use super::rows::given::{failing, port, with, written_for};
 
 #[test]
 fn nothing_is_ordered_of_a_node_that_serves_another_instance() {
@@ -44,5 +44,77 @@ fn nothing_is_ordered_of_a_node_that_serves_another_instance() {
         }
         let error = fixture.host["status"]["errorMessage"].as_str().unwrap().to_owned();
         assert!(error.contains("serves instance"), "{name}: {error:?}");
+    }
+}
+
+#[test]
+fn maintenance_of_a_node_that_serves_another_instance_is_not_ended() {
+    for (fixture, state, fault) in [
+        (Fixture::new("preparing"), "clean failed", "clean failure"),
+        (
+            Fixture::new("deprovisioning").status_image("a"),
+            "service failed",
+            "service failure",
+        ),
+    ] {
+        let other = json!({ "instance_uuid": OTHER_UID, "maintenance": true, "fault": fault, "last_error": "x" });
+        let mut fixture = fixture.node_with(state, other).live().with(|fixture| {
+            fixture.ports = Some(vec![port()]);
+            fixture.history = Some(None);
+            fixture.slot = Some(SlotState::Granted);
+        });
+        for _ in 0..3 {
+            let summary = fixture.summary();
+            assert!(!summary.contains("requests"), "{state}: {summary}");
+            fixture = fixture.performed().hours_later(9).live();
+        }
+    }
+}
+
+#[test]
+fn order_of_volumes_of_another_instance_is_not_cleared() {
+    let disks = json!({ "logical_disks": [{ "controller": "software", "size_gb": "MAX", "raid_level": "1" }] });
+    let fixture = |instance: Value| {
+        let node = json!({ "instance_uuid": instance, "target_raid_config": disks });
+        Fixture::new("preparing")
+            .status(json!({ "provisioning": { "raid": { "softwareRAIDVolumes": [] } } }))
+            .node_with("manageable", node)
+            .live()
+            .with(|fixture| fixture.ports = Some(vec![port()]))
+            .summary()
+    };
+    assert!(
+        fixture(Value::Null).contains("requests set RAID"),
+        "{}",
+        fixture(Value::Null)
+    );
+    let summary = fixture(json!(OTHER_UID));
+    assert!(!summary.contains("requests"), "{summary}");
+}
+
+/// Each such failure would otherwise be repeated only after its backoff.
+#[test]
+fn what_failed_before_is_retried_once_the_node_serves_no_other_instance() {
+    let message = "in Ironic the node serves instance 7, which is not this host; the node is not changed";
+    let fixture = |instance: Value| {
+        let node = json!({ "last_error": "x", "instance_uuid": instance });
+        let fixture = Fixture::new("preparing").status(failing("preparation error", message, 9));
+        let fixture = fixture.node_with("clean failed", node).live();
+        fixture.with(|fixture| fixture.ports = Some(vec![port()])).summary()
+    };
+    let summary = fixture(Value::Null);
+    assert!(summary.contains("requests manage"), "{summary}");
+    let summary = fixture(json!(OTHER_UID));
+    assert!(!summary.contains("requests"), "{summary}");
+}
+
+/// A moved host has another UID than its node knows; what an externally provisioned host runs is in its spec alone.
+#[test]
+fn moved_external_host_with_the_image_that_its_node_shows_is_switched_on() {
+    for (image, is_on) in [("a", true), ("b", false)] {
+        let node = with(written_for("a", OTHER_UID), json!({ "power_state": "power off" }));
+        let fixture = Fixture::new("externally provisioned").spec(json!({ "externallyProvisioned": true }));
+        let summary = fixture.spec_image(image).node_with("active", node).live().summary();
+        assert_eq!(summary.contains("requests power on"), is_on, "{image}: {summary}");
     }
 }

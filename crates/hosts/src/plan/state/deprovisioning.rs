@@ -22,8 +22,9 @@ use crate::node::raid;
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::{disruptive_transition, is_cancelled};
+use crate::plan::safety::{disruptive_transition, is_cancelled, require_ownership};
 use crate::plan::{status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -119,6 +120,7 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     match &node.provision_state {
         S::Servicing => Ok(wait_for_service(planner, node)),
         S::ServiceFailed if node.maintenance && is_own_fault => {
+            require_ownership(planner, node, has_no_other_instance(planner, node))?;
             end_own_maintenance(planner, node, SERVICE_FAULT)?;
             Ok(Decision::Wait(wait::on_node("Ironic is ending the maintenance")))
         }

@@ -202,6 +202,7 @@ pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanRes
 /// failed: after other failures Ironic sets none, and one without a fault is an operator's.
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_recoverable(planner, node)?;
+    require_ownership(planner, node, may_switch_power(planner, node))?;
     if is_clean_fault(node) {
         end_own_maintenance(planner, node, CLEAN_FAULT)?;
     }

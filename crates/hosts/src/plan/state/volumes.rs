@@ -190,7 +190,7 @@ fn order(planner: &mut Planner<'_>, node: &Node, change: RaidChange) -> PlanResu
 fn clear_order(planner: &mut Planner<'_>, node: &Node) {
     let recorded = planner.host().status.provisioning.raid.as_ref();
     let are_removed = recorded.is_some_and(|raid| raid.software_raid_volumes.as_ref().is_some_and(Vec::is_empty));
-    if are_removed && raid::may_have_software(node) {
+    if are_removed && raid::may_have_software(node) && has_no_other_instance(planner, node) {
         planner.request(Request::SetRaid(node.uuid.clone(), Vec::new()));
     }
 }
