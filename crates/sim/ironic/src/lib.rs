@@ -21,6 +21,7 @@
 //! | many nodes | [`Ironic::enrol`] |
 //! | the change feed | `Feed::new` with that client; spawn `Feed::run` |
 //! | a failing inspection, cleaning, deployment | [`Machine::faults`]: `InspectionError`, `NoBoot`, `CleanStepFails`, `ChecksumMismatch`, `DiskTooSmall`, `NoHeartbeat`; without the fault the next attempt succeeds |
+//! | a machine that reports other BIOS settings than it was asked for | [`Machine::bios_reports`] |
 //! | a failing BMC | `DeadBmc`, `SlowBmc(30)`, `WrongPassword`, `BmcStatus(503)`, `PowerStuck`; `docs/ironic-faults.md` has the resulting states |
 //! | a locked node, a lost answer, an error | [`Ironic::inject`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
 //! | a restart, a lost database | [`Ironic::restart`], [`Ironic::lose_database`] |
@@ -39,6 +40,7 @@
 #![warn(missing_docs)]
 
 mod audit;
+mod bios;
 mod bmc;
 mod core;
 mod describe;
@@ -53,6 +55,7 @@ mod simulator;
 mod work;
 
 pub use audit::{Audit, Count};
+pub use bios::BiosReports;
 pub use describe::describe_request;
 pub use http::{HttpsServer, Login};
 pub use machine::{Image, Machine, MachineCounts, Pace};

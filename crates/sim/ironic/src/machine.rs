@@ -13,6 +13,8 @@ use metal3_sim_bmc::inventory;
 use metal3_sim_bmc::profile::Profile;
 use serde_json::{Value, json};
 
+use crate::bios::{self, BiosReports};
+
 /// Durations of operations.
 #[derive(Debug, Clone)]
 pub struct Pace {
@@ -124,6 +126,8 @@ pub struct Machine {
     pub subscriptions: Vec<String>,
     /// BIOS settings.
     pub bios: BTreeMap<String, Value>,
+    /// How it reports those that are changed.
+    pub bios_reports: BiosReports,
     number: Number,
 }
 
@@ -140,7 +144,8 @@ impl Machine {
             boot_mode: "uefi".to_owned(),
             secure_boot: false,
             subscriptions: Vec::new(),
-            bios: factory_bios(),
+            bios: bios::factory(),
+            bios_reports: BiosReports::default(),
             // Serial numbers and addresses repeat after 65536 machines.
             number: Number(u16::try_from(number % 65_536).unwrap_or_default()),
         }
@@ -239,16 +244,4 @@ impl Machine {
         self.disk = None;
         self.counts.erased = self.counts.erased.saturating_add(1);
     }
-}
-
-/// Default BIOS settings.
-pub(crate) fn factory_bios() -> BTreeMap<String, Value> {
-    [
-        ("BootMode", "Uefi"),
-        ("NumaGroupSize", "Flat"),
-        ("ProcVirtualization", "Enabled"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), json!(value)))
-    .collect()
 }

@@ -6,6 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{Answer, Context, Core, Failure, NO_BMC, work};
+use crate::bios;
 use crate::machine::Machine;
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
@@ -57,12 +58,7 @@ impl Core {
             if !detail {
                 return json!({"name": name, "value": value});
             }
-            let kind = if node.is_fake() { Value::Null } else { json!("String") };
-            json!({
-                "name": name, "value": value, "attribute_type": kind, "allowable_values": [], "lower_bound": null,
-                "upper_bound": null, "min_length": null, "max_length": null, "read_only": null, "unique": null,
-                "reset_required": null,
-            })
+            bios::detailed(name, value, node.is_fake())
         };
         Ok(Answer::ok(
             json!({"bios": node.bios.iter().map(setting).collect::<Vec<_>>()}),

@@ -3,7 +3,8 @@
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 
-use crate::machine::{Machine, factory_bios};
+use crate::bios;
+use crate::machine::Machine;
 use crate::node::Node;
 
 /// Valid interfaces of steps.
@@ -65,6 +66,14 @@ pub(crate) fn names(step: &Value) -> (&str, &str) {
     (text("interface"), text("step"))
 }
 
+/// A setting of the fake driver, which accepts each.
+fn untyped(setting: &Value) -> (String, Value) {
+    let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
+    let value = setting.get("value").cloned().unwrap_or_default();
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    (name.to_owned(), json!(value))
+}
+
 /// Runs a step. `Err` when it fails.
 pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) -> Result<(), String> {
     let (interface, name) = names(step);
@@ -80,25 +89,18 @@ pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) 
         .cloned()
         .unwrap_or_default();
     match (interface, name) {
-        ("bios", "apply_configuration") => {
-            let settings = settings.iter().map(|setting| {
-                let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
-                let value = setting.get("value").cloned().unwrap_or_default();
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                (name.to_owned(), json!(value))
-            });
-            match machine {
-                None => node.bios = settings.collect(),
-                Some(machine) => {
-                    machine.bios.extend(settings);
-                    node.record_bmc(machine);
-                }
+        ("bios", "apply_configuration") => match machine {
+            None => node.bios = settings.iter().map(untyped).collect(),
+            Some(machine) => {
+                let changed = bios::applied(&settings, machine.bios_reports)?;
+                machine.bios.extend(changed);
+                node.record_bmc(machine);
             }
-        }
+        },
         ("bios", "factory_reset") => match machine {
             None => node.bios.clear(),
             Some(machine) => {
-                machine.bios = factory_bios();
+                machine.bios = bios::factory();
                 node.record_bmc(machine);
             }
         },
