@@ -9,6 +9,14 @@ use crate::meta::IntOrString;
 
 /// Settings with this text in their name hold a secret, regardless of the reported type.
 const PASSWORD: &str = "Password";
+/// An error lists at most this many values of an enumeration.
+const MOST_SHOWN: usize = 8;
+
+/// Whether a setting of this name counts as a password.
+#[must_use]
+pub fn is_password(name: &str) -> bool {
+    name.contains(PASSWORD)
+}
 
 /// Why a value of a setting is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +62,12 @@ impl fmt::Display for SettingError {
             Self::ReadOnly => write!(f, "it is read-only; remove it"),
             Self::Password => write!(f, "passwords cannot be set here; set it on the machine, and remove it"),
             Self::NotAllowed { value, allowed } => {
-                write!(f, "{value:?} is none of its values; use one of {}", allowed.join(", "))
+                let shown = allowed.iter().take(MOST_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+                write!(f, "{value:?} is none of its values; use one of {shown}")?;
+                match allowed.len().saturating_sub(MOST_SHOWN) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
             }
             Self::Type { value, expected } => write!(f, "{value:?} is not {expected}; write {expected}"),
             Self::Bounds { found, least, most } => {
@@ -91,7 +104,7 @@ impl SettingSchema {
         if self.read_only == Some(true) {
             return Err(SettingError::ReadOnly);
         }
-        if name.contains(PASSWORD) {
+        if is_password(name) {
             return Err(SettingError::Password);
         }
         let text = value.to_string();
@@ -198,6 +211,17 @@ mod tests {
         assert_eq!(
             check(json!({ "read_only": true }), json!("x")),
             Err(SettingError::ReadOnly)
+        );
+    }
+
+    #[test]
+    fn error_lists_some_of_many_values() {
+        let allowed: Vec<_> = (0..11).map(|number| format!("v{number}")).collect();
+        let value = "other".to_owned();
+        let error = SettingError::NotAllowed { value, allowed }.to_string();
+        assert!(
+            error.ends_with("use one of v0, v1, v2, v3, v4, v5, v6, v7 and 3 more"),
+            "{error}"
         );
     }
 

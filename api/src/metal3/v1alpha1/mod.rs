@@ -29,7 +29,7 @@ pub use firmware_components::{
     HostFirmwareComponentsStatus,
 };
 pub use firmware_schema::{AttributeType, FirmwareSchema, FirmwareSchemaSpec, SettingSchema};
-pub use firmware_setting::SettingError;
+pub use firmware_setting::{SettingError, is_password};
 pub use firmware_settings::{
     HostFirmwareSettings, HostFirmwareSettingsSpec, HostFirmwareSettingsStatus, SchemaReference,
 };

@@ -48,7 +48,7 @@ pub enum Transition {
     Adopt,
     /// Clean the node, as configured, and make it available.
     Provide,
-    /// Run these cleaning steps. Destructive.
+    /// Run these cleaning steps. Destructive, unless all are of interfaces that touch no disk.
     Clean(Vec<Step>),
     /// Deploy. Destructive.
     Deploy {
@@ -91,11 +91,13 @@ impl Transition {
         }
     }
 
-    /// Whether it may delete data of the machine, so that it requires an audit line.
+    /// Whether it may delete data of the machine, so that it requires an audit line. A cleaning for the BIOS alone only boots the
+    /// machine.
     #[must_use]
-    pub const fn is_destructive(&self) -> bool {
+    pub fn is_destructive(&self) -> bool {
         match self {
-            Self::Provide | Self::Clean(_) | Self::Deploy { .. } | Self::Rebuild { .. } | Self::Delete => true,
+            Self::Clean(steps) => steps.is_empty() || steps.iter().any(|step| step.interface != "bios"),
+            Self::Provide | Self::Deploy { .. } | Self::Rebuild { .. } | Self::Delete => true,
             Self::Manage | Self::Inspect | Self::Adopt | Self::Abort | Self::Unhold | Self::Service(_) => false,
         }
     }

@@ -143,6 +143,24 @@ fn step() -> provision::Step {
 }
 
 #[test]
+fn cleaning_is_harmless_only_if_it_has_steps_of_the_bios_alone() {
+    use provision::Transition::Clean;
+    let of = |interface: &str| provision::Step {
+        interface: interface.to_owned(),
+        ..step()
+    };
+    for (steps, destructive) in [
+        (vec![of("bios")], false),
+        (vec![], true),
+        (vec![of("raid"), of("bios")], true),
+        (vec![of("bios"), of("deploy")], true),
+        (vec![of("management")], true),
+    ] {
+        assert_eq!(Clean(steps.clone()).is_destructive(), destructive, "{steps:?}");
+    }
+}
+
+#[test]
 fn every_transition_has_its_verb_and_arguments() {
     use provision::{ConfigDrive, Transition};
     let drive = || ConfigDrive(Map::from_iter([("user_data".into(), json!("#!"))]));
@@ -155,7 +173,7 @@ fn every_transition_has_its_verb_and_arguments() {
         (
             Transition::Clean(vec![step()]),
             format!(r#"{{"clean_steps":{bios},"target":"clean"}}"#),
-            true,
+            false,
         ),
         (
             Transition::Deploy {

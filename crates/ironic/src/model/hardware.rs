@@ -11,8 +11,22 @@ lenient! {
         }
         /// Its value; a string in every known driver.
         pub value: Value,
+        /// `Enumeration`, `String`, `Integer`, `Boolean` or `Password`.
+        pub attribute_type: Option<String>,
+        /// The values of an enumeration.
+        pub allowable_values: Vec<Value>,
+        /// The smallest integer.
+        pub lower_bound: Option<i64>,
+        /// The largest integer.
+        pub upper_bound: Option<i64>,
+        /// The shortest text.
+        pub min_length: Option<i64>,
+        /// The longest text.
+        pub max_length: Option<i64>,
         /// Whether it is read-only.
         pub read_only: Option<bool>,
+        /// Whether the value belongs to one machine.
+        pub unique: Option<bool>,
     }
 }
 
@@ -81,6 +95,22 @@ impl Subscriptions {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn setting_is_read_with_and_without_its_registry() {
+        let plain: BiosSetting = serde_json::from_value(json!({ "name": "A", "value": null })).unwrap();
+        assert_eq!(
+            (plain.value, plain.attribute_type, plain.read_only),
+            (Value::Null, None, None)
+        );
+        let detailed = json!({ "name": "A", "value": "5", "attribute_type": "Integer", "allowable_values": null,
+            "lower_bound": 0, "upper_bound": 30, "min_length": null, "max_length": null, "read_only": false,
+            "unique": null, "reset_required": true });
+        let detailed: BiosSetting = serde_json::from_value(detailed).unwrap();
+        assert_eq!(detailed.attribute_type.as_deref(), Some("Integer"));
+        assert_eq!((detailed.lower_bound, detailed.upper_bound), (Some(0), Some(30)));
+        assert!(detailed.allowable_values.is_empty() && detailed.unique.is_none());
+    }
 
     #[test]
     fn drive_is_empty_only_when_the_bmc_says_so() {
